@@ -3,7 +3,6 @@
 //
 // Invariant: what is allocated was taken from the budget before, so all files of a mount together stay within it.
 
-import Glibc
 import RealmPages
 import Synchronization
 
@@ -11,7 +10,7 @@ import Synchronization
 final class MemoryBudget: Sendable {
   private let used = Atomic<Int>(0)
   private let limit: Int
-  /// What a share is a part of.
+  /// The budget that this share belongs to; nil for the whole.
   private let whole: MemoryBudget?
   /// By user.
   private let shares = Mutex<[UInt32: MemoryBudget]>([:])
@@ -24,7 +23,7 @@ final class MemoryBudget: Sendable {
   /// What a user may take: three quarters of it, so that no user keeps all others from saving. Root and the user who
   /// serves the mount may take all.
   func share(of user: UInt32) -> MemoryBudget {
-    if user == 0 || user == geteuid() { return self }
+    if Caller.isTrusted(user) { return self }
     return shares.withLock { shares in
       if let share = shares[user] { return share }
       let share = MemoryBudget(limit - limit / 4, of: self)
@@ -184,7 +183,7 @@ struct ChunkedBytes: Sendable {
   /// The lines, without their ends.
   var lines: Lines { Lines(self) }
 
-  /// The most bytes of a line: of a text of its own, a mount could not make the second copy that saving takes.
+  /// The longest line in bytes. Saving copies a line once more, and a longer one might not fit into memory.
   static let longestLine = 128 << 20
 
   /// Goes through the lines of a text, with one chunk of it at hand.

@@ -1,5 +1,5 @@
-// Files of objects that were emptied and closed. That changes nothing, because a text of no bytes is no object; but a
-// program that appends to the file next begins a new text.
+// Files of objects that were emptied and closed. An empty text changes no object, but a program that appends to the
+// file next begins a new text.
 
 import Synchronization
 
@@ -22,7 +22,7 @@ final class EmptiedFiles: Sendable {
     }
   }
 
-  /// Whether a file was closed empty; from now on it counts as opened since.
+  /// Returns true if a file was closed empty, and forgets it.
   func take(_ inode: InodeNumber) -> Bool {
     if !isUsed.load(ordering: .acquiring) { return false }
     return inodes.withLock { $0.remove(inode) != nil }

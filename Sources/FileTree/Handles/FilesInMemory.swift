@@ -75,7 +75,7 @@ extension TreeContext {
   }
 
   /// Refuses to rename, replace or remove a file in memory of another user, unless that user lets others write to it.
-  /// Whoever could rename a private file onto an object would make everyone read it.
+  /// Otherwise a user could publish a private file by renaming it onto an object.
   private func checkOwner(of place: Overlay.Place, _ caller: Caller) throws(FileTreeError) {
     guard let file = overlay.file(at: place), file.role != .formerText else { return }
     let metadata = file.metadata

@@ -91,7 +91,7 @@ final class MemoryFile: Sendable {
     var metadata: Metadata
     /// Whether something was written since it was emptied, also if it was taken back.
     var isWrittenTo = false
-    /// Whether the command that the file is was carried out, so that what is written says no more.
+    /// True once the file's command was carried out; later writes are ignored.
     var isObeyed = false
     /// Whether it was closed while it was emptied.
     var wasClosedEmpty = false
@@ -236,7 +236,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Sets the time of the last change, likewise.
+  /// Sets the time of the last change, and remembers it for the object that the file may become.
   func set(_ time: Timestamp) {
     state.withLock { state in
       state.metadata.modified = time
@@ -246,20 +246,17 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// What was set for the file since it was written; from now on nothing is.
+  /// Returns the settings made since the last write, and clears them.
   func takeSettings() -> Settings? { state.withLock { $0.settings.take() } }
 
-  /// Whether the bytes are those that the file was opened with, and never were others.
+  /// True if the bytes never changed since the file was opened.
   var isUntouched: Bool { state.withLock { $0.generation == 0 } }
 
-  /// Whether the command that the file is was carried out, so that what is written says no more.
+  /// True once the file's command was carried out; later writes are ignored.
   var isObeyed: Bool { state.withLock { $0.isObeyed } }
 
   /// Notes that the command that the file is was carried out.
   func noteObeyed() { state.withLock { $0.isObeyed = true } }
-
-  /// Changes what stat shows.
-  func update(_ change: (inout Metadata) -> Void) { state.withLock { change(&$0.metadata) } }
 
   // MARK: reading
 
@@ -360,8 +357,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Grows to `size` where it is smaller. What a program allocates it has not written yet: as long as it does not, that
-  /// is no part of a text.
+  /// Grows to `size` where it is smaller. Allocated bytes do not belong to a text until a program writes them.
   func allocate(to size: Int) {
     state.withLock { state in
       if size <= state.bytes.count { return }

@@ -244,7 +244,7 @@ final class OpenFiles: Sendable {
       }
     }
 
-    /// The size of a text that others can read as well, as far as it is known.
+    /// The size of a text that other handles can read, if it is known; otherwise 0.
     var knownTextSize: Int {
       switch content {
       case .text(let count): count
@@ -385,7 +385,7 @@ final class OpenFiles: Sendable {
     }
   }
 
-  /// So many threads are known of each handle. Those that come later are told the stored size.
+  /// The most threads recorded for a handle; later threads get the stored size.
   private static let mostThreads = 16
 
   /// The sizes of a file whose stored text has `stored` bytes, for a thread that asks. Nil if no handle is open, or
@@ -400,7 +400,7 @@ final class OpenFiles: Sendable {
       view.threads.contains(thread) || view.threads.contains { Caller.isThread($0, ofProcessOf: thread) }
     }
     let told = own.flatMap(\.size) ?? stored
-    // The size of a text that was just made may be news.
+    // Measuring the text may just have found its size.
     return Sizes(told: told, kept: max(kept, own?.knownTextSize ?? 0), areEqual: false)
   }
 

@@ -56,14 +56,7 @@ final class Overlay: Sendable {
     }
 
     /// The first place in the order that is beyond a number.
-    private func index(after number: UInt64) -> Int {
-      var low = 0, high = order.count
-      while low < high {
-        let middle = (low + high) / 2
-        if order[middle].number > number { high = middle } else { low = middle + 1 }
-      }
-      return low
-    }
+    private func index(after number: UInt64) -> Int { bisect(order.count) { order[$0].number <= number } }
   }
 
   fileprivate struct State {

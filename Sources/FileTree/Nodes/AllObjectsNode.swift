@@ -105,7 +105,10 @@ struct AllObjectsNode: FileNode {
     )
   }
 
+  private var identity: NodeIdentity { selection.identity(of: Self.self, [form == .csv ? 1 : 0]) }
+
   private func size(_ tree: TreeContext) throws(FileTreeError) -> Int {
+    if let size = try tree.read({ view in view.streamSizes.size(of: identity) }) { return size }
     for _ in 0..<Self.attempts {
       do throws(FileTreeError) { return try size(of: try text(tree), tree) } catch {
         // The version could not be held, and was overwritten.
@@ -119,11 +122,14 @@ struct AllObjectsNode: FileNode {
   private static let attempts = 10
 
   private func size(of text: ObjectsText, _ tree: TreeContext) throws(FileTreeError) -> Int {
-    let identity = selection.identity(of: Self.self, [form == .csv ? 1 : 0])
     if let size = text.view?.streamSizes.size(of: identity) { return size }
-    if let size = try text.countedSize() { return size }
-    // In a frozen tree the kernel reads no further than the size says, so nobody would meet the error.
-    let size = try text.stream(measure: nil).makeAll(mustBeWhole: tree.options.isFrozen)
+    let size: Int
+    if let counted = try text.countedSize() {
+      size = counted
+    } else {
+      // In a frozen tree the kernel reads no further than the size says, so nobody would meet the error.
+      size = try text.stream(measure: nil).makeAll(mustBeWhole: tree.options.isFrozen)
+    }
     text.view?.streamSizes.note(size, of: identity)
     return size
   }

@@ -111,12 +111,7 @@ struct ClassNode: DirectoryNode {
 
   func takeBack(_ name: [UInt8], _ tree: TreeContext) { tree.takeBack(name, self) }
 
-  func makeDirectory(
-    _ name: [UInt8],
-    permissions: UInt32,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
     try tree.checkBelongs(Overlay.Place(directory: inode, name: name))
     throw .refused(.forbidden, "a class holds objects, no directories")

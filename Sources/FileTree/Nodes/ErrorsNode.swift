@@ -1,5 +1,5 @@
-// `.realm/errors`: what was refused, and why. What a reason quotes of a text is for the user who wrote it, so the file
-// differs from user to user, in size, too: the kernel asks each time, and for whom.
+// `.realm/errors`: what was refused, and why. A reason may quote a text, and only the user who wrote that text reads
+// the quotation. The content and the size therefore depend on the user, and the kernel asks each time.
 
 import RealmPages
 

@@ -146,7 +146,7 @@ struct FieldTarget: SaveTarget {
     if bytes.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
       throw .refused(.invalid, "\(column.name): the text is empty; write a JSON value")
     }
-    // What is no JSON value by itself is refused as such.
+    // Refuses bytes that are not one JSON value.
     do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
     // The text of an object that has this property alone, with the place of errors within the property.
     let name = OutputBuffer()

@@ -31,7 +31,7 @@ struct MemoryNode: FileNode {
     }
     if access.truncates {
       file.truncate(to: 0)
-      // Why bytes could not be written before says nothing of those that come now.
+      // The reason of an earlier failed write does not apply to the new bytes.
       if tree.refusals.mayHaveAny, let path = try shownPath(tree) { tree.refusals.clear(path, of: caller.user) }
     }
     let isObject = try tree.target(nil, of: file) != nil

@@ -67,12 +67,7 @@ protocol Node: Sendable {
   /// What was to become the entry `name` was refused, or removed after that: what was removed to make room comes back.
   func takeBack(_ name: [UInt8], _ tree: TreeContext)
   /// Makes a directory, with these permission bits where it has its own.
-  func makeDirectory(
-    _ name: [UInt8],
-    permissions: UInt32,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError)
+  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
 
   // Files.
@@ -154,12 +149,7 @@ extension Node {
 
   func takeBack(_ name: [UInt8], _ tree: TreeContext) {}
 
-  func makeDirectory(
-    _ name: [UInt8],
-    permissions: UInt32,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     throw .notADirectory
   }
 
@@ -233,12 +223,7 @@ extension DirectoryNode {
     throw .refused(.forbidden, "only objects and files in memory exchange their names")
   }
 
-  func makeDirectory(
-    _ name: [UInt8],
-    permissions: UInt32,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     throw .refused(.forbidden, "directories are classes, and only the top one holds these")
   }
 

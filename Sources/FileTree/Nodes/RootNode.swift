@@ -75,12 +75,7 @@ struct RootNode: DirectoryNode {
   }
 
   /// Adds a class.
-  func makeDirectory(
-    _ name: [UInt8],
-    permissions: UInt32,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
     guard let className = NameEscaping.className(ofDirectory: name) else {
       throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")

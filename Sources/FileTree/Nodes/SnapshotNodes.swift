@@ -7,7 +7,7 @@ import Synchronization
 
 /// A version that is held, with the tree that shows it, until it is let go of. Snapshots of one version share both.
 final class HeldTree: Sendable {
-  /// What is shown.
+  /// A held version and the tree that shows it.
   struct Content: Sendable {
     let hold: VersionHold
     let tree: TreeContext
@@ -135,12 +135,7 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
   }
 
   /// Holds the newest version. Cost: that of reading the schema.
-  func makeDirectory(
-    _ name: [UInt8],
-    permissions: UInt32,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     try TreeContext.checkLength(name)
     try tree.snapshots.add(name) { others throws(FileTreeError) in
       let hold = try tree.holdAmongWriters(), file = tree.realm.standing.file
@@ -272,12 +267,7 @@ struct SnapshotNode: DirectoryNode {
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? { throw .readOnly }
   func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func makeDirectory(
-    _ name: [UInt8],
-    permissions: UInt32,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     throw .readOnly
   }
 

@@ -14,7 +14,7 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let count = tree.transactions.all.count
-    // Whoever can write to it can begin a transaction, and end those alone that belong to them.
+    // Every user who can write here can begin a transaction, but each user ends only their own.
     return try tree.readable { view in
       view.rules.directory(inode, subdirectories: count, view.modified, isSticky: true).uncached
     }
@@ -36,14 +36,9 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
   }
 
   /// Begins a transaction.
-  func makeDirectory(
-    _ name: [UInt8],
-    permissions: UInt32,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     try TreeContext.checkLength(name)
-    try tree.transactions.begin(name, of: caller, permissions: permissions, in: tree)
+    try tree.transactions.begin(name, of: caller, permissions: mode, in: tree)
   }
 
   /// Drops a transaction, with all that was changed in it.

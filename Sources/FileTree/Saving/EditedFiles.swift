@@ -46,8 +46,8 @@ extension TreeContext {
     )
   }
 
-  /// What a thread begins to write that opens a file with O_TRUNC. The kernel opens it, and then has it emptied by its
-  /// number, on the same thread and without a word of the handle.
+  /// The edit that a thread begins by opening a file with O_TRUNC. The kernel opens the file and then truncates it by
+  /// inode number, on the same thread and without the handle.
   func beginning(of inode: InodeNumber, by caller: Caller) throws(FileTreeError) -> OpenFiles.Edit? {
     if let edit = openFiles.untouchedEdit(of: inode, by: caller.process) { return edit }
     // The file that became an object goes by another number.

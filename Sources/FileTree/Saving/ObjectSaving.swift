@@ -167,7 +167,7 @@ extension TreeContext {
       )
       let outcome = try draft.create(in: transaction)
       let made = ObjectReference(table: table.key, key: outcome.key)
-      (object, isNew, defaulted) = (made.key, true, outcome.defaulted)
+      (object, isNew, defaulted) = (made.key, true, draft.defaulted(in: outcome.text))
       // Links that led to no object may have waited for this one.
       var origins = try Self.origins(of: made, transaction)
       if let deletion { origins += try self.restoreLinks(deletion, to: made, transaction) }
@@ -276,11 +276,8 @@ struct NewObject: Sendable {
   let mode: WriteMode
   let missingLinks: MissingLinks
 
-  /// Makes the object with the key that its name says. Returns also the properties that cannot be null and that the
-  /// text does not name, so that they have their defaults.
-  func create(
-    in transaction: borrowing WriteTransaction
-  ) throws(FileTreeError) -> (key: ObjKey, defaulted: [ColKey]) {
+  /// Makes the object with the key that its name says. Returns also the text as it was read.
+  func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> (key: ObjKey, text: JSONText) {
     let fileName = NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type)
     let text: JSONText, primaryKey: Value?
     do throws(JSONInputError) { text = try JSONText(bytes) } catch { throw FileTreeError(error) }
@@ -291,11 +288,6 @@ struct NewObject: Sendable {
     case .hashed: primaryKey = try key(from: text)
     case .objectKey, nil: primaryKey = nil
     }
-    let missing = table.columns.filter { column in
-      column.collection == nil && column.key != table.primaryKey?.key && column.defaultValue != .null
-        && !text.hasMember(column.name)
-    }
-    .map(\.key)
     let key: ObjKey
     do throws(EngineError) {
       if let primaryKey {
@@ -314,7 +306,12 @@ struct NewObject: Sendable {
     } catch {
       throw FileTreeError(error, missingLinks)
     }
-    return (key, missing)
+    return (key, text)
+  }
+
+  /// The required properties that a text does not name: a new object has their defaults.
+  func defaulted(in text: JSONText) -> [ColKey] {
+    table.columns.filter { $0.isRequired && $0.key != table.primaryKey?.key && !text.hasMember($0.name) }.map(\.key)
   }
 
   /// Refuses a text that has another primary key than the name.
@@ -384,7 +381,7 @@ final class DefaultedProperties: Sendable {
 
   private let reported = Mutex<Set<Property>>([])
 
-  /// Whether nothing was reported of a property yet; from now on something was.
+  /// Returns true the first time it is called for a property.
   func isNew(_ ordinal: TableOrdinal, _ column: ColKey) -> Bool {
     reported.withLock { $0.insert(Property(ordinal: ordinal, column: column)).inserted }
   }

@@ -2,7 +2,6 @@
 // each file. Programs that remove what they could not write whole are known here, too: what they remove is the object
 // as it was before, which is not theirs.
 
-import Glibc
 import RealmJSON
 import RealmPages
 import Synchronization
@@ -31,7 +30,7 @@ struct Reason: Sendable, Equatable {
   }
 
   /// Whether a user reads everything.
-  func isFull(for user: UInt32) -> Bool { self.user == nil || user == self.user || user == 0 || user == geteuid() }
+  func isFull(for user: UInt32) -> Bool { self.user == nil || user == self.user || Caller.isTrusted(user) }
 
   /// What a user reads.
   func text(for user: UInt32) -> String { isFull(for: user) ? full : others }
@@ -171,7 +170,7 @@ final class RefusalLog: Sendable {
 
   /// All lines as a user reads them, the oldest first.
   func text(for user: UInt32) -> [UInt8] {
-    let isAll = user == 0 || user == geteuid()
+    let isAll = Caller.isTrusted(user)
     return state.withLock { state in
       Array(
         state.lines.map { isAll || $0.user == nil || $0.user == user ? $0.text : $0.others }.joined().utf8
@@ -181,7 +180,7 @@ final class RefusalLog: Sendable {
 
   /// Whether a user reads other lines than root does.
   func isPersonal(for user: UInt32) -> Bool {
-    isPersonal.load(ordering: .acquiring) && user != 0 && user != geteuid()
+    isPersonal.load(ordering: .acquiring) && !Caller.isTrusted(user)
   }
 }
 

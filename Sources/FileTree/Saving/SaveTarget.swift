@@ -51,7 +51,7 @@ struct SaveRequest {
     self.mustBeNew = mustBeNew
   }
 
-  /// What is saved when the file of an object gets the name of another one.
+  /// A request to save the text of an object whose file is renamed onto the target.
   init(_ text: ChunkedBytes, of moved: ObjectMove, by caller: Caller, mustBeNew: Bool) {
     self.text = text
     self.caller = caller
@@ -102,7 +102,7 @@ extension TreeContext {
     do throws(FileTreeError) {
       let result = try target.save(request, saver, self)
       takeBackKept()
-      // Editors put the former text back after a refusal. That is no text that takes the place of the refused one.
+      // Editors put the former text back after a refusal. That text does not replace the refused one.
       if result.hasChanged { clearRefusal(of: target, by: request.caller) }
       return result
     } catch {

@@ -274,7 +274,6 @@ extension TreeContext {
       }
       .sorted { $0.path < $1.path }
   }
-
 }
 
 /// The open transactions of a mount, by name.

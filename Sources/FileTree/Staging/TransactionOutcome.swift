@@ -1,5 +1,5 @@
 // What became of a transaction over several files: the extended attribute of its directory by which `realmfs tx` learns
-// of the commit. A directory that is missing or does not answer is no proof of a commit; this value is.
+// of the commit. Only this value proves a commit: a missing or silent directory does not.
 
 /// What became of a transaction.
 package enum TransactionOutcome: Sendable, Equatable, CustomStringConvertible {

@@ -19,6 +19,9 @@ public struct Caller: Sendable {
     self.process = process
   }
 
+  /// True for root and for the user who serves the mount: they read and use everything in it.
+  static func isTrusted(_ user: UInt32) -> Bool { user == 0 || user == geteuid() }
+
   /// The process that the thread belongs to.
   var wholeProcess: Int32 { Self.process(of: process) }
 

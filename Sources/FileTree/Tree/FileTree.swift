@@ -171,7 +171,7 @@ public final class FileTree: Sendable {
         try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
           try node.resize(to: size, by: caller, tree)
         }
-        // What is written to a command that was carried out when its file was emptied says no more.
+        // Truncation carried out the command, so later writes are ignored.
         if let edit, edit.target?.obeysTruncation ?? false { edit.memory.noteObeyed() }
       }
     }
@@ -302,7 +302,7 @@ public final class FileTree: Sendable {
     let shown = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
     try inDirectory(home) { directory throws(FileTreeError) in
       try tree.noting("mkdir", shown) { () throws(FileTreeError) in
-        try directory.makeDirectory(name, permissions: permissions, by: caller, tree)
+        try directory.makeDirectory(name, mode: permissions, by: caller, tree)
       }
     }
     return try lookup(parent, name)
@@ -360,7 +360,7 @@ public final class FileTree: Sendable {
   }
 }
 
-/// What files here cannot be.
+/// Kinds of files that a mount does not support.
 public enum UnsupportedKind: String, Sendable {
   case hardLink = "a hard link"
   case symbolicLink = "a symbolic link"

@@ -52,9 +52,9 @@ final class LineSizes: Sendable {
 
   /// The objects of a group. An object that changes makes so many be rendered.
   private static let groupCount = 256
-  /// So many changed objects are remembered of a class that nobody asks for any more.
+  /// The most changed objects recorded for a class before its count is dropped.
   private static let mostChanged = 100_000
-  /// So many texts are remembered.
+  /// The most texts counted at once.
   private static let mostTexts = 64
 
   /// Notes that `view` is the newest, and what changed since the one before; nil if that is not known. Calls come in
@@ -88,18 +88,17 @@ final class LineSizes: Sendable {
   func size(of text: Text, _ generation: UInt64, _ lines: ObjectLines, isGood: () -> Bool) -> Int? {
     guard let turn = begin(text, generation) else { return nil }
     return turn.mutex.withLock { _ in
-      // What changes from here on is to be counted next time.
-      guard var (groups, changed) = take(text, generation, turn) else { return nil }
+      // What changes from here on is counted next time.
+      guard let (known, changed) = take(text, generation, turn) else { return nil }
+      var groups = known
       if !changed.isEmpty {
-        let counted = count(groups, changed, lines)
-        guard let counted, isGood() else {
+        guard let counted = count(groups, changed, lines), isGood() else {
           change(text, turn) { $0.changed.formUnion(changed) }
           return nil
         }
         groups = counted
         change(text, turn) { $0.groups = counted }
       }
-      changed = []
       return groups.reduce(lines.headerSize) { $0 + $1.bytes }
     }
   }

@@ -68,17 +68,15 @@ final class TableRegistry: Sendable {
   }
 
   /// The number of a table's directory; nil if no table has this ordinal.
-  func inode(_ ordinal: TableOrdinal) -> InodeNumber? {
-    state.withLock { $0.all.indices.contains(Int(ordinal)) ? $0.all[Int(ordinal)].inode : nil }
-  }
+  func inode(_ ordinal: TableOrdinal) -> InodeNumber? { registered(ordinal)?.inode }
 
-  /// Whether a table is a class; true if no table has this ordinal.
-  func isClass(_ ordinal: TableOrdinal) -> Bool {
-    state.withLock { $0.all.indices.contains(Int(ordinal)) ? $0.all[Int(ordinal)].isClass : true }
-  }
+  /// True if a table is a class, or if no table has this ordinal.
+  func isClass(_ ordinal: TableOrdinal) -> Bool { registered(ordinal)?.isClass ?? true }
 
   /// The escaped name of a table, also of one that is gone.
-  func name(_ ordinal: TableOrdinal) -> [UInt8]? {
-    state.withLock { $0.all.indices.contains(Int(ordinal)) ? $0.all[Int(ordinal)].name : nil }
+  func name(_ ordinal: TableOrdinal) -> [UInt8]? { registered(ordinal)?.name }
+
+  private func registered(_ ordinal: TableOrdinal) -> Registered? {
+    state.withLock { $0.all.indices.contains(Int(ordinal)) ? $0.all[Int(ordinal)] : nil }
   }
 }
