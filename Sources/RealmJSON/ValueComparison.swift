@@ -1,7 +1,7 @@
 // Whether a value read from a text is the one that is stored: what rendering cannot tell apart counts as the same, so
 // that a text that was only read and written back changes nothing.
 
-public import RealmPages
+import RealmPages
 
 extension Value {
   /// Whether the stored value would render as this one does. Cost: the size of the value.
@@ -48,27 +48,6 @@ extension Decimal128 {
     case (.nan, .nan), (.infinity, .infinity): return true
     case (.number(let a, let b), .number(let c, let d)): return a == c && b == d
     default: return false
-    }
-  }
-}
-
-extension Column {
-  /// The value of the property in a new object; nil for a collection, which is empty.
-  public var defaultValue: Value? {
-    if collection != nil { return nil }
-    if isNullable { return .null }
-    switch type {
-    case .int: return .int(0)
-    case .bool: return .bool(false)
-    case .float: return .float(0)
-    case .double: return .double(0)
-    case .string: return .string([])
-    case .data: return .data([])
-    case .date: return .date(Timestamp(seconds: 0, nanoseconds: 0))
-    case .decimal128: return .decimal128(Decimal128(low: 0, high: 0x3040 << 48))
-    case .objectID: return .objectID(ObjectID(high: 0, low: 0))
-    case .uuid: return .uuid(UniqueID(high: 0, low: 0))
-    case .mixed, .link: return .null
     }
   }
 }

@@ -94,7 +94,7 @@ struct ObjectSorter {
         } else if try path.leadsNowhere(cursor) {
           (word, value) = (.nowhere, nil)
         } else {
-          value = try path.operand(cursor).values.first
+          value = try path.operand(cursor).first
         }
         if let value {
           guard let known = OrderWord(value, from: offset, &kinds) else { return nil }
@@ -143,7 +143,7 @@ struct OrderingValue {
     guard try cursor.seek(key) else { return [] }
     var values: [OrderingValue] = []
     for path in paths {
-      let value = try path.operand(cursor).values.first ?? .null
+      let value = try path.operand(cursor).first ?? .null
       values.append(OrderingValue(value: value, leadsNowhere: try path.leadsNowhere(cursor)))
     }
     return values

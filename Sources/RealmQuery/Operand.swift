@@ -24,6 +24,15 @@ enum Operand {
     }
   }
 
+  /// The first value; nil if there is none.
+  var first: ValueView? {
+    switch self {
+    case .one(let value): value
+    case .many(let values): values.first
+    case .collections(let collections): collections.lazy.compactMap(\.first).first
+    }
+  }
+
   func mapped(_ body: (ValueView) -> ValueView) -> Operand {
     switch self {
     case .one(let value): .one(body(value))

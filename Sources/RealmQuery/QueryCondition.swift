@@ -38,7 +38,7 @@ public enum QueryCondition: Sendable {
     }
   }
 
-  /// What a user may have meant otherwise than the query says, in sentences; none of a query that cannot be read.
+  /// Hints about a query that may not mean what its author expects; empty for a query that cannot be parsed.
   public var notes: [String] {
     // A mistake is reported when the query is bound.
     guard let syntax = try? syntax().0, syntax.expectsWildcardsOfSQL else { return [] }

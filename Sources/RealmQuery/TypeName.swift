@@ -48,23 +48,10 @@ struct TypeName {
 
   /// The type of a value, as `@type` gives it.
   static func of(_ value: ValueView) -> ValueView {
-    let bits: Int64 =
-      switch value {
-      case .null: 1
-      case .int: 2
-      case .bool: 4
-      case .string: 8
-      case .data: 16
-      case .date: 32
-      case .float: 64
-      case .double: 128
-      case .decimal128: 256
-      case .link: 512
-      case .objectID: 1024
-      case .uuid: 2048
-      case .list, .set: 4096
-      case .dictionary: 8192
-      }
-    return .int(bits)
+    switch value {
+    case .list, .set: .int(4096)
+    case .dictionary: .int(8192)
+    default: value.type.flatMap { of($0) } ?? .int(1)
+    }
   }
 }

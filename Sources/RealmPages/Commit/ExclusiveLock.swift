@@ -29,10 +29,9 @@ final class ExclusiveLock: Sendable {
   }
 }
 
-/// The turn of a program that replaces a realm, or has it alone. A program that takes part and replaces the file has to
-/// leave the session before it can take an exclusive lock; with the turn, no other program of this package comes in
-/// between. It is a lock on the folder `FILE.management`, which each participant makes, and which outlasts both the
-/// realm file and what the lock file means. Realm's engine does not know of it.
+/// Lets one program at a time replace a realm or use it exclusively. A participant must leave the session before it
+/// takes the exclusive lock; this lock keeps other programs of this package out meanwhile. It locks the folder
+/// `FILE.management`, which every participant makes and which outlives the realm file. Realm's engine does not use it.
 final class ReplacementTurn: Sendable {
   private let descriptors: [Int32]
 

@@ -29,7 +29,7 @@ struct FreeSpace {
   let locked: [FreeRange]
   /// Reusable ranges beyond the limit of an evacuation: nothing is written there.
   private(set) var withheld: [FreeRange] = []
-  /// Reusable ranges of which the last versions consist: nothing is written there while other space is left.
+  /// Reusable ranges that hold the last versions: commits use them only when no other space is left.
   private(set) var spared: [FreeRange] = []
   /// Small chunks: a linked list for each size, in units of 8 bytes.
   private var small: [Link] = []
@@ -52,7 +52,8 @@ struct FreeSpace {
   static let sectionSize = 1 << 26
   private static let smallLimit = 4096
 
-  /// So many versions stay whole if there is other space, for the user who wants one of them back.
+  /// The number of former versions that commits keep whole while there is other space, so that a user can bring one
+  /// back.
   private static let sparedVersions: UInt64 = 8
   /// Longer free lists would cost commits more than the versions are worth.
   private static let mostSpared = 256
@@ -67,7 +68,7 @@ struct FreeSpace {
     if limit == .max, base != .max {
       let first = base > Self.sparedVersions ? base - Self.sparedVersions : 1
       spared = ranges.filter { $0.version <= oldest && $0.version >= first }
-      // What was released at one stroke is given back to the disk rather than kept.
+      // A large release is given back to the disk, not kept.
       let bytes = spared.reduce(0) { $0 + $1.size }
       if spared.count > Self.mostSpared || bytes > max(Self.leastSparedSize, size / 8) { spared = [] }
     }
@@ -122,8 +123,8 @@ struct FreeSpace {
   /// Whether what was withheld was needed after all.
   private(set) var gaveUp = false
 
-  /// Has what was spared be used, and then gives up an evacuation, so that what was withheld is. False if there was
-  /// neither.
+  /// Makes the spared ranges usable. If there are none, gives up the evacuation and makes the withheld ranges usable.
+  /// Returns false if there are neither.
   mutating func release() -> Bool {
     if !spared.isEmpty {
       for range in FreeRange.joined(spared) { insert(range.position, range.size) }

@@ -620,12 +620,12 @@ final class Participant: VersionReader {
     return !LockHolders.areOthers(holding: lockFile.identity, near: configuration.path)
   }
 
-  /// The same, for one who cannot go on otherwise: reads of this process that are under way end first, unless they take
-  /// longer than a moment.
+  /// Like `isLost`, for a caller that cannot continue otherwise: waits a moment for reads of this process to end.
   private func becomesLost(_ session: Session, _ state: State) -> Bool {
+    if !session.lockFile.isCut && !session.lockFile.isGone { return false }
     for _ in 0..<Self.looksWhileReading {
       if isLost(session, state) { return true }
-      if !session.lockFile.isCut && !session.lockFile.isGone || !isAnythingHeld(state) { return false }
+      if !isAnythingHeld(state) { return false }
       usleep(1000)
     }
     return false
@@ -691,7 +691,7 @@ final class Participant: VersionReader {
       if let file = state.file, file.place == .elsewhere {
         state.file = try FileHandle(path: path)
       }
-      // What was done is done; the next access tries again.
+      // The replacement is complete even if joining fails; the next access joins again.
       try? rejoin(&state)
       return result
     }
@@ -788,18 +788,16 @@ final class Participant: VersionReader {
     }
   }
 
-  /// True if the session that we are in, or our place outside of it, lets nothing be committed, as it seems.
+  /// True if commits seem impossible: the lock file is gone or cut, or programs use the realm by another name.
   var isObstructed: Bool {
     state.withLock { state in
       switch state.standing.place {
       case .otherName, .untrusted: true
       case .here, .gone, .shared:
-        if let session = state.session {
+        state.session.map { session in
           session.lockFile.isGone || session.lockFile.isCut
             || RealmLinks.isOpenByOtherName(configuration.path, than: state.lockedName)
-        } else {
-          false
-        }
+        } ?? false
       }
     }
   }

@@ -58,7 +58,7 @@ final class Session: @unchecked Sendable {
   /// `begin` readies the file for a new session, while no other program can join; if it `holdsFirst`, the version that
   /// it begins with is held. `whenIdle` is called now and then, on
   /// the thread that locks. While programs use the file with another lock file, waits for `patience`, then throws an
-  /// error that says so. For all else it waits until `limit`, or as long as joining usually may.
+  /// error that says so. Everything else may take until `limit`, by default `Session.patience`.
   init(
     _ configuration: Configuration,
     of file: FileHandle,

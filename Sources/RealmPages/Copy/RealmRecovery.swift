@@ -52,13 +52,13 @@ public enum RealmRecovery {
     public let unreachedNodes: Int
     /// The first thing that a check finds wrong in the version that was read; nil if it is sound.
     public let firstProblem: String?
-    /// What was written over the header, in words; nil if that is not known.
+    /// A description of the bytes that overwrote the header; nil if unknown.
     public let headerNote: String?
     /// Sizes in bytes.
     public let sizes: RealmCopy.Sizes
 
-    /// Whether everything that the file holds was saved, and no damage found. A value that was changed to another one
-    /// is no damage that can be seen.
+    /// Whether everything that the file holds was saved, and no damage found. A check cannot detect
+    /// a value that was changed to another valid value.
     public var isWhole: Bool {
       !isOutdated && unreachedNodes == 0 && firstProblem == nil && problems.isEmpty && parts.allSatisfy(\.isWhole)
     }
@@ -152,8 +152,8 @@ public enum RealmRecovery {
     return best?.root
   }
 
-  /// Whether `root` is a sound version in the slot that is not selected, newer than the one in the other: one bit, or
-  /// the end of its commit, is missing.
+  /// True if `root` is a sound version in the slot that is not selected, newer than the selected version: only the
+  /// switch to it is missing.
   private static func isPrepared(
     _ root: RescuedRealm.Root,
     after selected: RescuedRealm.Root,

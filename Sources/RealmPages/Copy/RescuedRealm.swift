@@ -41,13 +41,15 @@ final class RescuedRealm {
   private(set) var roots: [Root] = []
   private let headerFormat: Int?
   private let mostFound: Int
+  /// The results of `firstProblem`, by ref: each takes a pass over the file.
+  private var firstProblems: [Int: String?] = [:]
 
   /// The search of a damaged file finds as many versions.
   private static let mostFound = 8
 
   /// Where the header leads.
   private(set) var direction = Direction.unknown
-  /// What was written over the header, in words; nil if that is not known.
+  /// A description of the bytes that overwrote the header; nil if unknown.
   private(set) var headerNote: String?
 
   /// Where a header leads.
@@ -219,6 +221,13 @@ final class RescuedRealm {
 
   /// The first problem that a check of a version finds, apart from the header; nil of a sound version.
   func firstProblem(of root: Root) -> String? {
+    if let known = firstProblems[root.ref] { return known }
+    let found = check(root)
+    firstProblems.updateValue(found, forKey: root.ref)
+    return found
+  }
+
+  private func check(_ root: Root) -> String? {
     do throws(EngineError) {
       let snapshot = try Snapshot(space, Header(topRef: root.ref, format: root.format), path: path)
       var problem: String?

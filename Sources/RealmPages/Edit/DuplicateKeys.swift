@@ -1,4 +1,4 @@
-// Values that more than one object has where each may have one alone.
+// Values that several objects share although each value must be unique.
 
 /// Collects the values of a property and finds those that are not unique.
 struct DuplicateKeys {

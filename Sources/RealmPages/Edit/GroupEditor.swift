@@ -12,7 +12,7 @@ final class GroupEditor {
   var replication: any Replication
   /// Whether an older version is brought back: objects of asymmetric classes, too.
   var isRestoring = false
-  /// Whether the commit leaves alone what former versions consist of, for as long as they last.
+  /// True if the commit must not overwrite the space of former versions.
   var keepsFormerVersions = false
   /// Whether changes are made as a sync server has them: links may lead to unresolved objects.
   var isReplaying = false

@@ -1,6 +1,6 @@
-// A directory that is opened once, and in which files are then named by its descriptor: what other users do to its path
-// meanwhile leads nowhere else. On the way to it, and in it, no other user may be able to put a name in the place of
-// another; else a link of theirs would choose where this process writes.
+// Opens a directory once and names files in it by descriptor, so later changes to its path have no effect. No other
+// user may be able to replace a name on the way to it or in it; otherwise a link of theirs could choose where this
+// process writes.
 //
 // Invariant: everything that is opened here belongs to this user or to a user who can do everything anyway, and no
 // symbolic link of another user is followed.
@@ -26,8 +26,7 @@ package final class TrustedDirectory: Sendable {
     let root = try look("/", at: AT_FDCWD, called: "/")
     let trusted: Set<uid_t> = [geteuid(), 0, root.st_uid]
     var current = try descend(AT_FDCWD, "/", "/")
-    var isDone = false
-    defer { if !isDone { close(current) } }
+    defer { close(current) }
     // The last comes first.
     var left = steps(of: path)
     var shown = "", links = 0
@@ -41,8 +40,9 @@ package final class TrustedDirectory: Sendable {
         let target = try destination(of: name, at: current, called: place)
         left += steps(of: target)
         guard target.hasPrefix("/") else { continue }
+        let top = try descend(AT_FDCWD, "/", "/")
         close(current)
-        (current, shown) = (try descend(AT_FDCWD, "/", "/"), "")
+        (current, shown) = (top, "")
         continue
       }
       let next = try descend(current, name, place)
@@ -53,8 +53,6 @@ package final class TrustedDirectory: Sendable {
     }
     let descriptor = unsafe openat(current, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .failed("open", path, errno) }
-    isDone = true
-    close(current)
     return TrustedDirectory(descriptor, path)
   }
 

@@ -30,7 +30,7 @@ package final class FormerVersions {
     let found: Snapshot?
     if last === newest { found = try newest.previous() } else { found = whole(last.version - 1) }
     guard let found, found.version == last.version - 1, found.fileFormat == last.fileFormat else {
-      // Of what grouped commits wrote in between nothing is known.
+      // The file does not tell what grouped commits in between wrote.
       isOver = true
       return last === newest ? found : nil
     }
@@ -144,7 +144,7 @@ extension Snapshot {
   }
 }
 
-/// How a changeset says that it is an undo: it begins by selecting a table more than once, which has no effect. No
+/// Marks a changeset as an undo: it begins by selecting a table more than once, which has no effect. No
 /// engine writes that otherwise.
 enum UndoMark {
   /// Puts the mark at the beginning of a changeset; `steps` is how many versions it goes back, at least 1.

@@ -45,8 +45,8 @@ final class HeaderReader: VersionReader {
     state = Mutex(try Self.firstLoad(configuration))
   }
 
-  /// Opens a file for a reader to whom the header says all. Throws `unreached`, now or from `latest`, for a file that
-  /// only looks empty.
+  /// Opens a file for a reader that relies on the header alone. Throws `unreached`, now or from `latest`, for a file
+  /// that only looks empty.
   init(gated configuration: Configuration) throws(EngineError) {
     self.configuration = configuration
     (memory, followsPath, isGated) = (nil, true, true)
@@ -64,7 +64,8 @@ final class HeaderReader: VersionReader {
     first.snapshot = try Self.snapshot(
       first.space,
       Header(topRef: topRef, format: format),
-      path: configuration.path
+      path: configuration.path,
+      swapsGuids: configuration.showsDotNetGuids
     )
     state = Mutex(first)
   }
@@ -190,8 +191,7 @@ final class HeaderReader: VersionReader {
     guard let header = try? Header(state.space, path: "", isEncrypted: false)  // an unreadable header is a changed one
     else { return false }
     // A copy that was converted leads to the same place through the other slot.
-    if header.topRef != state.header.topRef || header.format != state.header.format { return false }
-    if header.slot != state.header.slot || header.isStreaming != state.header.isStreaming { return false }
+    if header != state.header { return false }
     if header.topRef == 0 { return true }
     // The same place can hold the top array of a later version.
     let arena = Arena(state.space, limit: state.space.size, format: header.format)
@@ -281,7 +281,7 @@ final class HeaderReader: VersionReader {
     state.standing = old?.standing ?? state.standing
     state.standing.isEncrypted = slot != nil
     if let old, let topRef = old.unpublishedTopRef, old.publishedVersion == published.version,
-      old.header.selectsSame(as: header)
+      old.header == header
     {
       state.unpublishedTopRef = topRef
       state.snapshot = try snapshot(space, header.showing(topRef), path: path, swapsGuids: swapsGuids)

@@ -35,6 +35,8 @@ package final class RowForm: Sendable {
   package let fields: [Field]
   /// The position of the primary key in `fields`.
   package let primaryKey: Int?
+  /// The position in `fields` of each column of a batch, and whether the property is required.
+  let placed: [(field: Int, isRequired: Bool)]
 
   /// `keyType` tells the type of the primary key of a class that single objects of this one link to; nil if it has
   /// none.
@@ -73,6 +75,9 @@ package final class RowForm: Sendable {
       if isSingle { places += 1 }
     }
     self.fields = fields
+    placed = fields.enumerated().filter { $0.element.place >= 0 }.map { (index, field) in
+      if case .value = field.kind { (index, !field.isNullable) } else { (index, false) }
+    }
   }
 
   /// Whether a class has these properties still.
@@ -127,9 +132,10 @@ package struct RowBatch: Sendable {
   /// Adds the object; what it was not given takes its default.
   package mutating func endRow() {
     count += 1
-    for (index, field) in form.fields.enumerated() where field.place >= 0 && columns[field.place].count < count {
-      columns[field.place].appendDefault()
-      if !field.isNullable, case .value = field.kind { defaulted.append((count - 1, index)) }
+    for place in columns.indices where columns[place].count < count {
+      columns[place].appendDefault()
+      let (field, isRequired) = form.placed[place]
+      if isRequired { defaulted.append((count - 1, field)) }
     }
   }
 

@@ -185,6 +185,9 @@ extension Column {
     )
   }
 
+  /// The value of the property in a new object; nil for a collection, which is empty.
+  package var defaultValue: Value? { collection == nil ? element.defaultValue : nil }
+
   /// Opens the leaf of this column at `ref` of a cluster.
   func leaf(_ arena: Arena, _ ref: Int) throws(EngineError) -> ColumnLeaf {
     if let collection {

@@ -1,9 +1,8 @@
 // The first 24 bytes of a file, and where they lead. Source: docs/format/1-storage.md S2.
 
-/// The header of a realm file, and the top ref that it selects.
-struct Header: Hashable {
-  /// The top refs of both slots; the one that is not selected may be anything.
-  let topRefs: (UInt64, UInt64)
+/// The header of a realm file, and the top ref that it selects. Two are equal if they select the same, whatever the
+/// other slot holds.
+struct Header: Equatable {
   /// The selected slot, 0 or 1.
   let slot: Int
   /// The format byte of the selected slot.
@@ -17,8 +16,8 @@ struct Header: Hashable {
   static let footerSize = 16
   /// "T-DB" at offset 16.
   static let signature: UInt32 = 0x4244_2d54
-  /// What the slot that is not selected holds from just before our first commit to a file until that commit is
-  /// published: it tells what a crash leaves from a header that lost its refs. No top array is at this place.
+  /// The top ref in the other slot from just before our first commit until it is published. Without it, a crash in that
+  /// commit looks like a header that lost its refs. No file has a top array there.
   static let firstCommitMark: UInt64 = 0x00FF_FFFF_FFFF_FFF8
   /// The last word of a copy.
   static let cookie: UInt64 = 0x3034_1252_37E5_26C8
@@ -35,11 +34,9 @@ struct Header: Hashable {
       let head = unsafe UnsafeRawBufferPointer(start: space.base, count: min(space.size, FileKind.headSize))
       throw unsafe EngineError(FileKind(Array(head), size: space.size), path: path)
     }
-    let slots = (Self.slot(0, of: space), Self.slot(1, of: space))
-    topRefs = (slots.0.topRef, slots.1.topRef)
     slot = Self.selectedSlot(of: space)
     var ref: UInt64
-    (ref, format) = slot == 0 ? slots.0 : slots.1
+    (ref, format) = Self.slot(slot, of: space)
     isStreaming = slot == 0 && ref == .max
     if isStreaming {
       let footer = space.size - Self.footerSize
@@ -94,7 +91,6 @@ struct Header: Hashable {
 
   /// As if a header led to a version that the version list names.
   init(topRef: Int, format: Int) {
-    topRefs = (UInt64(truncatingIfNeeded: topRef), 0)
     (slot, isStreaming, self.topRef, self.format) = (0, false, topRef, format)
   }
 
@@ -115,15 +111,4 @@ struct Header: Hashable {
   static func footer(topRef: Int) -> [UInt8] {
     [UInt64(topRef), cookie].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
   }
-
-  /// Whether another header shows the same version, whatever its other slot holds.
-  func selectsSame(as other: Header) -> Bool {
-    slot == other.slot && format == other.format && topRef == other.topRef && isStreaming == other.isStreaming
-  }
-
-  static func == (a: Header, b: Header) -> Bool {
-    a.topRefs == b.topRefs && a.slot == b.slot && a.format == b.format && a.topRef == b.topRef
-  }
-
-  func hash(into hasher: inout Hasher) { hasher.combine(topRef) }
 }
