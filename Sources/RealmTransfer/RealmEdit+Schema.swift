@@ -127,9 +127,10 @@ extension RealmEdit {
 
   /// Gives the transaction a class, or one more property of it.
   private static func add(_ description: ClassDescription, to transaction: borrowing WriteTransaction) throws {
-    for property in description.properties {
-      guard let target = property.target, !target.isExactly(description.name) else { continue }
-      let classes = try SchemaDescription(transaction).classes.map(\.name)
+    let links = description.properties.filter { $0.target.map { !$0.isExactly(description.name) } ?? false }
+    let classes = links.isEmpty ? [] : try SchemaDescription(transaction).classes.map(\.name)
+    for property in links {
+      guard let target = property.target else { continue }
       if classes.contains(where: { $0.isExactly(target) }) { continue }
       let known = PropertyDescription.typeNames + classes
       let hint = KnownNames(known).nearest(to: target).map { "did you mean \($0)? " } ?? ""

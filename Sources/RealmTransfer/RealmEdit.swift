@@ -128,7 +128,7 @@ public struct RealmEdit {
     public let newest: UInt64
   }
 
-  /// Which way `undo` goes.
+  /// The direction of `undo`.
   public enum Direction: Sendable {
     /// To the version before the last change. After an undo, to the one before the version that it brought back.
     case back

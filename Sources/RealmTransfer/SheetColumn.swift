@@ -8,12 +8,12 @@ import RealmPages
 
 /// A column of a sheet.
 struct SheetColumn {
-  /// Whether whole numbers or dates are written as text.
-  private(set) var isText = false
-  /// What dates show.
+  /// The form of the dates in the column.
   private(set) var dateForm = SpreadsheetDateForm.days
-  /// Why the column is text, for the user; nil where that goes without saying.
+  /// Why whole numbers or dates are written as text, for the user; nil if they are not.
   private(set) var remark: String?
+  /// True if whole numbers or dates are written as text.
+  var isText: Bool { remark != nil }
 
   // MARK: all values
 
@@ -69,13 +69,10 @@ struct SheetColumn {
   private init(_ name: String, _ survey: Survey) {
     dateForm = survey.form
     if survey.largeNumbers > 0 {
-      isText = true
       remark = "\(name) is text: a spreadsheet would round numbers beyond 2^53"
     } else if survey.strangeDates > 0 {
-      isText = true
       remark = "\(name) is text: a spreadsheet has no dates before 1900-03-01 or after 9999"
     } else if survey.dates > 0, survey.fineDates == survey.dates {
-      isText = true
       remark = "\(name) is text: its dates are finer than milliseconds"
     }
   }

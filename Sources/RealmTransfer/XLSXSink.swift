@@ -2,10 +2,9 @@
 //
 // The format keeps less than a realm does: numbers are doubles, which the library writes with 16 digits, dates have
 // milliseconds, a cell has 32767 characters. Each column has one type, so that it can be sorted, filtered and added up;
-// `SheetColumn` decides which. Numbers and dates that are rounded, and numbers that a sheet does not have, are counted
+// `SheetColumn` decides which. Numbers and dates that are rounded, and numbers that a sheet cannot hold, are counted
 // and named. A text that does not fit is named, and counted as left out.
 
-import Glibc
 import RealmJSON
 import RealmPages
 
@@ -30,16 +29,15 @@ final class XLSXSink: ExportSink {
     var emptyTexts = 0
     var leftOut = 0
     /// By property, in the order in which they were met.
-    var changes: [(property: String, kind: CellChange, count: Int)] = []
+    var changes: [(table: TableKey, column: ColKey, property: String, kind: CellChange, count: Int)] = []
     /// The characters of the longest value of each column.
     var widths: [Int] = []
 
     mutating func note(_ kind: CellChange, _ column: Column, _ table: Table) {
-      let property = "\(table.className ?? table.name).\(column.name)"
-      if let index = changes.lastIndex(where: { $0.property == property && $0.kind == kind }) {
+      if let index = changes.lastIndex(where: { $0.column == column.key && $0.kind == kind && $0.table == table.key }) {
         changes[index].count += 1
       } else {
-        changes.append((property, kind, 1))
+        changes.append((table.key, column.key, "\(table.className ?? table.name).\(column.name)", kind, 1))
       }
     }
   }

@@ -197,7 +197,7 @@ struct Completer {
     }
   }
 
-  /// The class that the command is about: the second operand, or what --class says.
+  /// The class that the command is about: the operand after FILE, or the value of --class.
   private func asked(_ classes: [Table]) -> Table? {
     guard let word = spec.name == .export ? values[.classes]?.last : operandsFromFile.dropFirst().first else {
       return nil

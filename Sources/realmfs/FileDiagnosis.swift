@@ -30,12 +30,11 @@ struct FileDiagnosis {
     let found = isWorthLooking ? try? RemainingVersion.all(in: configuration) : nil
     versions = found ?? []
     let isReadable = family != nil && family != .empty && failure.code == .damaged
-    let transfer = isReadable ? Transfer.of(path) : nil
-    let realms = isReadable && transfer == nil ? Transfer.realms(in: path).map(\.lowerBound) : []
-    if let transfer {
+    let realms = isReadable ? Transfer.realms(in: path) : []
+    if isReadable, let transfer = Transfer.of(path, realms: realms) {
       advice = "\(transfer.description): 'realmfs recover' undoes that"
     } else if realms.count > 1 {
-      let places = realms.map { "\($0)" }.joined(separator: ", ")
+      let places = realms.map { "\($0.lowerBound)" }.joined(separator: ", ")
       advice = "realms begin at bytes \(places): 'realmfs recover --offset N' saves one"
     } else {
       advice = Self.advice(failure.code, versions, family, isRealm: isRealm)

@@ -12,8 +12,8 @@ enum RecoverCommand {
     if key != nil, FileDiagnosis.isPlain(path) { throw CommandFailure(.wrongKey, "\(path) is not encrypted") }
     let configuration = Configuration(path: path, encryptionKey: key)
     let offset = try arguments.offset()
-    if offset == nil { try requireOneRealm(path) }
-    let (report, transfer) = try Transfer.undoing(configuration, offset: offset, for: target) {
+    let realms = offset == nil ? try oneRealm(in: path) : nil
+    let (report, transfer) = try Transfer.undoing(configuration, offset: offset, realms: realms, for: target) {
       (source, transfer) throws(CommandFailure) in
       let report = try ProgressLine.during("saving", path) { (observer) throws(EngineError) in
         try RealmRecovery.run(
@@ -37,10 +37,11 @@ enum RecoverCommand {
     return report.isWhole ? .done : .damaged
   }
 
-  /// Throws for a file with several realms in it, of which the user must name one.
-  private static func requireOneRealm(_ path: String) throws(CommandFailure) {
-    let starts = Transfer.realms(in: path).map { "\($0.lowerBound)" }
-    if starts.count < 2 { return }
+  /// The place of the realm in a file that does not begin with one; none for others. Throws for a file with several
+  /// realms in it, of which the user must name one.
+  private static func oneRealm(in path: String) throws(CommandFailure) -> [Range<Int>] {
+    let realms = Transfer.realms(in: path), starts = realms.map { "\($0.lowerBound)" }
+    if starts.count < 2 { return realms }
     throw CommandFailure(
       .damaged,
       "\(path): \(starts.count) realms begin in this file, at bytes \(starts.joined(separator: ", ")): choose one, for "
@@ -68,8 +69,10 @@ extension RealmRecovery.Report {
     if isOutdated { lines.append("lost: the newest version; this is an older one") }
     if let firstProblem { lines.append("a check of this version finds damage: \(firstProblem)") }
     if unreachedNodes > 0 {
-      let nodes = unreachedNodes == 1 ? "1 node" : "\(unreachedNodes) nodes"
-      lines.append("found \(nodes) that no version reaches; what they hold is not saved, and may be of older versions")
+      lines.append(
+        "found \(counted(unreachedNodes, "node")) that no version reaches; what they hold is not saved, and may be of "
+          + "older versions"
+      )
     }
     lines += problems.map { "lost: \($0)" } + parts.map { "\($0.name): \($0.inWords)" }
     return lines + ["\(target): \(sizes.after) bytes; \(verdict)"]
@@ -100,7 +103,7 @@ extension RealmRecovery.Report {
 extension RealmRecovery.Part {
   fileprivate var inWords: String {
     func count(_ number: Int, _ word: String) -> String? {
-      number == 0 ? nil : "\(number) \(word)\(number == 1 ? "" : "s")"
+      number == 0 ? nil : counted(number, word)
     }
     let losses =
       [

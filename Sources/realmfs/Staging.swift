@@ -2,8 +2,8 @@
 // target, which goes away with everything in it unless the result was published. They get their name when everything in
 // them is on disk, so a power cut does not leave a name with nothing behind it.
 //
-// The folder of the target and the directory are opened once. Making, publishing and removing name files by these
-// descriptors, so that a user who may rename things in the folder leads none of it to another place.
+// The folder of the target and the directory are opened once. Publishing and removing name files by these descriptors,
+// and so does making where `anchoredPath` is used: a user who may rename things in the folder redirects nothing.
 import CLinux
 import Glibc
 import RealmPages

@@ -49,9 +49,9 @@ enum TransactionCommand {
 private struct OpenTransaction {
   /// Its directory.
   let path: String
-  /// The same, open.
+  /// The open directory.
   let descriptor: Int32
-  /// What the user calls the mount.
+  /// The mount point as the user typed it.
   private let mount: String
 
   /// Begins a transaction with a name of its own.
@@ -164,7 +164,8 @@ private struct OpenTransaction {
 
   /// Drops the transaction, if it is still open.
   func drop() {
-    if case .open? = try? outcome(), unsafe rmdir(path) != 0 {  // of a mount that does not answer nothing is left
+    // A mount that does not answer has dropped the transaction.
+    if case .open? = try? outcome(), unsafe rmdir(path) != 0 {
       Log.notice("\(path): rmdir: \(System.message(errno)); remove it to drop the transaction")
     }
   }

@@ -1,5 +1,5 @@
-// What a transfer made of a realm: programs that took it for a text changed its bytes, or put others in front of them.
-// Every offset is wrong then, and most or all of it can be undone.
+// Changes that a transfer makes to a realm: programs that take it for text change its bytes, or put others in front of
+// them. Every offset is wrong then, and most or all of it can be undone.
 import Glibc
 import RealmPages
 
@@ -36,8 +36,9 @@ enum Transfer: Equatable {
 
   // MARK: finding
 
-  /// The change that a file shows; nil for others. Reads until it knows.
-  static func of(_ path: String) -> Transfer? {
+  /// The change that a file shows; nil for others. Reads until it knows. `known` is what `realms(in:)` found, if it was
+  /// called.
+  static func of(_ path: String, realms known: [Range<Int>]? = nil) -> Transfer? {
     // A file that cannot be read shows nothing.
     let head = Array(((try? System.bytes(ofFile: path, limit: FileKind.headSize)) ?? []).prefix(FileKind.headSize))
     if head.starts(with: [0xFF, 0xFE]),
@@ -49,7 +50,7 @@ enum Transfer: Equatable {
     if areLineEndingsConverted(path) { return .lineEndings }
     let family = FileKind(head, size: head.count).family
     if family == .realm || family == .encrypted { return nil }
-    let realms = realms(in: path)
+    let realms = known ?? Self.realms(in: path)
     return realms.count == 1 ? realms.first.map { .offset($0.lowerBound, end: $0.upperBound) } : nil
   }
 
@@ -81,7 +82,7 @@ enum Transfer: Equatable {
   /// Whether the file is UTF-8 of characters below 256, some of them above 127.
   private static func isLatin1(_ path: String) -> Bool {
     var decoder = Latin1Decoder(), count = 0
-    // Likewise.
+    // A file that cannot be read shows nothing.
     try? System.eachBlock(ofFile: path) { bytes in
       for byte in bytes {
         if decoder.next(byte) == nil, !decoder.isInside { return false }
@@ -96,7 +97,7 @@ enum Transfer: Equatable {
   static func realms(in path: String) -> [Range<Int>] {
     var starts: [Int] = [], size = 0
     var window: [UInt8] = []
-    // As above.
+    // A file that cannot be read shows nothing.
     try? System.eachBlock(ofFile: path) { bytes in
       let base = size - window.count
       window += bytes
@@ -130,15 +131,18 @@ enum Transfer: Equatable {
   // MARK: undoing
 
   /// Calls `body` with the realm, or with a copy beside `target` in which the change is undone, which goes away
-  /// afterwards. `offset` is where the realm begins, if the user says so.
+  /// afterwards. `offset` is where the realm begins, if the user says so; `realms` is what `realms(in:)` found.
   static func undoing<R>(
     _ configuration: Configuration,
     offset: Int? = nil,
+    realms: [Range<Int>]? = nil,
     for target: String,
     _ body: (_ source: Configuration, _ transfer: Transfer?) throws(CommandFailure) -> R
   ) throws(CommandFailure) -> R {
     let path = configuration.path
-    let found = try offset.map { (offset) throws(CommandFailure) in try Transfer(path, offset: offset) } ?? of(path)
+    let found =
+      try offset.map { (offset) throws(CommandFailure) in try Transfer(path, offset: offset) }
+      ?? of(path, realms: realms)
     guard let transfer = found, !transfer.isDoubtful || !isSound(configuration) else {
       return try body(configuration, nil)
     }

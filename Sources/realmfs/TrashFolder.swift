@@ -2,8 +2,8 @@
 // deleted it last; earlier texts have the time of their own writing behind the name. Nothing in the folder is ever
 // overwritten or removed. Saves take turns, so one text is written at a time.
 //
-// The folder is opened once, and everything in it is named by its descriptor, so that no other user can lead the texts,
-// or the renaming of what is in their way, to another place.
+// The folder is checked at the mount and opened once for all texts, and everything in it is named by its descriptor, so
+// that no other user can redirect the texts, or the renaming of earlier ones.
 import CLinux
 import FileTree
 import Glibc
@@ -44,10 +44,9 @@ final class TrashFolder: Sendable {
   /// Writes a text; why that failed, or nil.
   func keep(_ className: String, _ name: String, _ text: [UInt8]) -> String? {
     do throws(EngineError) {
-      return try write(text, name, in: try open().directory(className))
-    } catch {
-      return error.description
-    }
+      try write(text, name, in: try open().directory(className))
+      return nil
+    } catch { return error.description }
   }
 
   private func open() throws(EngineError) -> TrustedDirectory {
@@ -67,7 +66,7 @@ final class TrashFolder: Sendable {
     }
   }
 
-  private func write(_ text: [UInt8], _ name: String, in folder: TrustedDirectory) throws(EngineError) -> String? {
+  private func write(_ text: [UInt8], _ name: String, in folder: TrustedDirectory) throws(EngineError) {
     let directory = folder.descriptor, file = folder.path + "/" + name
     var status = stat()
     if unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
@@ -82,7 +81,7 @@ final class TrashFolder: Sendable {
     guard descriptor >= 0 else { throw .failed("open", file, errno) }
     var problem = StandardOutput.write(text, to: descriptor)
     if close(descriptor) != 0 && problem == 0 { problem = errno }
-    if problem == 0 { return nil }
+    if problem == 0 { return }
     unsafe unlinkat(directory, name, 0)
     throw .failed("write", file, problem)
   }

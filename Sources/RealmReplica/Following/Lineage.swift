@@ -1,4 +1,4 @@
-// What a version leaves for the judgement of a later file. A Realm file has no identity of its own: neither the schema
+// The facts of a version by which a later file is judged. A Realm file has no identity of its own: neither the schema
 // nor the number of a version tells one user's realm from another's. What only grows in one realm is the number of its
 // version and, for each table, the number of commits that changed it. Source: docs/format/2-model.md M2, slot 6.
 

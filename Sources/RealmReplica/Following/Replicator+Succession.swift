@@ -54,8 +54,9 @@ extension Replicator {
     after base: ReplicaState?
   ) throws(ReplicaError) -> String? {
     let whole = losses.kept + losses.overwritten + losses.removed
+    let isMostlyKept = losses.kept > 0 && losses.kept * 2 >= whole
     guard let base, let mark = base.mark, let number = base.version else {
-      if losses.kept * 2 >= whole, losses.kept > 0 { return nil }
+      if isMostlyKept { return nil }
       return "the database does not say which version its rows show, and the file has only \(losses.kept) of "
         + "\(whole) rows unchanged"
     }
@@ -85,7 +86,7 @@ extension Replicator {
       if isEmpty, base.lineage?.sharesClass(with: target.lineage) ?? false { return nil }
       return "nothing that the replica has is in the file: another realm has taken the place of the realm"
     }
-    if losses.kept * 2 >= whole, losses.kept > 0 { return nil }
+    if isMostlyKept { return nil }
     return "another file has taken the place of the realm, and it has only \(losses.kept) of \(whole) rows "
       + "unchanged"
   }

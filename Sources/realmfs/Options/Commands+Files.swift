@@ -163,7 +163,8 @@ extension Options {
         """
         Reads the newest version, or if that is damaged an older one that is still there, and saves every object that \
         can be reached, with every value that can be read, to OUT. FILE is only read. A line for each class says what \
-        was saved and what was lost; the exit code is 4 if something was.
+        was saved and what was lost; the exit code is 4 if something was lost or damage was \
+        found.
         """,
         """
         A value that is lost is the default of its property in OUT; a link to a lost object is gone. Objects whose key \

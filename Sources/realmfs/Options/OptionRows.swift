@@ -429,16 +429,15 @@ extension Options {
       .asEmpty,
       on: [
         .mount, .schema, .cat, .export, .import, .query, .watch, .replicate, .verifyReplica, .backup, .compact,
-        .encrypt,
-        .decrypt, .rekey, .upgrade, .convert,
+        .encrypt, .decrypt, .rekey, .upgrade, .convert,
       ] + editors,
-      "open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them"
+      "take a file that holds nodes, but whose header leads to none, for an empty realm; writing replaces the nodes"
     ),
     OptionSpec(
       .offset,
       value: "N",
       on: [.recover],
-      "the realm begins at byte N of FILE, which is an image or has something else in front"
+      "the realm begins at byte N of FILE, such as a disk image"
     ),
     OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
     OptionSpec(
