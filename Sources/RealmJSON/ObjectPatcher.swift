@@ -292,7 +292,7 @@ public final class ObjectPatcher {
 }
 
 extension JSONText {
-  /// Whether the outermost object has a member with this name.
+  /// True if the outermost object has a member with this name.
   public func hasMember(_ name: String) -> Bool { member(name, of: Self.root) != nil }
 
   /// The string that a member of the outermost object holds; nil if there is no such member, or it holds no string.

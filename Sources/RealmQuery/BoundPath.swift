@@ -37,7 +37,7 @@ final class BoundPath {
   private var ending: PathSyntax.Ending
   /// Whether an object counts once, however many ways lead to it.
   private var isDistinct = false
-  /// Whether entries of a dictionary that lead to no object are values, too.
+  /// True if entries of a dictionary that lead to no object are values, too.
   private var isWithNullEntries = false
   /// Of each step, whether it fans out after another one did: the ways to the objects behind it can be more than there
   /// are links.
@@ -240,7 +240,7 @@ final class BoundPath {
     }
   }
 
-  /// Whether the elements of a property are of types that have a length, as `.length` gives it.
+  /// True if the elements of a property are of types that have a length, as `.length` gives it.
   private static func hasLengths(_ property: Column) -> Bool {
     switch (property.collection, property.type) {
     case (.list, .string), (.list, .data), (.list, .mixed), (.set, .string), (.set, .data), (.set, .mixed): true
@@ -374,7 +374,7 @@ final class BoundPath {
     }
   }
 
-  /// Whether all elements of the collection are meant.
+  /// True if all elements of the collection are meant.
   private var isWhole: Bool {
     guard selection.count == 1, case .all = selection[0] else { return selection.isEmpty }
     return true
@@ -383,7 +383,7 @@ final class BoundPath {
   /// What gives the keys of a dictionary that has no such key.
   private static let keysName = "@keys".utf8
 
-  /// Whether ALL and NONE may precede the path: also where it picks single elements from collections.
+  /// True if ALL and NONE may precede the path: also where it picks single elements from collections.
   var canBeQuantified: Bool { isList || !selection.isEmpty }
 
   /// The property, if the path is nothing but a property of the class that it starts from and holds one value.
@@ -539,7 +539,7 @@ final class BoundPath {
     return isList ? .many(values) : .one(values.first ?? .null)
   }
 
-  /// Whether a path along single links picks one entry of a property that is a dictionary.
+  /// True if a path along single links picks one entry of a property that is a dictionary.
   private var isSingleEntry: Bool {
     guard case .property(let index) = goal else { return false }
     return table.columns[index].collection == .dictionary && hasOnlyLinks && !selection.isEmpty && !selects
@@ -678,7 +678,7 @@ final class BoundPath {
   /// The class that the last step starts from.
   private var lastOrigin: Table { hops.count > 1 ? cursors[hops.count - 2].table : start }
 
-  /// Whether the path is one step along links, which Realm compares with constants in a way of its own.
+  /// True if the path is one step along links, which Realm compares with constants in a way of its own.
   var isOneStep: Bool {
     guard case .objects = goal, case .value = ending else { return false }
     return hops.count == 1

@@ -128,7 +128,7 @@ package enum QueryArgument: Sendable {
 }
 
 extension PredicateSyntax {
-  /// Whether LIKE compares with a pattern that has `%`, the wildcard of SQL, but none of the wildcards of LIKE.
+  /// True if LIKE compares with a pattern that has `%`, the wildcard of SQL, but none of the wildcards of LIKE.
   var expectsWildcardsOfSQL: Bool {
     switch self {
     case .constant: return false

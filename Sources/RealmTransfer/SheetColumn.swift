@@ -79,7 +79,7 @@ struct SheetColumn {
 
   // MARK: values
 
-  /// Whether a double, with the digits that the file has, is this number.
+  /// True if a double, with the digits that the file has, is this number.
   static func isExact(_ value: Int64) -> Bool { value.magnitude <= 1 << 53 }
 
   /// The number that a double is in the file; nil if it is NaN, infinite or too large.

@@ -14,7 +14,7 @@ extension Arguments {
       || showsDotNetGuids
   }
 
-  /// Whether UUIDs show as .NET before 10.10 wrote them.
+  /// True if UUIDs show as .NET before 10.10 wrote them.
   var showsDotNetGuids: Bool { has(.dotNetGuids) || mountOption(.dotNetGuids) != nil }
 
   /// Whether root takes part in a realm of another user.

@@ -155,7 +155,7 @@ extension KeyForm {
     return isClosed && key.count == 64
   }
 
-  /// Whether the text is so many hexadecimal digits and nothing else, but for white space and `0x`.
+  /// True if the text is so many hexadecimal digits and nothing else, but for white space and `0x`.
   private static func hasHexadecimalDigits(_ secret: borrowing SecretBuffer, _ wanted: Int) -> Bool {
     var digits = 0
     for index in prefixEnd(secret, textStart(secret))..<secret.count where !isWhiteSpace(secret[index]) {

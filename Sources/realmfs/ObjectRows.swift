@@ -426,7 +426,7 @@ private struct RowGroups {
   private let counts: Bool
   private let names: [String]
   private let blank: [QueryAggregate]
-  /// Whether rows show plain texts rather than JSON.
+  /// True if rows show plain texts rather than JSON.
   private let asTexts: Bool
   private struct Group {
     /// The cells that are printed.

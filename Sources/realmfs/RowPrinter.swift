@@ -37,7 +37,7 @@ final class RowPrinter {
     var sample: [[String]] = []
     var sampleSize = 0
     var widths: [Int]?
-    /// Whether rows stand one below the other, a line for each column.
+    /// True if rows stand one below the other, a line for each column.
     var isVertical = false
     /// Rows of such a table that were printed.
     var shown = 0

@@ -115,7 +115,7 @@ private struct OpenTransaction {
     throw CommandFailure(.notCommitted, "\(mount): nothing was committed: \(System.message(code))")
   }
 
-  /// Whether the mount reports the commit: false while the transaction is open, and a failure when it never will be.
+  /// True if the mount reports the commit: false while the transaction is open, and a failure when it never will be.
   private func isCommitted() throws(CommandFailure) -> Bool {
     let outcome: TransactionOutcome
     do throws(Errno) { outcome = try self.outcome() } catch {

@@ -26,7 +26,7 @@ enum Transfer: Equatable {
     }
   }
 
-  /// Whether the file itself may be a realm, so that the change counts only if undoing it makes the realm sound.
+  /// True if the file itself may be a realm, so that the change counts only if undoing it makes the realm sound.
   private var isDoubtful: Bool {
     switch self {
     case .lineEndings, .latin1: true
@@ -79,7 +79,7 @@ enum Transfer: Equatable {
     return isConverted && count >= significantCount
   }
 
-  /// Whether the file is UTF-8 of characters below 256, some of them above 127.
+  /// True if the file is UTF-8 of characters below 256, some of them above 127.
   private static func isLatin1(_ path: String) -> Bool {
     var decoder = Latin1Decoder(), count = 0
     // A file that cannot be read shows nothing.
@@ -118,7 +118,7 @@ enum Transfer: Equatable {
     return starts.indices.map { starts[$0]..<($0 + 1 < starts.count ? starts[$0 + 1] : size) }
   }
 
-  /// Whether 24 bytes can be the header of a realm.
+  /// True if 24 bytes can be the header of a realm.
   private static func isHeader(_ bytes: ArraySlice<UInt8>) -> Bool {
     let header = Array(bytes)
     guard header[16..<20].elementsEqual("T-DB".utf8), header[22] == 0, header[23] <= 1 else { return false }
@@ -253,10 +253,10 @@ private struct LineEndDecoder {
 /// Reads UTF-8 of characters below 256.
 private struct Latin1Decoder {
   private var lead: UInt8?
-  /// Whether something else came.
+  /// True if something else came.
   private(set) var isBroken = false
 
-  /// Whether the next byte belongs to the character that has begun.
+  /// True if the next byte belongs to the character that has begun.
   var isInside: Bool { lead != nil }
 
   /// The character that a byte ends; nil if it begins one, or is none.

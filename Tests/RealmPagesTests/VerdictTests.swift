@@ -126,7 +126,7 @@ struct VerdictTests {
       values.sort()
     }
 
-    /// Whether as much is here as in `original`.
+    /// True if as much is here as in `original`.
     func isComplete(_ original: Content) -> Bool {
       names.count >= original.names.count && properties.count >= original.properties.count
         && objects >= original.objects

@@ -6,7 +6,7 @@ import Synchronization
 /// Files that were emptied and closed, and not opened for writing since.
 final class EmptiedFiles: Sendable {
   private let inodes = Mutex<Set<InodeNumber>>([])
-  /// Whether there are any, so that opening a file costs nothing where there are none.
+  /// True if there are any, so that opening a file costs nothing where there are none.
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
 

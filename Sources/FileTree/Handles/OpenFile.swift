@@ -28,7 +28,7 @@ public struct OpenAccess: Sendable {
   public var truncates = false
   /// Whether each write goes to the end.
   public var appends = false
-  /// Whether the handle reads, or may be mapped.
+  /// True if the handle reads, or may be mapped.
   public var reads = true
 
   /// Reading.
@@ -53,7 +53,7 @@ public final class OpenFile: Sendable {
   public let inode: InodeNumber
   /// What the kernel may keep of it.
   public let caching: KernelCaching
-  /// Whether the text may be put into the page cache before the first read, or, if the handle bypasses it, its end, so
+  /// True if the text may be put into the page cache before the first read, or, if the handle bypasses it, its end, so
   /// that the kernel knows of no smaller size. Until `FileTree.pageCacheSeeded` is called, no other handle on the inode
   /// is opened.
   public let maySeedPageCache: Bool
@@ -202,7 +202,7 @@ final class OpenFiles: Sendable {
     let memory: MemoryFile
     /// What saving it changes; nil for a file that is where the overlay has it.
     let target: (any SaveTarget)?
-    /// Whether the handle reads, or may be mapped.
+    /// True if the handle reads, or may be mapped.
     var reads = true
   }
 
@@ -261,7 +261,7 @@ final class OpenFiles: Sendable {
     /// What the kernel takes for the size of the file: not less than any text that can be read, because maps of it end
     /// there.
     let kept: Int
-    /// Whether all handles read texts of the stored size.
+    /// True if all handles read texts of the stored size.
     let areEqual: Bool
   }
 

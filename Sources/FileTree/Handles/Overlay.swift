@@ -68,7 +68,7 @@ final class Overlay: Sendable {
   private let state = Mutex(State())
   /// Whether there was ever anything, so that a tree without writers pays nothing.
   private let isUsed = Atomic<Bool>(false)
-  /// Whether any object was created by a name that is not its own.
+  /// True if any object was created by a name that is not its own.
   private let hasAliases = Atomic<Bool>(false)
   private let budget: MemoryBudget
   private let nodes: NodeTable
@@ -308,7 +308,7 @@ final class Overlay: Sendable {
     return state.withLock { $0.directories[directory]?.aliases[name] }
   }
 
-  /// Whether an object was created by a name that is not its own.
+  /// True if an object was created by a name that is not its own.
   func hasAlias(of key: ObjKey, in directory: @autoclosure () -> InodeNumber?) -> Bool {
     guard hasAliases.load(ordering: .acquiring), let directory = directory() else { return false }
     return state.withLock { $0.directories[directory]?.aliased.contains(key) ?? false }

@@ -12,7 +12,7 @@ final class KeptModes: Sendable {
   }
 
   private let entries = Mutex<[InodeNumber: Entry]>([:])
-  /// Whether there are any, so that a mount in which nothing is set pays nothing.
+  /// True if there are any, so that a mount in which nothing is set pays nothing.
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
 

@@ -32,7 +32,7 @@ struct ClassNode: DirectoryNode {
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: ordinal) }
 
-  /// Whether the table is gone, and no other one has its name.
+  /// True if the table is gone, and no other one has its name.
   func isRemoved(_ tree: TreeContext) throws(FileTreeError) -> Bool {
     guard let name = tree.views.registry.name(ordinal) else { return false }
     return try tree.read { view in
@@ -370,7 +370,7 @@ extension TableDirectory {
     ExtendedAttribute(name: "user.realm.class", value: table.className ?? table.name)
   }
 
-  /// Whether objects of the table are changed by file.
+  /// True if objects of the table are changed by file.
   var isChangeable: Bool { place == .root && table.kind == .topLevel }
 
   /// Refuses tables whose objects are not changed by file.

@@ -252,7 +252,7 @@ struct ObjectFieldsNode: DirectoryNode {
     }
   }
 
-  /// Whether a file of this name may be what a program writes before it renames it to a property.
+  /// True if a file of this name may be what a program writes before it renames it to a property.
   private static func isScratchName(_ name: [UInt8], _ directory: TableDirectory) -> Bool {
     if KeptFiles.isToolsName(name) { return true }
     if [".", "tmp", "temp"].contains(where: { name.starts(with: $0.utf8) }) { return true }

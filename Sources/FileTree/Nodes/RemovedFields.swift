@@ -7,7 +7,7 @@ import Synchronization
 /// Properties whose files were removed and that have their defaults.
 final class RemovedFields: Sendable {
   private let texts = Mutex<[FieldPlace: [UInt8]]>([:])
-  /// Whether there are any, so that reading properties costs nothing where there are none.
+  /// True if there are any, so that reading properties costs nothing where there are none.
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
 
@@ -23,7 +23,7 @@ final class RemovedFields: Sendable {
     }
   }
 
-  /// Whether the file of a property was removed, and the property has had no other value since.
+  /// True if the file of a property was removed, and the property has had no other value since.
   func isRemoved(_ place: FieldPlace, _ form: TextForm, _ view: VersionView) throws(FileTreeError) -> Bool {
     if !isUsed.load(ordering: .acquiring) { return false }
     guard let text = texts.withLock({ $0[place] }) else { return false }

@@ -29,7 +29,7 @@ struct Reason: Sendable, Equatable {
     self.init(error.description, others: user == nil ? error.description : error.withoutValues, of: user)
   }
 
-  /// Whether a user reads everything.
+  /// True if a user reads everything.
   func isFull(for user: UInt32) -> Bool { self.user == nil || user == self.user || Caller.isTrusted(user) }
 
   /// What a user reads.
@@ -56,7 +56,7 @@ final class RefusalLog: Sendable {
   }
 
   private let state = Mutex(State())
-  /// Whether the lines differ from user to user.
+  /// True if the lines differ from user to user.
   private let isPersonal = Atomic<Bool>(false)
 
   private static let limit = 100
@@ -154,7 +154,7 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// Whether the last change of a file was refused for this reason.
+  /// True if the last change of a file was refused for this reason.
   func isReason(_ reason: Reason, of path: String) -> Bool { self.reason(of: path, for: 0) == reason.full }
 
   /// Whether something was refused at `path` since `time`.
@@ -178,7 +178,7 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// Whether a user reads other lines than root does.
+  /// True if a user reads other lines than root does.
   func isPersonal(for user: UInt32) -> Bool {
     isPersonal.load(ordering: .acquiring) && !Caller.isTrusted(user)
   }
@@ -212,7 +212,7 @@ extension TreeContext {
 }
 
 extension Refusal {
-  /// Whether the errno alone does not tell what is wrong.
+  /// True if the errno alone does not tell what is wrong.
   fileprivate var needsReason: Bool {
     switch self {
     case .forbidden, .invalid, .noSpace: true

@@ -10,7 +10,7 @@ protocol SaveTarget: Sendable {
   var form: TextForm { get }
   /// Whether no bytes at all are a text, too, so that a file that was only emptied is saved.
   var takesNothing: Bool { get }
-  /// Whether emptying the file carries out the command that it is.
+  /// True if emptying the file carries out the command that it is.
   var obeysTruncation: Bool { get }
 
   /// Changes the realm to what the bytes say.
@@ -78,7 +78,7 @@ enum SavedAs: Sendable {
   /// Nowhere.
   case nothing
 
-  /// Whether the realm was changed.
+  /// True if the realm was changed.
   var hasChanged: Bool {
     switch self {
     case .object(_, _, let hasChanged), .computed(_, let hasChanged): hasChanged

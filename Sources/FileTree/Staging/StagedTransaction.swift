@@ -104,7 +104,7 @@ final class StagedTransaction: Sendable {
     content?.branch.close()
   }
 
-  /// Whether `caller` began it, or is root.
+  /// True if `caller` began it, or is root.
   func isOwned(by caller: Caller) -> Bool { caller.user == 0 || caller.user == owner.user }
 
   private func checkOwner(_ caller: Caller) throws(FileTreeError) {

@@ -31,7 +31,7 @@ public struct Caller: Sendable {
     return fact("Tgid:", in: status).flatMap { Int32($0) } ?? thread
   }
 
-  /// Whether a thread belongs to the same process as another one. False where that cannot be seen.
+  /// True if a thread belongs to the same process as another one. False where that cannot be seen.
   static func isThread(_ thread: Int32, ofProcessOf other: Int32) -> Bool {
     if thread <= 0 || other <= 0 { return false }
     if thread == other { return true }

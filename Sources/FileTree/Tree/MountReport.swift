@@ -73,7 +73,7 @@ package struct MountReport: Equatable, Sendable {
 }
 
 extension TreeContext {
-  /// Whether `caller` can enter the mount. Answered from memory, as the report is.
+  /// True if `caller` can enter the mount. Answered from memory, as the report is.
   func mayEnter(_ caller: Caller) -> Bool {
     if Caller.isTrusted(caller.user) { return true }
     guard options.admitsOtherUsers, let rules = views.lastRules else { return false }

@@ -175,7 +175,7 @@ final class TreeContext: Sendable {
     }
   }
 
-  /// Whether a directory has a file in memory with this name.
+  /// True if a directory has a file in memory with this name.
   func hasFile(_ name: [UInt8], in directory: InodeNumber) -> Bool {
     overlay.file(at: Overlay.Place(directory: directory, name: name)) != nil
   }

@@ -24,7 +24,7 @@ public struct TreeOptions: Sendable {
   public var fmask: UInt32?
   /// Permission bits that directories do not have, instead of `umask`.
   public var dmask: UInt32?
-  /// Whether the kernel lets in users other than the one who mounted, as far as modes allow.
+  /// True if the kernel lets in users other than the one who mounted, as far as modes allow.
   public var admitsOtherUsers = false
   /// What saving an object does to properties that its text does not have.
   public var write = WriteMode.patch

@@ -18,7 +18,7 @@ struct ChangedObjects {
 
   init(namesStay: Bool = false) { self.namesStay = namesStay }
 
-  /// Whether all objects of a table are known that changed, came or went.
+  /// True if all objects of a table are known that changed, came or went.
   func tellsAll(of table: TableKey) -> Bool { !unknown.contains(table) && !removedUnknown.contains(table) }
 
   /// Of a table in which more objects changed, all have the time of the table: to find them would hold up the first

@@ -77,7 +77,7 @@ final class LineSizes: Sendable {
     }
   }
 
-  /// Whether somebody has asked for the size of a text, so that it is known or being found.
+  /// True if somebody has asked for the size of a text, so that it is known or being found.
   func isCounted(_ text: Text) -> Bool { state.withLock { $0.counted[text] != nil } }
 
   /// The size of a text in a version in which its table has the stamp of `generation`. Nil if an object is damaged, or

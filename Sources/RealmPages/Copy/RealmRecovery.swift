@@ -43,9 +43,9 @@ public enum RealmRecovery {
     public let parts: [Part]
     /// Tables that are lost altogether, in words.
     public let problems: [String]
-    /// Whether the header does not lead to this version, or to a newer one: it is not known whether this is the newest.
+    /// True if the header does not lead to this version, or to a newer one: it is not known whether this is the newest.
     public let isUnreached: Bool
-    /// Whether the file has, or had, a newer version of which too little is left: its changes are lost.
+    /// True if the file has, or had, a newer version of which too little is left: its changes are lost.
     public let isOutdated: Bool
     /// Nodes that no version leads to, in a file in which something is damaged. What they hold is not saved; they may
     /// be of older versions.
@@ -57,7 +57,7 @@ public enum RealmRecovery {
     /// Sizes in bytes.
     public let sizes: RealmCopy.Sizes
 
-    /// Whether everything that the file holds was saved, and no damage found. A check cannot detect
+    /// True if everything that the file holds was saved, and no damage found. A check cannot detect
     /// a value that was changed to another valid value.
     public var isWhole: Bool {
       !isOutdated && unreachedNodes == 0 && firstProblem == nil && problems.isEmpty && parts.allSatisfy(\.isWhole)
@@ -183,7 +183,7 @@ public enum RealmRecovery {
 }
 
 extension RescuedRealm {
-  /// Whether there is, or was, a version newer than `root`, as far as the file shows.
+  /// True if there is, or was, a version newer than `root`, as far as the file shows.
   fileprivate func isOutdated(_ root: Root) -> Bool {
     if root.ref == 0 { return false }
     if case .version(let ref) = direction, ref != root.ref {

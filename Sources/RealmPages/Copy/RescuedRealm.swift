@@ -14,7 +14,7 @@ final class RescuedRealm {
     let version: UInt64
     /// Where the file would end.
     let logicalSize: Int
-    /// Whether a slot of the header leads to it.
+    /// True if a slot of the header leads to it.
     var isInHeader: Bool { origin == .header || origin == .otherSlot }
 
     /// The version of a file to which nothing was ever committed.

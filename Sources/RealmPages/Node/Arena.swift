@@ -9,7 +9,7 @@
   let limit: Int
   /// The file format, which decides how some leaves are read.
   let format: Int
-  /// Whether UUIDs are read as .NET wrote them before 10.10. Only of versions that are not written on.
+  /// True if UUIDs are read as .NET wrote them before 10.10. Only of versions that are not written on.
   let swapsGuids: Bool
   /// The nodes that a write transaction has made or changed; nil outside of one.
   let slab: Slab?

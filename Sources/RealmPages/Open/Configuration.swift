@@ -85,11 +85,11 @@ public struct Configuration: Sendable {
   /// unless it is opened `exclusive`. Means nothing to other users.
   public var trustsOwner = false
 
-  /// Whether a file whose header leads to no version is opened as an empty realm although it holds nodes, which
+  /// True if a file whose header leads to no version is opened as an empty realm although it holds nodes, which
   /// the next commits overwrite. Otherwise opening throws `unreached`.
   public var opensUnreachedAsEmpty = false
 
-  /// Whether UUIDs show as .NET before 10.10 wrote them, if the realm is not marked as converted. Such a realm is only
+  /// True if UUIDs show as .NET before 10.10 wrote them, if the realm is not marked as converted. Such a realm is only
   /// read.
   public var showsDotNetGuids = false
 

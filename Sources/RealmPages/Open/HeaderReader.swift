@@ -33,7 +33,7 @@ final class HeaderReader: VersionReader {
   private let memory: MemoryStorage?
   /// Whether a file that takes the place of ours is opened, as it is for all but those that write to ours.
   private let followsPath: Bool
-  /// Whether a file that only looks empty is refused.
+  /// True if a file that only looks empty is refused.
   private let isGated: Bool
   private let state: Mutex<State>
 

@@ -35,7 +35,7 @@ extension Snapshot {
     return false
   }
 
-  /// Whether the UUIDs look as .NET stored them before 10.10: more than half of those that were looked at, and no table
+  /// True if the UUIDs look as .NET stored them before 10.10: more than half of those that were looked at, and no table
   /// says otherwise.
   ///
   /// Cost: O(1), the first UUIDs of each class are looked at. What cannot be read says nothing.

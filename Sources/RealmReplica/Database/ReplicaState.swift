@@ -19,7 +19,7 @@ struct ReplicaState: Equatable {
   let version: Int64?
   /// What a later version must agree with; nil if it is not known.
   let lineage: Lineage?
-  /// Whether the row says that the realm is followed, and not why it is not.
+  /// True if the row says that the realm is followed, and not why it is not.
   let isFollowing: Bool
 
   private static let following = "following"

@@ -28,7 +28,7 @@ extension SchemaPlanner {
     }
   }
 
-  /// Whether the class of an entry is one whose schema cannot be read.
+  /// True if the class of an entry is one whose schema cannot be read.
   private func isDamaged(_ entry: Catalog.Entry) -> Bool {
     changes.damaged.contains { $0.className.isExactly(entry.className) }
   }

@@ -42,7 +42,7 @@ struct Lineage: Equatable {
     ([String(inode)] + changes.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }).joined(separator: " ")
   }
 
-  /// Whether `later` can be `commits` commits after this version: each commit changes a class once or not at all.
+  /// True if `later` can be `commits` commits after this version: each commit changes a class once or not at all.
   func canBecome(_ later: Lineage, after commits: UInt64) -> Bool {
     changes.allSatisfy { key, count in
       guard let now = later.changes[key] else { return true }
@@ -50,7 +50,7 @@ struct Lineage: Equatable {
     }
   }
 
-  /// Whether `later` still has one of the classes, or there were none.
+  /// True if `later` still has one of the classes, or there were none.
   func sharesClass(with later: Lineage) -> Bool {
     changes.isEmpty || changes.keys.contains { later.changes[$0] != nil }
   }

@@ -16,7 +16,7 @@ struct ReplicaLosses {
   /// Tables and columns that are dropped or cleared.
   var dropped: [String] = []
 
-  /// Whether nothing that the replica had is lost.
+  /// True if nothing that the replica had is lost.
   var isEmpty: Bool { overwritten == 0 && removed == 0 && dropped.isEmpty }
 
   /// What is lost, in words.
@@ -91,14 +91,14 @@ extension Replicator {
       + "unchanged"
   }
 
-  /// Whether the version before the newest one is that of the replica. Its space may be written to meanwhile, so what
+  /// True if the version before the newest one is that of the replica. Its space may be written to meanwhile, so what
   /// cannot be read proves nothing.
   private func follows(_ mark: VersionMark) throws(ReplicaError) -> Bool {
     let snapshot = window.snapshot
     do throws(EngineError) { return try snapshot.previous()?.identity() == mark.identity } catch { return false }
   }
 
-  /// Whether no class of the realm has an object.
+  /// True if no class of the realm has an object.
   private func holdsNothing() throws(EngineError) -> Bool {
     let snapshot = window.snapshot
     for key in try snapshot.tableKeys() {

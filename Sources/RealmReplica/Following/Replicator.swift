@@ -61,10 +61,10 @@ public final class Replicator {
   /// What the present transaction does to the rows that the replica had, as far as it compared them.
   var losses = ReplicaLosses()
 
-  /// Whether the next pass follows the file whatever it takes from the replica: another realm, an older version, or one
+  /// True if the next pass follows the file whatever it takes from the replica: another realm, an older version, or one
   /// whose damaged objects are left out.
   public var acceptsReplacement = false
-  /// Whether the next pass compares all rows, also of a version that the replica has.
+  /// True if the next pass compares all rows, also of a version that the replica has.
   public var wantsComparison = false
 
   /// Objects whose hashes are in memory at a time, and rows that are to go.
@@ -109,7 +109,7 @@ public final class Replicator {
     (isBaseKnown, hasTables, isBroken) = (false, false, false)
   }
 
-  /// Whether no file is at the path of the realm. The one that was there is still open.
+  /// True if no file is at the path of the realm. The one that was there is still open.
   public var isFileGone: Bool { window.realm.standing.place == .gone }
 
   /// The newest version that was seen.

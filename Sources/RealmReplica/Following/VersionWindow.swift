@@ -20,7 +20,7 @@ final class VersionWindow {
   var changed = ChangedObjects()
   /// Whether what changed is not known: everything is to be compared.
   var isLost = false
-  /// Whether the versions that were seen are not known to be those of one realm, each made from the one before.
+  /// True if the versions that were seen are not known to be those of one realm, each made from the one before.
   var isExchanged = false
   /// Classes that are to be compared because their schema changed, or that of what their rows show.
   var unsure: Set<TableKey> = []

@@ -31,7 +31,7 @@ public final class ReplicaPool: @unchecked Sendable {
     var again: MonotonicTime?
     var failure: String?
     var isGone = false
-    /// Whether it was replicated since the pool began.
+    /// True if it was replicated since the pool began.
     var hasPassed = false
 
     init(_ file: RealmFile) { self.file = file }
@@ -58,9 +58,9 @@ public final class ReplicaPool: @unchecked Sendable {
   public var onMessage: @Sendable (String) -> Void = { _ in }
   /// Receives what was done, with the path of the file.
   public var onPass: @Sendable (String, ReplicaPass) -> Void = { _, _ in }
-  /// Whether the first pass of each realm follows its file whatever it takes from the replica.
+  /// True if the first pass of each realm follows its file whatever it takes from the replica.
   public var acceptsReplacement = false
-  /// Whether the first pass of each realm compares all rows.
+  /// True if the first pass of each realm compares all rows.
   public var wantsComparison = false
   /// Asked while a server is awaited; true gives up.
   public var shouldStop: @Sendable () -> Bool = { false }

@@ -7,7 +7,7 @@ import Threads
 
 /// A connection to the server, from its first byte to its last.
 final class Connection {
-  /// Whether the mirror came forward by it.
+  /// True if the mirror came forward by it.
   private(set) var hasAdvanced = false
   /// Whether all was downloaded that there was at its beginning.
   private(set) var isComplete = false

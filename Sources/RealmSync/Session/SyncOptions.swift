@@ -14,7 +14,7 @@ public struct SyncOptions: Sendable {
   /// Whether a full disk is waited out, once all was downloaded, instead of ending the session: for a mirror that is
   /// followed for long.
   public var waitsForSpace = false
-  /// Whether a server that does not know the client is downloaded from anew, beside the mirror.
+  /// True if a server that does not know the client is downloaded from anew, beside the mirror.
   var mayReplace = true
   /// The versions of the protocol to offer, the best first.
   package var versions = Array((2...14).reversed())

@@ -40,7 +40,7 @@ final class Wakeup: Sendable {
     wake()
   }
 
-  /// Whether nothing is to be read, written or waited for any more.
+  /// True if nothing is to be read, written or waited for any more.
   var isEnded: Bool { isOver.load(ordering: .acquiring) }
 
   /// The end to poll.
