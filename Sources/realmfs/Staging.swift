@@ -62,8 +62,10 @@ struct Staging: ~Copyable {
       close(parent)
     }
 
-    /// Removes everything in the directory, and the directory itself if its name still stands for it.
-    func remove() {
+    /// Removes `result` and everything else in the directory, and the directory itself if its name still stands for it.
+    func remove(_ result: String) {
+      // The work can still go on and reaches the result by its name. Under another name nothing can be added to it.
+      unsafe renameat(directory, result, directory, name)
       // A file that was being made can still come: then once more.
       for _ in 0..<10 {
         Self.empty(directory)
@@ -114,14 +116,14 @@ struct Staging: ~Copyable {
     self.place = place
     directory = parent + "/" + place.name
     path = directory + "/" + name
-    cleanup = Interruption.cleaning {
-      place.remove()
+    cleanup = Interruption.cleaning { [result = self.name] in
+      place.remove(result)
       Log.error("interrupted: nothing was left behind")
     }
     Interruption.watch()
   }
 
-  deinit { place.remove() }
+  deinit { place.remove(name) }
 
   /// `path` for this process alone, which leads there whatever becomes of the names on the way.
   var anchoredPath: String { System.hasProcesses ? "/proc/self/fd/\(place.directory)/\(name)" : path }
