@@ -1,6 +1,7 @@
 // The folder of `mount --trash DIR`: CLASS/NAME.json there is the text that an object had before a mount changed or
-// deleted it last; earlier texts have the time of their own writing behind the name. Nothing in the folder is ever
-// overwritten or removed. Saves take turns, so one text is written at a time.
+// deleted it last, schema.json the schema before a mount changed it; earlier texts have the time of their own writing
+// behind the name. Nothing in the folder is ever overwritten or removed. Saves take turns, so one text is written at a
+// time.
 //
 // The folder is checked at the mount and opened once for all texts, and everything in it is named by its descriptor, so
 // that no other user can redirect the texts, or the renaming of earlier ones.
@@ -41,10 +42,12 @@ final class TrashFolder: Sendable {
     }
   }
 
-  /// Writes a text; why that failed, or nil.
-  func keep(_ className: String, _ name: String, _ text: [UInt8]) -> String? {
+  /// Writes the text of an object, or of the schema, which has no class; why that failed, or nil.
+  func keep(_ className: String?, _ name: String, _ text: [UInt8]) -> String? {
     do throws(EngineError) {
-      try write(text, name, in: try open().directory(className))
+      var folder = try open()
+      if let className { folder = try folder.directory(className) }
+      try write(text, name, in: folder)
       return nil
     } catch { return error.description }
   }

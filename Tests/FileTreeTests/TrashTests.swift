@@ -76,7 +76,7 @@ struct TrashTests {
     let kept = Mutex<[String]>([])
     let tree = try WritableTree("people") { options in
       options.keepFormerText = { className, name, text in
-        kept.withLock { $0.append("\(className)/\(name) \(String(decoding: text, as: UTF8.self))") }
+        kept.withLock { $0.append("\(className ?? ".realm")/\(name) \(String(decoding: text, as: UTF8.self))") }
         return className == "Dog" ? "no room" : nil
       }
     }
@@ -87,6 +87,31 @@ struct TrashTests {
     #expect(tree.log == ["Dog/Rex.json: its former text was not kept: no room"])
     #expect(try tree.errors().contains { $0.contains("its former text was not kept: no room") })
     #expect(failure { try tree.tree.find("Dog/Rex.json") }?.kind == "notFound")
+  }
+
+  @Test("the schema before a change is kept, and can be brought back")
+  func formerSchemaIsKept() throws {
+    let outside = Mutex<[String]>([])
+    let tree = try WritableTree("people") { options in
+      options.keepFormerText = { className, name, text in
+        if className == nil { outside.withLock { $0.append("\(name) \(String(decoding: text, as: UTF8.self))") } }
+        return nil
+      }
+    }
+    let original = try tree.tree.text(".realm/schema.json")
+    #expect(tree.put(".realm/schema.json", original) == nil)
+    #expect(try names(tree, ".realm/trash") == [], "nothing was changed")
+    let dog = try tree.tree.text(".realm/schema/Dog.json")
+    let wider = dog.replacing(#""properties": {"#, with: #""properties": { "tag": "string?","#)
+    #expect(tree.put(".realm/schema/Dog.json", wider) == nil)
+    #expect(try tree.tree.text(".realm/trash/schema.json") == original)
+    #expect(outside.withLock { $0 } == ["schema.json \(original)"])
+    #expect(tree.put(".realm/schema.json", #"{"schemaVersion": 0, "schema": []}"#) != nil)
+    #expect(try tree.tree.text(".realm/trash/schema.json") == original, "what is refused replaces nothing")
+    #expect(try names(tree, ".realm/trash") == ["schema.json"])
+    try tree.unlink(".realm/trash/schema.json")
+    #expect(try names(tree, ".realm/trash") == [])
+    #expect(try tree.problems().isEmpty)
   }
 
   private func names(_ tree: WritableTree, _ path: String) throws -> [String] {

@@ -219,14 +219,24 @@ struct MovedFileTests {
     }
   }
 
-  @Test("what was committed just before the lock file was removed or emptied is read, too", arguments: [false, true])
-  func removedBeforeReading(_ isCut: Bool) throws {
+  @Test(
+    "what was committed just before the lock file was removed, emptied or overwritten is read, too",
+    arguments: [nil, 0, 0x41, 0xff] as [UInt8?]
+  )
+  func removedBeforeReading(_ filler: UInt8?) throws {
     try withTemporaryPath { path in
       try makeCounter(path)
       let writer = try RealmWriter(Configuration(path: path))
       for number in 1...3 {
         try count(writer)
-        #expect(isCut ? truncate(path + ".lock", 0) == 0 : unlink(path + ".lock") == 0)
+        switch filler {
+        case nil: #expect(unlink(path + ".lock") == 0)
+        case 0: #expect(truncate(path + ".lock", 0) == 0)
+        case let filler?:
+          let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path + ".lock"))
+          try handle.write(contentsOf: Data(repeating: filler, count: 2000))
+          try handle.close()
+        }
         #expect(try value(writer.realm) == number)
       }
     }

@@ -104,6 +104,14 @@ equal "which the mount sees" 43 "$(jq .age "$point/Person/4.json")"
 check "and goes on" save 44
 : >"$kept.lock"
 check "a lock file that was emptied is left, too" wait_until 10 save 45
+for device in urandom zero; do
+  dd if=/dev/$device of="$kept.lock" bs=1024 count=1 conv=notrunc status=none
+  equal "a lock file that was overwritten with /dev/$device is left, too" 45 "$(jq .age "$point/Person/4.json")"
+  check "and saves go on" save 45
+  check "beside those of other programs" timeout 8 "$realmfs" set "$kept" Person/4 age=45
+done
+dd if=/dev/urandom of="$kept.lock" bs=1 seek=48 count=120 conv=notrunc status=none
+check "one whose mutexes were overwritten is left, too" wait_until 10 save 45
 stop_server "$point"
 equal "all is there" 45 "$("$realmfs" cat "$kept" Person/4.json | jq .age)"
 check "and sound" "$realmfs" check "$kept"
@@ -124,7 +132,7 @@ check "both use the realm" cat "$point/Person/4.json" "$second/Person/4.json"
 rm "$kept.lock"
 check_status "write reports that the lock file was removed" 1 'write error' \
   bash -c 'cat "$2" >/dev/null; echo "{\"age\": 48}" >"$1"' - "$point/Person/4.json" "$second/Person/4.json"
-check "with the reason" grep -q 'the lock file was removed or cut' "$point/.realm/errors"
+check "with the reason" grep -q 'the lock file was removed or overwritten' "$point/.realm/errors"
 "$realmfs" umount "$point" 2>/dev/null && "$realmfs" umount "$second" || not_ok "umount"
 
 # A copy in a folder that lets no file be made beside it cannot be saved to, so it is mounted read-only, and says so.

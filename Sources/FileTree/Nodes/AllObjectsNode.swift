@@ -178,7 +178,7 @@ struct AllObjectsTarget: SaveTarget {
       try directory.checkIsWritable()
       return directory.table.key
     }
-    try tree.saveObjects(saver) { transaction throws(FileTreeError) in
+    try tree.saveKeepingTexts(saver) { transaction throws(FileTreeError) in
       try Self.apply(request.text, to: table, tree.options.write, transaction, links: tree.missingLinks)
     }
     return .computed(self, hasChanged: true)

@@ -63,7 +63,7 @@ struct FieldTarget: SaveTarget {
       tree.removedFields.forget(place)
       return .computed(self, hasChanged: false)
     }
-    let hasChanged = try tree.saveObjects(saver) { transaction throws(FileTreeError) in
+    let hasChanged = try tree.saveKeepingTexts(saver) { transaction throws(FileTreeError) in
       try set(bytes, table, column, tree.missingLinks, transaction)
     }
     tree.removedFields.forget(place)

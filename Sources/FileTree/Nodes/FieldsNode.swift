@@ -283,7 +283,7 @@ struct ObjectFieldsNode: DirectoryNode {
       throw .refused(.forbidden, "\(column.name) holds links; they are set in the file of the object")
     }
     var text: [UInt8]?
-    try tree.saveObjects(saver) { transaction throws(FileTreeError) in
+    try tree.saveKeepingTexts(saver) { transaction throws(FileTreeError) in
       // What cannot be read cannot be brought back.
       text = try? tree.read { view throws(FileTreeError) in
         guard case .file(let form) = FieldForm(column, view) else { return nil }

@@ -32,7 +32,7 @@ enum KeptTexts: UInt8, Sendable {
   fileprivate var takesNoFiles: FileTreeError {
     switch self {
     case .rejected: .refused(.forbidden, "this directory holds refused texts; it takes no files")
-    case .trash: .refused(.forbidden, "this directory holds former texts of objects; it takes no files")
+    case .trash: .refused(.forbidden, "this directory holds former texts; it takes no files")
     }
   }
 }

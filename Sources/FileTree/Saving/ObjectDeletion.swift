@@ -17,7 +17,7 @@ extension TreeContext {
     let table = try read { view throws(FileTreeError) in try view.existing(home.ordinal).table.key }
     var content = RecentDeletions.Content(text: nil, links: nil)
     do throws(FileTreeError) {
-      try saveObjects(saver) { transaction throws(FileTreeError) in
+      try saveKeepingTexts(saver) { transaction throws(FileTreeError) in
         let text = try self.read { view in self.knownText(of: ObjectReference(table: table, key: key), view) }
         do throws(EngineError) {
           let origins = try transaction.origins(of: table, key)

@@ -121,7 +121,7 @@ extension TreeContext {
       return (table, self.knownText(of: ObjectReference(table: table, key: key), view))
     }
     if table.1 == bytes { return .object(ordinal, key, hasChanged: false) }
-    let hasChanged = try saveObjects(saver) { transaction throws(FileTreeError) in
+    let hasChanged = try saveKeepingTexts(saver) { transaction throws(FileTreeError) in
       try self.patch(bytes, ObjectReference(table: table.0, key: key), transaction)
     }
     return .object(ordinal, key, hasChanged: hasChanged)
@@ -141,7 +141,7 @@ extension TreeContext {
       return .object(ordinal, key, hasChanged: false)
     }
     var object = ObjKey.none, isNew = false, defaulted: [ColKey] = []
-    let hasChanged = try saveObjects(saver) { transaction throws(FileTreeError) in
+    let hasChanged = try saveKeepingTexts(saver) { transaction throws(FileTreeError) in
       let (table, existing) = try self.read { view throws(FileTreeError) in
         let directory = try view.existing(ordinal)
         try directory.checkIsWritable()

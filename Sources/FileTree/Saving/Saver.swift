@@ -13,6 +13,8 @@ struct Effect: Sendable {
   var touched: [ObjectReference]? = []
   /// The objects that were there before and that the change itself is about: their texts are worth keeping.
   var replaced: [ObjectReference] = []
+  /// True if the schema differs from before; its text is worth keeping, too.
+  var replacesSchema = false
   /// Whether there are the same classes and objects as before.
   var namesStay = false
 
@@ -28,7 +30,12 @@ struct Effect: Sendable {
     if !isChange { return other }
     var all: [ObjectReference]?
     if let touched, let others = other.touched { all = touched + others }
-    return Effect(touched: all, replaced: replaced + other.replaced, namesStay: namesStay && other.namesStay)
+    return Effect(
+      touched: all,
+      replaced: replaced + other.replaced,
+      replacesSchema: replacesSchema || other.replacesSchema,
+      namesStay: namesStay && other.namesStay
+    )
   }
 
   /// An object that was there before has changed.

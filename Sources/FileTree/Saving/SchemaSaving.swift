@@ -7,7 +7,7 @@ import RealmPages
 /// The whole schema.
 struct SchemaTarget: SaveTarget {
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    let hasChanged = try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+    let hasChanged = try tree.saveKeepingTexts(saver, mayWait: false) { transaction throws(FileTreeError) in
       try SchemaSaving.apply(request.bytes, ofClass: nil, transaction)
     }
     return .computed(self, hasChanged: hasChanged)
@@ -33,7 +33,7 @@ struct ClassSchemaTarget: SaveTarget {
   let name: [UInt8]
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    let hasChanged = try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+    let hasChanged = try tree.saveKeepingTexts(saver, mayWait: false) { transaction throws(FileTreeError) in
       try SchemaSaving.apply(request.bytes, ofClass: name, transaction)
     }
     return .computed(self, hasChanged: hasChanged)
@@ -79,7 +79,7 @@ private enum SchemaSaving {
     }
     if change.isEmpty || isRehearsal { return .none }
     try changing { () throws(SchemaChangeError) in try change.apply(transaction) }
-    return Effect(touched: nil)
+    return Effect(touched: nil, replacesSchema: true)
   }
 
   private static func description<T>(_ body: () throws(JSONInputError) -> T) throws(FileTreeError) -> T {

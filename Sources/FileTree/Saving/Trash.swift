@@ -1,6 +1,7 @@
 // The texts that objects had before this mount changed or deleted them: `.realm/trash/CLASS/NAME.json` is the newest
-// one, earlier ones have the time at which they were put there behind their name. With `--trash DIR` the command writes
-// each text to a folder, too, before the change is committed.
+// one, earlier ones have the time at which they were put there behind their name; `.realm/trash/schema.json` is the
+// schema before this mount changed it. With `--trash DIR` the command writes each text to a folder, too, before the
+// change is committed.
 //
 // A save only notes a text. It becomes a file when a directory of the trash is asked for next, because a mount that
 // saves much is rarely asked.
@@ -13,14 +14,15 @@ import RealmNames
 import RealmPages
 import Synchronization
 
-/// A text that an object had.
+/// A text that an object or the schema had.
 struct FormerText: Sendable {
-  let ordinal: TableOrdinal
+  /// The class of the object; nil for the schema.
+  let ordinal: TableOrdinal?
   let name: [UInt8]
   let text: [UInt8]
 }
 
-/// The former texts of objects, over the files of an overlay.
+/// The former texts of objects and of the schema, over the files of an overlay.
 package final class Trash: Sendable {
   /// The bytes that all texts take together.
   static let room = 8 << 20
@@ -90,7 +92,8 @@ package final class Trash: Sendable {
     let rules = try tree.readable { view in view.rules }
     unpacking.withLock { _ in
       for note in notes.withLock({ $0.takeAll() }) {
-        let directory = KeptTexts.trash.directory(of: note.text.ordinal, tree)
+        let kind = KeptTexts.trash
+        let directory = note.text.ordinal.map { kind.directory(of: $0, tree) } ?? kind.directory(tree)
         let metadata = MemoryFile.Metadata(
           permissions: rules.filePermissions & 0o444,
           owner: rules.owner,
@@ -133,9 +136,10 @@ extension Trash {
 }
 
 extension TreeContext {
-  /// Makes a change as `Saver.save` does, and keeps the texts of the objects that it changes or deletes.
+  /// Makes a change as `Saver.save` does, and keeps the texts of the objects that it changes or deletes, and the schema
+  /// if it changes that.
   @discardableResult
-  func saveObjects(
+  func saveKeepingTexts(
     _ saver: Saver,
     mayWait: Bool = true,
     _ change: Saver.Change
@@ -146,7 +150,11 @@ extension TreeContext {
     let hasChanged = try saver.save(mayWait: mayWait) { transaction throws(FileTreeError) in
       let effect = try change(transaction)
       namesStay = effect.namesStay || !effect.isChange
-      if effect.isChange { former = self.texts(of: effect.replaced, try self.views.view(of: transaction)) }
+      if effect.isChange {
+        let view = try self.views.view(of: transaction)
+        former = self.texts(of: effect.replaced, view)
+        if effect.replacesSchema, let schema = self.schemaText(view) { former.append(schema) }
+      }
       for text in former { self.keepOutside(text) }
       return effect
     }
@@ -177,12 +185,20 @@ extension TreeContext {
     }
   }
 
+  /// The whole schema of a version; nil if damage keeps it from being read.
+  private func schemaText(_ view: VersionView) -> FormerText? {
+    let out = OutputBuffer()
+    do throws(RenderError) { try SchemaRenderer.render(view.snapshot, into: out) } catch { return nil }
+    return FormerText(ordinal: nil, name: Array("schema.json".utf8), text: out.bytes)
+  }
+
   /// Writes a text to the folder of `--trash`. A problem is reported, and the change goes on.
   private func keepOutside(_ text: FormerText) {
     guard let keep = options.keepFormerText else { return }
     let name = String(decoding: text.name, as: UTF8.self)
-    guard let problem = keep(shownName(of: text.ordinal), name, text.text) else { return }
-    let path = shownName(of: text.ordinal) + "/" + name
+    let className = text.ordinal.map { shownName(of: $0) }
+    guard let problem = keep(className, name, text.text) else { return }
+    let path = className.map { "\($0)/\(name)" } ?? ".realm/\(name)"
     refusals.remark(path, "trash", "its former text was not kept: \(problem)")
     options.log?("\(path): its former text was not kept: \(problem)")
   }

@@ -221,7 +221,7 @@ final class StagedTransaction: Sendable {
         }
       } else if !merge.isEmpty {
         // The one who commits is told that it is on disk.
-        try main.saveObjects(saver, mayWait: false) { transaction throws(FileTreeError) in
+        try main.saveKeepingTexts(saver, mayWait: false) { transaction throws(FileTreeError) in
           try checkFile()
           version = transaction.nextVersion
           let effect = try merge.apply(to: transaction)

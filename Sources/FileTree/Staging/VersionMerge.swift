@@ -185,7 +185,11 @@ final class VersionMerge {
       guard let table = changes.old?.key else { return [] }
       return (changes.deleted + changes.updated.map(\.key)).map { ObjectReference(table: table, key: $0) }
     }
-    return Effect(touched: hasNewSchema || touched.count > Effect.mostTouched ? nil : touched, replaced: replaced)
+    return Effect(
+      touched: hasNewSchema || touched.count > Effect.mostTouched ? nil : touched,
+      replaced: replaced,
+      replacesSchema: hasNewSchema
+    )
   }
 
   private func delete(

@@ -145,7 +145,7 @@ final class TreeContext: Sendable {
       return ObjectNode(inode, ordinal, key)
     }
     guard let node = nodes.node(inode) else { throw .stale }
-    if trash.isWaiting, node is KeptTextsOfClassNode { try trash.unpack(self) }
+    if trash.isWaiting, node is KeptTextsOfClassNode || node is KeptTextsNode { try trash.unpack(self) }
     return node
   }
 

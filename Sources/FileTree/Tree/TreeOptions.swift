@@ -44,9 +44,9 @@ public struct TreeOptions: Sendable {
   public var productVersion = ""
   /// What `.realm/sync.json` says, and `.realm/info.json` under `sync`; nil for a realm that is not synced.
   public var syncReport: (@Sendable () -> String)?
-  /// Called with the class, the file name and the text of an object before a commit changes or deletes it; returns why
-  /// the text cannot be kept, or nil.
-  public var keepFormerText: (@Sendable (_ className: String, _ name: String, _ text: [UInt8]) -> String?)?
+  /// Called with the class, the file name and the text of an object before a commit changes or deletes it, and without
+  /// a class for the schema; returns why the text cannot be kept, or nil.
+  public var keepFormerText: (@Sendable (_ className: String?, _ name: String, _ text: [UInt8]) -> String?)?
   /// Called with one line for each damaged thing that was met; at most 100 different lines.
   public var log: (@Sendable (String) -> Void)?
 

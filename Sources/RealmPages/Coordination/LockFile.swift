@@ -4,6 +4,7 @@
 
 import CLinux
 import Glibc
+import Synchronization
 import Threads
 
 /// An open lock file, mapped, with a shared flock on it.
@@ -14,6 +15,8 @@ import Threads
   let info: UnsafeMutablePointer<clinux_shared_info>
   private let descriptor: Int32
   let identity: Identity
+  /// True once a mutex was found to be none.
+  private let hasBrokenMutex = Atomic<Bool>(false)
 
   /// The layout that this code knows.
   static let layout: UInt16 = 14
@@ -209,19 +212,32 @@ import Threads
     return errno == ENOENT || errno == ENOTDIR
   }
 
-  /// Whether it was cut, and so says nothing any more to anybody.
-  var isCut: Bool { unsafe clinux_mapping_was_cut(info) }
+  /// True if the file was cut or overwritten, so that it means nothing to any program.
+  var isSpoiled: Bool { isOverwritten || isCut }
 
-  /// Throws if the file is not the one that others find at its path, or was cut: they do not know of us then.
+  private var isOverwritten: Bool {
+    unsafe hasBrokenMutex.load(ordering: .relaxed) || !Self.hasKnownLayout(info)
+  }
+
+  private var isCut: Bool { unsafe clinux_mapping_was_cut(info) }
+
+  /// True for an initialised lock file of the layout that this code knows.
+  private static func hasKnownLayout(_ info: UnsafeMutablePointer<clinux_shared_info>) -> Bool {
+    unsafe clinux_load_8(clinux_init_complete(info)) == 1 && info.pointee.layout == layout
+      && Int(info.pointee.mutex_size) == MemoryLayout<pthread_mutex_t>.size
+      && Int(info.pointee.condition_size) == MemoryLayout<pthread_cond_t>.size
+  }
+
+  /// Throws if the file is not the one that others find at its path, or is spoiled: they do not know of us then.
   func checkIsInPlace() throws(EngineError) {
     var named = stat()
     let isThere = unsafe stat(path, &named) == 0 && Identity(named) == identity
-    if !isThere || isCut {
-      throw EngineError(
-        .inUse,
-        "\(path): the lock file was removed or cut while the realm is open: close all programs that have it open"
-      )
-    }
+    if !isThere || isSpoiled { throw isMissing }
+  }
+
+  private var isMissing: EngineError {
+    let remedy = "close all programs that have it open"
+    return EngineError(.inUse, "\(path): the lock file was removed or overwritten while the realm is open: \(remedy)")
   }
 
   /// Throws if it belongs to a user with whom this process does not share memory.
@@ -232,20 +248,26 @@ import Threads
   }
 
   /// Stops taking part, as far as others can see. The memory stays until the last user lets go.
-  func letGo() { flock(descriptor, LOCK_UN) }
+  ///
+  /// A file that was overwritten is initialised anew, unless another process takes part: openers would refuse to change a
+  /// file that does not look like a lock file. One that was cut is mapped no more, and looks like a new one.
+  func letGo() {
+    if isOverwritten, !isCut, flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = unsafe Self.initialise(descriptor, info) }
+    flock(descriptor, LOCK_UN)
+  }
 
   /// Takes one of the mutexes. A holder that died is no obstacle.
   func lock(_ mutex: clinux_shared_mutex, until deadline: MonotonicTime) throws(EngineError) {
+    // A mutex that was overwritten may look like one that somebody holds for ever.
+    if unsafe !Self.hasKnownLayout(info) { throw isMissing }
     let code = unsafe clinux_shared_lock(info, mutex, deadline.milliseconds)
     switch code {
     case 0, EOWNERDEAD: return
     case ETIMEDOUT:
       throw EngineError(.busy, "\(path): another program keeps the realm locked; try again later")
     default:
-      throw EngineError(
-        .inUse,
-        "\(path): \(ErrnoText.of(code)): close all programs that have the realm open"
-      )
+      hasBrokenMutex.store(true, ordering: .relaxed)
+      throw isMissing
     }
   }
 

@@ -143,7 +143,7 @@ final class Participant: VersionReader {
     guard let session = state.session else { return try newestOutside(&state) }
     let before = (participants: session.participants, newest: session.versions.newestSlot)
     // The look at the list has shown whether there is one.
-    if session.lockFile.isCut, !state.isWriting, isLost(session, state) {
+    if session.lockFile.isSpoiled, !state.isWriting, isLost(session, state) {
       leave(&state)
       return nil
     }
@@ -609,20 +609,20 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Whether nobody can find the session any more, because its lock file was removed or cut, and it can be left for
+  /// Whether nobody can find the session any more, because its lock file was removed or spoiled, and it can be left for
   /// another one: no other process is in it that could go on, and no version of it is held.
   private func isLost(_ session: Session, _ state: State) -> Bool {
     if configuration.inMemoryIdentifier != nil { return false }
-    let lockFile = session.lockFile, isCut = lockFile.isCut
-    if !isCut && !lockFile.isGone || isAnythingHeld(state) { return false }
+    let lockFile = session.lockFile, isSpoiled = lockFile.isSpoiled
+    if !isSpoiled && !lockFile.isGone || isAnythingHeld(state) { return false }
     // Who died still counts as a participant, but holds nothing.
-    if !isCut && session.participants == 1 { return true }
+    if !isSpoiled && session.participants == 1 { return true }
     return !LockHolders.areOthers(holding: lockFile.identity, near: configuration.path)
   }
 
   /// Like `isLost`, for a caller that cannot continue otherwise: waits a moment for reads of this process to end.
   private func becomesLost(_ session: Session, _ state: State) -> Bool {
-    if !session.lockFile.isCut && !session.lockFile.isGone { return false }
+    if !session.lockFile.isSpoiled && !session.lockFile.isGone { return false }
     for _ in 0..<Self.looksWhileReading {
       if isLost(session, state) { return true }
       if !isAnythingHeld(state) { return false }
@@ -788,14 +788,14 @@ final class Participant: VersionReader {
     }
   }
 
-  /// True if commits seem impossible: the lock file is gone or cut, or programs use the realm by another name.
+  /// True if commits seem impossible: the lock file is gone or spoiled, or programs use the realm by another name.
   var isObstructed: Bool {
     state.withLock { state in
       switch state.standing.place {
       case .otherName, .untrusted: true
       case .here, .gone, .shared:
         state.session.map { session in
-          session.lockFile.isGone || session.lockFile.isCut
+          session.lockFile.isGone || session.lockFile.isSpoiled
             || RealmLinks.isOpenByOtherName(configuration.path, than: state.lockedName)
         } ?? false
       }
