@@ -65,7 +65,9 @@ extension RealmRecovery.Report {
   fileprivate func lines(_ path: String, _ target: String) -> [String] {
     var lines = ["\(path): version \(version), format \(format), found through \(origin)"]
     if let headerNote { lines.append(headerNote) }
-    if isUnreached { lines.append("the header does not lead to it; whether it is the newest is not known") }
+    if isUnreached {
+      lines.append("whether this is the newest version is not known: the header is damaged or leads to another one")
+    }
     if isOutdated { lines.append("lost: the newest version; this is an older one") }
     if let firstProblem { lines.append("a check of this version finds damage: \(firstProblem)") }
     if unreachedNodes > 0 {

@@ -249,8 +249,8 @@ import Threads
 
   /// Stops taking part, as far as others can see. The memory stays until the last user lets go.
   ///
-  /// A file that was overwritten is initialised anew, unless another process takes part: openers would refuse to change a
-  /// file that does not look like a lock file. One that was cut is mapped no more, and looks like a new one.
+  /// A file that was overwritten is initialised anew, unless another process takes part: openers would refuse to change
+  /// a file that does not look like a lock file. One that was cut is mapped no more, and looks like a new one.
   func letGo() {
     if isOverwritten, !isCut, flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = unsafe Self.initialise(descriptor, info) }
     flock(descriptor, LOCK_UN)

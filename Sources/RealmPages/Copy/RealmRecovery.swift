@@ -43,7 +43,7 @@ public enum RealmRecovery {
     public let parts: [Part]
     /// Tables that are lost altogether, in words.
     public let problems: [String]
-    /// True if the header does not lead to this version, or to a newer one: it is not known whether this is the newest.
+    /// True if it is not known whether this version is the newest: the header is damaged, or leads to another one.
     public let isUnreached: Bool
     /// True if the file has, or had, a newer version of which too little is left: its changes are lost.
     public let isOutdated: Bool
@@ -60,7 +60,8 @@ public enum RealmRecovery {
     /// True if everything that the file holds was saved, and no damage found. A check cannot detect
     /// a value that was changed to another valid value.
     public var isWhole: Bool {
-      !isOutdated && unreachedNodes == 0 && firstProblem == nil && problems.isEmpty && parts.allSatisfy(\.isWhole)
+      !isUnreached && !isOutdated && unreachedNodes == 0 && firstProblem == nil && problems.isEmpty
+        && parts.allSatisfy(\.isWhole)
     }
   }
 
@@ -79,7 +80,7 @@ public enum RealmRecovery {
     let realm = try RescuedRealm(configuration)
     let best = best(of: realm), nodes = best == nil ? realm.unreachedNodes() : 0
     // A realm to which nothing was committed.
-    let isEmpty = best == nil && realm.direction == .nowhere && nodes == 0
+    let isEmpty = best == nil && realm.isNew && nodes == 0
     guard let root = best ?? (isEmpty ? .empty : nil) else {
       let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
       let found = nodes == 0 ? "" : "; found \(nodes) nodes that no version reaches"
@@ -109,7 +110,7 @@ public enum RealmRecovery {
       check: verifies ? CopyCheck(original: nil) : nil,
       observer: observer
     )
-    let isNewest = root.ref == 0 || realm.direction == .version(ref: root.ref)
+    let isNewest = root.ref == 0 || realm.direction == .version(ref: root.ref) && !realm.isHeaderDamaged
     let isOutdated = realm.isOutdated(root)
     let problem = root.ref == 0 ? nil : realm.firstProblem(of: root)
     let losses = zip(tables, rebuilder.tallies).contains { !Part($0, $1).isWhole }
@@ -159,7 +160,7 @@ public enum RealmRecovery {
     after selected: RescuedRealm.Root,
     of realm: RescuedRealm
   ) -> Bool {
-    root.isInHeader && root.version > selected.version && count(root, of: realm).isWhole
+    root.isInHeader && root.version == selected.version + 1 && count(root, of: realm).isWhole
       && realm.firstProblem(of: root) == nil
   }
 
@@ -192,7 +193,7 @@ extension RescuedRealm {
     }
     // A newer version that only a search finds was never committed, if the header leads elsewhere.
     let isSelected = direction == .version(ref: root.ref)
-    return roots.contains { $0.version > root.version && (!isSelected || $0.isInHeader) }
+    return roots.contains { $0.version > root.version && (!isSelected || isHeaderDamaged || $0.isInHeader) }
   }
 }
 

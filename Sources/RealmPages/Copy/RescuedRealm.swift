@@ -49,6 +49,11 @@ final class RescuedRealm {
 
   /// Where the header leads.
   private(set) var direction = Direction.unknown
+  /// True if nothing was ever committed, as far as the header says.
+  private(set) var isNew = false
+  /// True if the header cannot be trusted to select the newest version: its signature is damaged, or the other slot
+  /// holds what no writer leaves there.
+  private(set) var isHeaderDamaged = false
   /// A description of the bytes that overwrote the header; nil if unknown.
   private(set) var headerNote: String?
 
@@ -133,11 +138,19 @@ final class RescuedRealm {
         let isLikely = Header.signature(of: space) == Header.signature || roots.contains { UInt64($0.ref) == ref }
         if candidate == slot, isLikely { direction = self.direction(ref) }
       }
+      let spare = slotContent(1 - slot).topRef, isMark = spare == Header.firstCommitMark
+      isNew = direction == .nowhere && (spare == 0 || isMark)
+      // Nobody knows what the bytes below a TLS alert were; all others are intact then.
+      let isSound = Header.signature(of: space) == Header.signature && (isMark || self.direction(spare) != .unknown)
+      isHeaderDamaged = !isSound && headerNote == nil
     }
     let footer = space.size - Header.footerSize
     if footer >= Header.size, (try? space.require(footer, Header.footerSize)) != nil {  // likewise
       let ref = space.word(at: footer), isWhole = space.word(at: footer + 8) == Header.cookie
-      if direction == .version(ref: -1), isWhole { direction = ref == 0 ? .nowhere : self.direction(ref) }
+      if direction == .version(ref: -1), isWhole {
+        isNew = ref == 0
+        direction = isNew ? .nowhere : self.direction(ref)
+      }
       if ref < UInt64(space.size) { add(Int(ref), nil, .footer) }
     }
     let first = roots.count
