@@ -181,7 +181,7 @@ struct ChangeLineTests {
   @Test("the objects before with the lines applied are the objects after, and lines go on from any place")
   func histories() throws {
     let seed = ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init)
-    let first = seed ?? UInt64(Date().timeIntervalSince1970)
+    let first = seed ?? 1
     var replayed = 0, count = 0
     for seed in first..<first + (seed == nil ? 4 : 1) {
       var settings = RandomHistory.Settings()
