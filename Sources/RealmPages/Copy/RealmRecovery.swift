@@ -110,7 +110,7 @@ public enum RealmRecovery {
       check: verifies ? CopyCheck(original: nil) : nil,
       observer: observer
     )
-    let isNewest = root.ref == 0 || realm.direction == .version(ref: root.ref) && !realm.isHeaderDamaged
+    let isNewest = root.ref == 0 || realm.isNewest(root)
     let isOutdated = realm.isOutdated(root)
     let problem = root.ref == 0 ? nil : realm.firstProblem(of: root)
     let losses = zip(tables, rebuilder.tallies).contains { !Part($0, $1).isWhole }

@@ -232,6 +232,13 @@ final class RescuedRealm {
 
   // MARK: verdicts
 
+  /// True if the header proves that `root` is the newest version: it selects it, and is sound, or its other slot still
+  /// leads to an older one.
+  func isNewest(_ root: Root) -> Bool {
+    direction == .version(ref: root.ref)
+      && (!isHeaderDamaged || roots.contains { $0.origin == .otherSlot && $0.version < root.version })
+  }
+
   /// The first problem that a check of a version finds, apart from the header; nil of a sound version.
   func firstProblem(of root: Root) -> String? {
     if let known = firstProblems[root.ref] { return known }
