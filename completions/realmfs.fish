@@ -64,7 +64,7 @@ complete -c realmfs -n '__realmfs_is mount' -l default -d 'mount $XDG_DATA_HOME/
 complete -c realmfs -n '__realmfs_is mount' -l in-memory -x -d 'mount a realm in memory, which all your mounts with this ID share and which is gone with the last of them'
 complete -c realmfs -n '__realmfs_is mount' -l seed -rF -d 'if FILE does not exist, copy the realm SEED to it first, which has the same key'
 complete -c realmfs -n '__realmfs_is mount' -l schema -rF -d 'the classes of the realm: a file in the form that '\''realmfs schema'\'' prints, or -'
-complete -c realmfs -n '__realmfs_is mount' -l trash -xa '(__fish_complete_directories)' -d 'keep the text of each object that the mount changes or deletes in DIR, too, as plain text; without it, the last ones are in .realm/trash, and gone with the mount'
+complete -c realmfs -n '__realmfs_is mount' -l trash -xa '(__fish_complete_directories)' -d 'keep the text of each object that the mount changes or deletes, and the schema before a change, in DIR, too, as plain text; without it, the last ones are in .realm/trash, and gone with the mount'
 complete -c realmfs -n '__realmfs_is mount' -l migrate -x -d 'if the schema version grows, run CMD with /bin/sh to move the data over; see above'
 complete -c realmfs -n '__realmfs_is mount' -l delete-if-migration-needed -d 'if the realm has another schema version, or would need a migration, replace it by an empty one'
 complete -c realmfs -n '__realmfs_is mount' -l max-versions -x -d 'refuse a save, with EAGAIN, that would make more than N versions be in use at once'

@@ -1,6 +1,7 @@
 // The verdict of a recovery: whole only where everything that the original had is there.
 //
-// DAMAGES=n sets the number of damaged files in all; SEED=n the first seed; FIXTURES=name,... keeps to some of them.
+// DAMAGES=n sets the number of damaged files in all; SEED=n the first seed; FIXTURES=name,... keeps to some of them;
+// KEEP=path keeps the last damaged file.
 
 import Foundation
 import TestSupport
@@ -93,6 +94,29 @@ struct VerdictTests {
       let newest = try Fixture.named(name).snapshot()
       #expect(report.version == newest.version)
       #expect(try Content(saved) == Content(newest))
+    }
+  }
+
+  @Test("grouped commits that a crash left in the other slot are recovered, however many versions they are ahead")
+  func groupedCommits() throws {
+    try withTemporaryPath { path in
+      let writer = try RealmWriter(Configuration(path: path), create: true)
+      let transaction = try writer.begin()
+      let table = try transaction.addTable("class_A")
+      _ = try transaction.commit()
+      for _ in 0..<3 {
+        let transaction = try writer.begin()
+        _ = try transaction.create(table)
+        _ = try transaction.commit(.grouped)
+      }
+      try writer.sync(timeout: .seconds(10))
+      var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+      bytes[23] ^= 1
+      try recover(bytes) { outcome in
+        let (report, saved) = try outcome.get()
+        #expect(try saved.table(named: "class_A")?.objectCount == 3)
+        #expect(report.isUnreached && !report.isWhole)
+      }
     }
   }
 
@@ -199,7 +223,7 @@ struct VerdictTests {
     }
   }
 
-  /// Damages a file and recovers it. A false claim is an issue; KEEP=path keeps the damaged file.
+  /// Damages a file and recovers it. A false claim is an issue.
   private func verdict(_ original: Original, seed: UInt64) throws -> (Kind, Verdict) {
     var random = SplitMix64(seed: seed)
     let kind = Kind.allCases[random.below(Kind.allCases.count)], fixture = original.fixture

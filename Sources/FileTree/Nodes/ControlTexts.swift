@@ -33,8 +33,7 @@ enum ControlTexts {
         errors              the last refused changes, one JSON object a line
         unsaved             the files that are in memory only and gone when the mount ends, one path a line
         rejected/           the refused texts, to be mended and saved again
-        trash/              the texts that objects and the schema had before this mount changed or deleted them, the
-                            last ones of them
+        trash/              former texts of the objects that this mount changed or deleted, and the former schema
         compact             write 1 to make the file as small as its content
 
       schema.json and the files of schema/ can be written, which changes the schema; the rest is read-only.

@@ -21,8 +21,10 @@ enum KeptTexts: UInt8, Sendable {
   /// The number of their directory.
   func directory(_ tree: TreeContext) -> InodeNumber { ControlDirectoryNode.inode(of: name, tree) }
 
-  /// The number of the directory of a class in there; of refused texts, that of a user. Schemas are of no class.
+  /// The number of the directory of a class in there; of refused texts, that of a user. Schemas have no class: those of
+  /// no particular user are in the directory of all classes.
   func directory(of ordinal: TableOrdinal?, user: UInt32? = nil, _ tree: TreeContext) -> InodeNumber {
+    if ordinal == nil, user == nil { return directory(tree) }
     let name = [rawValue] + (user.map { Array("\($0)".utf8) } ?? []) + (ordinal == nil ? [0] : [])
     return tree.nodes.inode(of: NodeIdentity(KeptTextsOfClassNode.self, UInt64(ordinal ?? 0), name)) {
       KeptTextsOfClassNode(inode: $0, kind: self, ordinal: ordinal, user: user)
@@ -131,10 +133,8 @@ struct RejectedText: Sendable {
 
   /// Where the refused text of a user is.
   func place(of user: UInt32, _ tree: TreeContext) -> Overlay.Place {
-    // Schemas of the owner of the realm are in the directory of all of them.
     let isOwners = ordinal == nil && user == tree.realmOwner
-    let kind = KeptTexts.rejected
-    let directory = isOwners ? kind.directory(tree) : kind.directory(of: ordinal, user: user, tree)
+    let directory = KeptTexts.rejected.directory(of: ordinal, user: isOwners ? nil : user, tree)
     return Overlay.Place(directory: directory, name: name)
   }
 }

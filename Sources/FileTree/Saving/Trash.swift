@@ -1,7 +1,7 @@
 // The texts that objects had before this mount changed or deleted them: `.realm/trash/CLASS/NAME.json` is the newest
 // one, earlier ones have the time at which they were put there behind their name; `.realm/trash/schema.json` is the
-// schema before this mount changed it. With `--trash DIR` the command writes each text to a folder, too, before the
-// change is committed.
+// schema before a file of this mount changed it. With `--trash DIR` the command writes each text to a folder, too,
+// before the change is committed.
 //
 // A save only notes a text. It becomes a file when a directory of the trash is asked for next, because a mount that
 // saves much is rarely asked.
@@ -92,8 +92,7 @@ package final class Trash: Sendable {
     let rules = try tree.readable { view in view.rules }
     unpacking.withLock { _ in
       for note in notes.withLock({ $0.takeAll() }) {
-        let kind = KeptTexts.trash
-        let directory = note.text.ordinal.map { kind.directory(of: $0, tree) } ?? kind.directory(tree)
+        let directory = KeptTexts.trash.directory(of: note.text.ordinal, tree)
         let metadata = MemoryFile.Metadata(
           permissions: rules.filePermissions & 0o444,
           owner: rules.owner,

@@ -15,7 +15,7 @@ import Threads
   let info: UnsafeMutablePointer<clinux_shared_info>
   private let descriptor: Int32
   let identity: Identity
-  /// True once a mutex was found to be none.
+  /// True once a lock failed because the bytes of the mutex are not a mutex.
   private let hasBrokenMutex = Atomic<Bool>(false)
 
   /// The layout that this code knows.
@@ -212,7 +212,7 @@ import Threads
     return errno == ENOENT || errno == ENOTDIR
   }
 
-  /// True if the file was cut or overwritten, so that it means nothing to any program.
+  /// True if the file was cut or overwritten, so that no program can use it.
   var isSpoiled: Bool { isOverwritten || isCut }
 
   private var isOverwritten: Bool {
@@ -232,10 +232,10 @@ import Threads
   func checkIsInPlace() throws(EngineError) {
     var named = stat()
     let isThere = unsafe stat(path, &named) == 0 && Identity(named) == identity
-    if !isThere || isSpoiled { throw isMissing }
+    if !isThere || isSpoiled { throw removedOrOverwritten }
   }
 
-  private var isMissing: EngineError {
+  private var removedOrOverwritten: EngineError {
     let remedy = "close all programs that have it open"
     return EngineError(.inUse, "\(path): the lock file was removed or overwritten while the realm is open: \(remedy)")
   }
@@ -249,8 +249,9 @@ import Threads
 
   /// Stops taking part, as far as others can see. The memory stays until the last user lets go.
   ///
-  /// A file that was overwritten is initialised anew, unless another process takes part: openers would refuse to change
-  /// a file that does not look like a lock file. One that was cut is mapped no more, and looks like a new one.
+  /// If the file was overwritten and no other process takes part, it is initialised again: openers refuse to change a
+  /// file that does not look like a lock file. A file that was cut is no longer mapped, and openers take it for a new
+  /// one. If the file cannot be initialised, it stays as it is.
   func letGo() {
     if isOverwritten, !isCut, flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = unsafe Self.initialise(descriptor, info) }
     flock(descriptor, LOCK_UN)
@@ -258,8 +259,8 @@ import Threads
 
   /// Takes one of the mutexes. A holder that died is no obstacle.
   func lock(_ mutex: clinux_shared_mutex, until deadline: MonotonicTime) throws(EngineError) {
-    // A mutex that was overwritten may look like one that somebody holds for ever.
-    if unsafe !Self.hasKnownLayout(info) { throw isMissing }
+    // An overwritten mutex can look as if a live process held it.
+    if unsafe !Self.hasKnownLayout(info) { throw removedOrOverwritten }
     let code = unsafe clinux_shared_lock(info, mutex, deadline.milliseconds)
     switch code {
     case 0, EOWNERDEAD: return
@@ -267,7 +268,7 @@ import Threads
       throw EngineError(.busy, "\(path): another program keeps the realm locked; try again later")
     default:
       hasBrokenMutex.store(true, ordering: .relaxed)
-      throw isMissing
+      throw removedOrOverwritten
     }
   }
 

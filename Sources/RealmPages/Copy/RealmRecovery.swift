@@ -160,7 +160,7 @@ public enum RealmRecovery {
     after selected: RescuedRealm.Root,
     of realm: RescuedRealm
   ) -> Bool {
-    root.isInHeader && root.version == selected.version + 1 && count(root, of: realm).isWhole
+    root.isInHeader && root.version > selected.version && count(root, of: realm).isWhole
       && realm.firstProblem(of: root) == nil
   }
 

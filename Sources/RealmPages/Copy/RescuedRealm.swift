@@ -49,10 +49,10 @@ final class RescuedRealm {
 
   /// Where the header leads.
   private(set) var direction = Direction.unknown
-  /// True if nothing was ever committed, as far as the header says.
+  /// True if the header is that of a realm without commits.
   private(set) var isNew = false
-  /// True if the header cannot be trusted to select the newest version: its signature is damaged, or the other slot
-  /// holds what no writer leaves there.
+  /// True if the header may select an older version: its signature is damaged, or the other slot holds a value that
+  /// writers do not leave there.
   private(set) var isHeaderDamaged = false
   /// A description of the bytes that overwrote the header; nil if unknown.
   private(set) var headerNote: String?
@@ -140,7 +140,7 @@ final class RescuedRealm {
       }
       let spare = slotContent(1 - slot).topRef, isMark = spare == Header.firstCommitMark
       isNew = direction == .nowhere && (spare == 0 || isMark)
-      // Nobody knows what the bytes below a TLS alert were; all others are intact then.
+      // A TLS alert overwrites seven known bytes; the others are intact.
       let isSound = Header.signature(of: space) == Header.signature && (isMark || self.direction(spare) != .unknown)
       isHeaderDamaged = !isSound && headerNote == nil
     }
@@ -232,8 +232,8 @@ final class RescuedRealm {
 
   // MARK: verdicts
 
-  /// True if the header proves that `root` is the newest version: it selects it, and is sound, or its other slot still
-  /// leads to an older one.
+  /// True if the header proves that `root` is the newest version: the header selects it, and is sound or leads to an
+  /// older version through its other slot.
   func isNewest(_ root: Root) -> Bool {
     direction == .version(ref: root.ref)
       && (!isHeaderDamaged || roots.contains { $0.origin == .otherSlot && $0.version < root.version })

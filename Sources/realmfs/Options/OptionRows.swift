@@ -214,8 +214,8 @@ extension Options {
       value: "DIR",
       on: [.mount],
       completion: .directory,
-      "keep the text of each object that the mount changes or deletes in DIR, too, as plain text; without it, the last "
-        + "ones are in .realm/trash, and gone with the mount"
+      "keep the text of each object that the mount changes or deletes, and the schema before a change, in DIR, too, as "
+        + "plain text; without it, the last ones are in .realm/trash, and gone with the mount"
     ),
     OptionSpec(
       .migrate,
