@@ -62,7 +62,7 @@ struct Staging: ~Copyable {
       close(parent)
     }
 
-    /// Removes `result` and everything else in the directory, and the directory itself if its name still stands for it.
+    /// Removes `result` and everything else in the directory, and the directory itself if its name still leads to it.
     func remove(_ result: String) {
       // The work can still go on and reaches the result by its name. Under another name nothing can be added to it.
       unsafe renameat(directory, result, directory, name)

@@ -1,7 +1,7 @@
 // The folder of `mount --trash DIR`: CLASS/NAME.json there is the text that an object had before a mount changed or
-// deleted it last, schema.json the schema before a mount changed it; earlier texts have the time of their own writing
-// behind the name. Nothing in the folder is ever overwritten or removed. Saves take turns, so one text is written at a
-// time.
+// deleted it last, schema.json the schema before a mount changed it; earlier texts have the time when they were written
+// appended to their name. Nothing in the folder is ever overwritten or removed. Saves take turns, so one text is
+// written at a time.
 //
 // The folder is checked at the mount and opened once for all texts, and everything in it is named by its descriptor, so
 // that no other user can redirect the texts, or the renaming of earlier ones.

@@ -140,7 +140,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test("without a header a realm is found by looking for it, and nobody claims that it is the newest")
+  @Test("without a header a realm is found by a search, and is not claimed to be the newest")
   func noHeader() throws {
     let fixture = Fixture.named("people")
     var bytes = try fixture.bytes()

@@ -1,5 +1,5 @@
 // The texts that objects had before this mount changed or deleted them: `.realm/trash/CLASS/NAME.json` is the newest
-// one, earlier ones have the time at which they were put there behind their name; `.realm/trash/schema.json` is the
+// one, and earlier ones have the time when they were added appended to their name. `.realm/trash/schema.json` is the
 // schema before a file of this mount changed it. With `--trash DIR` the command writes each text to a folder, too,
 // before the change is committed.
 //

@@ -251,7 +251,7 @@ import Threads
   ///
   /// If the file was overwritten and no other process takes part, it is initialised again: openers refuse to change a
   /// file that does not look like a lock file. A file that was cut is no longer mapped, and openers take it for a new
-  /// one. If the file cannot be initialised, it stays as it is.
+  /// one. If initialising fails, the file is left to the next opener.
   func letGo() {
     if isOverwritten, !isCut, flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = unsafe Self.initialise(descriptor, info) }
     flock(descriptor, LOCK_UN)

@@ -609,8 +609,8 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Whether nobody can find the session any more, because its lock file was removed or spoiled, and it can be left for
-  /// another one: no other process is in it that could go on, and no version of it is held.
+  /// True if other programs can no longer find the session, because its lock file was removed or spoiled, and it can be
+  /// left for another one: no other process is in it that could go on, and no version of it is held.
   private func isLost(_ session: Session, _ state: State) -> Bool {
     if configuration.inMemoryIdentifier != nil { return false }
     let lockFile = session.lockFile, isSpoiled = lockFile.isSpoiled
