@@ -33,10 +33,10 @@ demo: setup ## mount a sample realm, look at it, unmount
 	@$(MAKE) --no-print-directory release
 	@Scripts/demo.sh
 
-check: setup ## everything that a change must pass: style, layers, tests, power cuts, a minute of fuzzing
+check: setup ## everything that a change must pass: style, layers, tests, real mounts, some power cuts
 	@Scripts/check.sh
 
-check-all: setup ## the same, and the mutants under the address sanitizer: before a release
+check-all: setup ## the same, all power cuts, fuzzing, the address sanitizer, the shipped program: before a release
 	@Scripts/check.sh --all
 
 build: ## debug build of everything

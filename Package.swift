@@ -19,6 +19,10 @@ var settings: [SwiftSetting] = [
 // The settings of what is shipped: each unsafe use of memory bears the word `unsafe`.
 let strict = settings + [.strictMemorySafety()]
 
+// The settings of tests, also in an optimized build: what they hold lives to the end of its scope, as it does in a
+// debug build, and they compile in a third of the time.
+let plain = settings + [.unsafeFlags(["-Onone"])]
+
 let package = Package(
   name: "realmfs",
   products: [
@@ -172,42 +176,42 @@ let package = Package(
     .testTarget(
       name: "RealmPagesTests",
       dependencies: ["RealmPages", "RealmJSON", "TestSupport", "CommitLoop"],
-      swiftSettings: settings
+      swiftSettings: plain
     ),
     // Damaged files; the address sanitizer runs these tests, too.
     .testTarget(
       name: "MutantTests",
       dependencies: ["RealmPages", "RealmJSON", "RealmQuery", "TestSupport"],
-      swiftSettings: settings
+      swiftSettings: plain
     ),
     .testTarget(
       name: "RealmSwiftTests",
       dependencies: ["RealmSwift", "RealmPages", "RealmSync", "Threads", "TestSupport", "SyncSupport", "ObserveLoop"],
-      swiftSettings: settings
+      swiftSettings: plain
     ),
-    .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: settings),
-    .testTarget(name: "RealmNamesTests", dependencies: ["RealmNames", "TestSupport"], swiftSettings: settings),
-    .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: settings),
+    .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: plain),
+    .testTarget(name: "RealmNamesTests", dependencies: ["RealmNames", "TestSupport"], swiftSettings: plain),
+    .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: plain),
     .testTarget(
       name: "RealmSyncTests",
       dependencies: ["RealmSync", "RealmPages", "RealmJSON", "Threads", "TestSupport", "TreeSupport", "SyncSupport"],
       exclude: ["tls_proxy.py", "exchange.txt"],
-      swiftSettings: settings
+      swiftSettings: plain
     ),
     .testTarget(
       name: "FileTreeTests",
       dependencies: ["FileTree", "RealmNames", "TestSupport", "TreeSupport"],
-      swiftSettings: settings
+      swiftSettings: plain
     ),
     .testTarget(
       name: "RealmReplicaTests",
       dependencies: ["RealmReplica", "RealmPages", "RealmJSON", "RealmTransfer", "TestSupport"],
-      swiftSettings: settings
+      swiftSettings: plain
     ),
     .testTarget(
       name: "CommandTests",
       dependencies: ["TestSupport", "RealmTransfer", "realmfs"],
-      swiftSettings: settings
+      swiftSettings: plain
     ),
   ],
   swiftLanguageModes: [.v6]
@@ -220,19 +224,19 @@ if Context.environment["REALMFS_BENCHMARKS"] != nil {
       name: "WriteBench",
       dependencies: ["RealmPages", "CSQLite"],
       path: "Benchmarks/WriteBench",
-      swiftSettings: settings
+      swiftSettings: plain
     ),
     .executableTarget(
       name: "ObjectBench",
       dependencies: ["RealmSwift"],
       path: "Benchmarks/ObjectBench",
-      swiftSettings: settings
+      swiftSettings: plain
     ),
     .executableTarget(
       name: "ReplicaLoad",
       dependencies: ["RealmPages"],
       path: "Benchmarks/ReplicaLoad",
-      swiftSettings: settings
+      swiftSettings: plain
     ),
   ]
 }

@@ -5,28 +5,29 @@
 #   CRASH_STATES (10000)   different files       CRASH_DISKS (40)        different disks of each file system
 #   CRASH_SHUTDOWNS (3)    of each file system   CRASH_SEEDS (400)       simulations of 1000 steps
 #   CRASH_PROCESSES (3)    simulations of 500 steps by programs that run by themselves
-#   FIRST_SEED (1)         of the workloads
+#   FIRST_SEED (1)         of the workloads         CRASH_BIN                the programs, if they are built already
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seed=${FIRST_SEED:-1}
-for product in PowerCut Simulator CommitLoop realmfs; do
+bin=${CRASH_BIN:-$PWD/.build/release}
+[ -n "${CRASH_BIN:-}" ] || for product in PowerCut Simulator CommitLoop realmfs; do
   # shellcheck disable=SC2086
   ${SWIFT:-swift} build -c release --static-swift-stdlib ${SWIFTFLAGS:-} --product $product >/dev/null
 done
-cut=$PWD/.build/release/PowerCut
-export REALMFS=$PWD/.build/release/realmfs
+cut=$bin/PowerCut
+export REALMFS=$bin/realmfs
 # In memory, because syncs are fast there.
 [ ! -d /dev/shm ] || export TMPDIR=/dev/shm
 [ "${1:-}" != --build ] || exit 0
 
 "$cut" states "${CRASH_STATES:-10000}" "$seed"
 if [ "${CRASH_SEEDS:-400}" != 0 ]; then
-  .build/release/Simulator run "$seed" "${CRASH_SEEDS:-400}" 1000
+  "$bin/Simulator" run "$seed" "${CRASH_SEEDS:-400}" 1000
   # Seeds that showed something once.
-  for found in 5192 8492; do .build/release/Simulator run $found 1 1000; done
+  for found in 5192 8492; do "$bin/Simulator" run $found 1 1000; done
 fi
-[ "${CRASH_PROCESSES:-3}" = 0 ] || .build/release/Simulator processes "$seed" "${CRASH_PROCESSES:-3}" 500
+[ "${CRASH_PROCESSES:-3}" = 0 ] || "$bin/Simulator" processes "$seed" "${CRASH_PROCESSES:-3}" 500
 if [ "$(id -u)" != 0 ] || [ ! -e /dev/loop-control ] || [ ! -e /dev/fuse ]; then
   echo "disk: skipped: needs root, loop devices and FUSE"
   exit

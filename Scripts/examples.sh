@@ -6,7 +6,9 @@ cd "$(dirname "$0")/.."
 
 flags=(--product todo)
 if [ "${1:-}" = --package ]; then flags=(--package-path Examples/Todo --scratch-path .build/examples); fi
-swift build "${flags[@]}" ${SWIFTFLAGS:-}
+# shellcheck disable=SC2206
+flags+=(${SWIFTFLAGS:-})
+swift build "${flags[@]}"
 todo=$(swift build "${flags[@]}" --show-bin-path)/todo
 swift package describe --package-path Examples/Todo >/dev/null
 folder=$(mktemp -d)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs the unit, golden and command tests, and repeats at the end what failed, which is far above in what they print.
+# TEST_FLAGS are further options of `swift test`, such as --skip-build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086
-${SWIFT:-swift} test ${SWIFTFLAGS:-} 2>&1 | tee "$log"
+${SWIFT:-swift} test ${SWIFTFLAGS:-} ${TEST_FLAGS:-} 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 if [ "$status" != 0 ]; then
   printf '\nWhat failed:\n'
