@@ -8,7 +8,7 @@ _realmfs() {
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
   case $command:$prev in
-    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= dotnet_guids nonempty ro frozen rw write= group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
+    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= dotnet_guids nonempty ro frozen rw write= create_classes group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
     mount:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     schema:--format) COMPREPLY=($(compgen -W "json swift kotlin csharp typescript dot mermaid svg" -- "$cur")); return ;;
     cat:-o|cat:--options) COMPREPLY=($(compgen -W "json= dotnet_guids" -- "$cur")); return ;;
@@ -25,7 +25,7 @@ _realmfs() {
   esac
   case $command:$cur in
     mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --sync --mirror --query --user --token-file --token-command --ca-file --timeout --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner --as-empty --dotnet-guids -v --verbose -h --help" -- "$cur")); return ;;
-    umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
+    umount:-*) COMPREPLY=($(compgen -W "--discard -l --lazy -h --help" -- "$cur")); return ;;
     tx:-*) COMPREPLY=($(compgen -W "-h --help" -- "$cur")); return ;;
     status:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     info:-*) COMPREPLY=($(compgen -W "--long --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;

@@ -56,7 +56,7 @@ complete -c realmfs -n __fish_use_subcommand -a version -d 'print the version an
 complete -c realmfs -n __fish_use_subcommand -a help -d 'explain realmfs or one command'
 complete -c realmfs -n '__realmfs_is mount' -n __realmfs_files -F
 complete -c realmfs -n '__realmfs_is mount' -a '(__realmfs_names)'
-complete -c realmfs -n '__realmfs_is mount' -s o -l options -xa 'class= json= show_control uid= gid= umask= fmask= dmask= dotnet_guids nonempty ro frozen rw write= group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime' -d 'mount options, separated by commas; see below'
+complete -c realmfs -n '__realmfs_is mount' -s o -l options -xa 'class= json= show_control uid= gid= umask= fmask= dmask= dotnet_guids nonempty ro frozen rw write= create_classes group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime' -d 'mount options, separated by commas; see below'
 complete -c realmfs -n '__realmfs_is mount' -l read-only -d 'no changes through this mount, which still takes a place among the programs that have the realm open'
 complete -c realmfs -n '__realmfs_is mount' -l immutable -d 'read the file and touch nothing else: works in a read-only directory; other programs do not know of the mount'
 complete -c realmfs -n '__realmfs_is mount' -l class -xa '(__realmfs_names)' -d 'only these classes'
@@ -93,6 +93,7 @@ complete -c realmfs -n '__realmfs_is mount' -l dotnet-guids -d 'show UUIDs as an
 complete -c realmfs -n '__realmfs_is mount' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is mount' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is umount' -xa '(__fish_complete_directories)'
+complete -c realmfs -n '__realmfs_is umount' -l discard -d 'remove the files that are in memory only, and unmount'
 complete -c realmfs -n '__realmfs_is umount' -s l -l lazy -d 'detach now, even if busy; the last user ends the mount'
 complete -c realmfs -n '__realmfs_is umount' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is tx' -xa '(__fish_complete_directories)'

@@ -44,6 +44,7 @@ enum Callbacks {
     // and the size that the kernel has for everybody. So opening with O_TRUNC comes as opening and setting the size.
     let wanted =
       FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS
+      | FUSE_CAP_EXPORT_SUPPORT
     // Whether cached data is good is decided at open and announced; times do not tell.
     connection.want = connection.capable & UInt32(wanted)
     connection.time_gran = 1

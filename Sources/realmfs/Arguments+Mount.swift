@@ -57,6 +57,7 @@ extension Arguments {
     options.dmask = try mode(.dmask)
     options.admitsOtherUsers = kernelOptions().contains("allow_other")
     options.write = try writeMode()
+    options.createsClasses = mountOption(.createClasses) != nil
     options.groupCommit = try number(.groupCommit, "milliseconds", 0...60_000) ?? 0
     if let timeout = try seconds(.lockTimeout) { options.lockTimeout = timeout }
     if let timeout = try seconds(.queryTimeout) { options.queryTimeout = timeout }

@@ -82,7 +82,10 @@ private struct Mount {
       throw CommandFailure(.failure, "cannot mount: no thread to wait for signals: \(System.message(errno))")
     }
     do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }
-    if arguments.has(.verbose) { Log.notice("\(path) is mounted on \(mountPoint)") }
+    // A listing of the mount does not show where its files are explained.
+    if arguments.has(.verbose) || isatty(STDERR_FILENO) != 0 {
+      Log.notice("\(path) is mounted on \(mountPoint); see \(mountPoint)/.realm/README")
+    }
     defer { synced?.stop() }
     return session.run() == 0 ? .done : .failure
   }
@@ -115,6 +118,12 @@ private struct Mount {
   }
 
   private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
+    var options = options
+    // The texts of other realms are not to be on a disk.
+    if configuration.encryptionKey == nil, configuration.inMemoryIdentifier == nil {
+      let folder = UnsavedFolder(ofRealm: path)
+      options.keepUnsaved = { path, content throws(EngineError) in try folder.keep(path, content) }
+    }
     if let synced { return try synced.makeTree(configuration, options) }
     if arguments.wantsNoChanges || configuration.mode == .immutable { return try readOnlyTree(configuration) }
     if arguments.has(.upgrade) { try upgrade(configuration) }

@@ -19,7 +19,10 @@ enum MountHelper: String {
       let call = try HelperCall(self, words)
       let arguments = try Arguments(self == .mount ? .mount : .umount, call.words)
       if call.isFake { return 0 }
-      return Self.status(of: self == .mount ? try MountCommand.run(arguments) : try UmountCommand.run(arguments))
+      switch self {
+      case .mount: return Self.status(of: try MountCommand.run(arguments))
+      case .umount: return Self.status(of: try UmountCommand.run(arguments, mayRefuse: false))
+      }
     } catch {
       Log.error(error.message)
       return Self.status(of: error.code)

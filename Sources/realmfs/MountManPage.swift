@@ -63,17 +63,19 @@ enum MountManPage {
     """
     Editors may save in their own way: by truncating, by renaming a new file over the old one, by moving the old one \
     away first, by unlinking it. The object keeps its key and the links to it. Names that no object of the class can \
-    have are scratch files: they are in memory, and gone when the mount ends.
+    have are scratch files: they are in memory, and .realm/unsaved names them. realmfs umount refuses while there are \
+    any; if the mount ends in another way, they are kept below $XDG_STATE_HOME/realmfs/unsaved.
     """,
     """
-    Making a directory adds a class, removing an empty one removes it. Writing .realm/schema.json changes the schema.
+    The root takes no files. With -o create_classes, making a directory there adds a class; removing the directory of \
+    a class without objects and properties removes it. Writing .realm/schema.json changes the schema.
     """,
     """
     The directory of a class has more than it lists. .where/QUERY/ holds the objects that a query finds, with '/' as \
     %2F and '%' as %25; .by/PROPERTY/VALUE/ those with a value; both go on below what they find. .fields/KEY/ is an \
-    object as a directory: strings and binary data as they are, links as symbolic links, .backlinks, all else as JSON; \
-    writing a file sets that property, removing it makes the property null. .all.jsonl holds all objects, one a line, \
-    .all.csv the same as CSV, and .count their number.
+    object as a directory: strings with a line end, binary data as it is, links as symbolic links, .backlinks, all \
+    else as JSON; writing a file sets that property, removing it makes the property null. .all.jsonl holds all \
+    objects, one a line, .all.csv the same as CSV, and .count their number.
     """,
     """
     mkdir .realm/snapshots/NAME keeps the whole tree as it is at that moment, read-only, until rmdir or unmount; \

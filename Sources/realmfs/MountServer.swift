@@ -29,8 +29,8 @@ final class MountServer {
 
   deinit { close(descriptor) }
 
-  /// The paths of the files that it has in memory only, as they can be shown; none if that cannot be read.
-  var unsavedFiles: [String] {
+  /// The paths of the files that a mount has in memory only, as they can be shown; none if that cannot be read.
+  static func unsavedFiles(of mountPoint: String) -> [String] {
     let text = KernelText.of(mountPoint + "/.realm/unsaved") ?? ""
     return text.split(separator: "\n").map(String.init)
   }

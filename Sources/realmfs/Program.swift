@@ -77,7 +77,10 @@ enum Program {
     }
     let arguments = try Arguments(command, Array(words.dropFirst()))
     if arguments.has(.help) { return try HelpCommand.explain(command) }
-    do throws(CommandFailure) { return try run(arguments) } catch {
+    do throws(CommandFailure) {
+      try RealmPlace.checkOutput(arguments)
+      return try run(arguments)
+    } catch {
       throw error.explaining(arguments.files).naming(holdersOf: arguments.files)
     }
   }

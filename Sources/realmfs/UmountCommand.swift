@@ -1,5 +1,6 @@
 // `realmfs umount`: ends a mount of ours, and only of ours.
 
+import Glibc
 import RealmPages
 
 /// The command `umount`.
@@ -7,7 +8,9 @@ enum UmountCommand {
   /// Files that are named one by one.
   private static let mostPaths = 20
 
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  /// Ends a mount. If it `mayRefuse`, files that are in memory only keep it from that; otherwise the server keeps or
+  /// names them, as when umount(8) runs at shutdown.
+  static func run(_ arguments: Arguments, mayRefuse: Bool = true) throws(CommandFailure) -> ExitCode {
     let given = arguments.operands[0]
     let path = System.realMountPoint(given)
     guard System.hasProcesses else {
@@ -24,10 +27,13 @@ enum UmountCommand {
     }
     let isLazy = arguments.has(.lazy)
     let (server, isSilent) = isLazy ? (nil, false) : MountServer.ask(entry.mountPoint)
-    let unsaved = server?.unsavedFiles ?? []
+    let unsaved = isLazy || isSilent ? [] : MountServer.unsavedFiles(of: entry.mountPoint)
+    if arguments.has(.discard) {
+      for path in unsaved { remove(entry.mountPoint + "/" + path) }
+    } else if mayRefuse, !unsaved.isEmpty {
+      throw holdsUnsaved(given, unsaved)
+    }
     try MountPoint.unmount(entry.mountPoint, isLazy: isLazy)
-    for path in unsaved.prefix(mostPaths) { Log.notice("\(path) was in memory only and is gone now") }
-    if unsaved.count > mostPaths { Log.notice("so are \(unsaved.count - mostPaths) more files") }
     if let server, !server.hasEnded(within: 10_000) {
       Log.notice("\(given) is unmounted; the process that served it is still busy with \(entry.source)")
     }
@@ -37,6 +43,22 @@ enum UmountCommand {
       )
     }
     return .done
+  }
+
+  /// Removes a file, or drops a transaction. What stays is kept or named by the server.
+  private static func remove(_ path: String) {
+    // A mount of another program that says it is ours could name any file.
+    if path.split(separator: "/").contains("..") { return }
+    if unsafe unlink(path) != 0 { unsafe rmdir(path) }
+  }
+
+  private static func holdsUnsaved(_ given: String, _ paths: [String]) -> CommandFailure {
+    for path in paths.prefix(mostPaths) { Log.error("\(path) is in memory only") }
+    if paths.count > mostPaths { Log.error("so are \(paths.count - mostPaths) more files") }
+    return CommandFailure(
+      .mountPoint,
+      "\(given) stays mounted, because these files are not in the realm: save or remove them, or use --discard"
+    )
   }
 
   /// The mount that was probably meant: that of a realm file, or one that a path leads into.

@@ -3,7 +3,7 @@
 // and on a real tree.
 //
 // The rules are those of docs/SEMANTICS.md, "Saving": closing saves, a save is a patch, only unlinking an object's own
-// name deletes it, a file of its name that is saved soon after brings the object back with the links to it.
+// name deletes it, a file of its name that the same process saves brings the object back with the links to it.
 
 import Foundation
 
@@ -25,22 +25,25 @@ struct ClassModel {
 
   /// A file in memory, or what one handle writes over an object.
   final class File {
-    enum Progress { case clean, emptied, written, refused(Refusal) }
+    enum State { case clean, dirty, refused(Refusal) }
 
     var bytes: [UInt8]
-    var progress = Progress.clean
+    var state = State.clean
     /// The name that leads to it; nil for one that was unlinked, and for the bytes of a handle.
     var name: String?
     /// The object that it is, or that the handle is on.
     var object: Int?
     /// How often the object was made when the handle was opened: a handle does not follow to another object.
     var incarnation = 0
-    /// Whether a save was refused, and none was accepted since.
-    var isRefused = false
+    /// Whether a save or a close failed, and none succeeded since.
+    var hasFailed = false
     /// What was written in order from the start on; nil if something was written elsewhere.
     var inOrder: [UInt8]? = []
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Whether the bytes are a beginning that can still be completed.
+    var isUnfinished: Bool { inOrder?.count == bytes.count && Self.isDecided(bytes) == nil }
 
     /// Whether the bytes that were written in order are an object, or can never be one.
     static func isDecided(_ bytes: [UInt8]) -> Bool? {
@@ -86,6 +89,8 @@ struct ClassModel {
   private var aside: [Int: File] = [:]
   private var incarnations: [Int: Int] = [:]
   private var deletions: [Int: Deletion] = [:]
+  /// The objects that a text was refused for, that no save has changed since, and whose removal has not failed since.
+  private var rejected: Set<Int> = []
   private let defaults: Properties
 
   /// Starts with `objects`; a new one has `defaults` and its key.
@@ -156,10 +161,16 @@ struct ClassModel {
   // MARK: saving
 
   private mutating func save(_ bytes: [UInt8], object key: Int, incarnation: Int) throws(Refusal) {
-    if Self.parse(bytes) == nil { throw .invalid }
-    guard objects[key] != nil, incarnations[key, default: 0] == incarnation else { throw .stale }
-    let properties = try judge(bytes, key)
-    objects[key]?.merge(properties) { _, new in new }
+    do throws(Refusal) {
+      if Self.parse(bytes) == nil { throw .invalid }
+      guard let former = objects[key], incarnations[key, default: 0] == incarnation else { throw .stale }
+      let new = former.merging(try judge(bytes, key)) { _, new in new }
+      objects[key] = new
+      if new != former { rejected.remove(key) }
+    } catch {
+      rejected.insert(key)
+      throw error
+    }
   }
 
   /// Saves under a name: the object that has it, or a new one, with the links to one that was deleted a moment ago.
@@ -167,9 +178,11 @@ struct ClassModel {
     if objects[key] != nil { return try save(bytes, object: key, incarnation: incarnations[key, default: 0]) }
     let properties: Properties
     do throws(Refusal) { properties = try judge(bytes, key) } catch {
+      rejected.insert(key)
       takeBack(key)
       throw error
     }
+    rejected.remove(key)
     var new = defaults
     new["_id"] = "[\(key)]"
     new.merge(properties) { _, new in new }
@@ -209,11 +222,11 @@ struct ClassModel {
         try save(file.bytes, key: key)
         became(file, key)
       }
-      file.progress = .clean
-      file.isRefused = false
+      file.state = .clean
+      file.hasFailed = false
     } catch {
-      file.progress = .refused(error)
-      file.isRefused = true
+      file.state = .refused(error)
+      file.hasFailed = true
       takeBack(file)
       throw error
     }
@@ -296,13 +309,13 @@ struct ClassModel {
     guard let handle = handles[id], handle.writes else { throw .forbidden }
     if bytes.isEmpty { return }
     let file = handle.file
-    let former = (bytes: file.bytes, progress: file.progress, inOrder: file.inOrder)
+    if case .refused(let refusal) = file.state { throw refusal }
     let start = handle.appends ? file.bytes.count : offset
     if file.bytes.count < start + bytes.count {
       file.bytes += repeatElement(0, count: start + bytes.count - file.bytes.count)
     }
     file.bytes.replaceSubrange(start..<start + bytes.count, with: bytes)
-    file.progress = .written
+    file.state = .dirty
     guard handle.isWatched else {
       file.inOrder = nil
       return
@@ -315,13 +328,11 @@ struct ClassModel {
     file.inOrder = before + bytes
     let isDecided = File.isDecided(before + bytes)
     guard start + bytes.count == file.bytes.count else { return }
-    // What is written on although the text was refused is no text until it is complete.
-    if case .refused = former.progress, isDecided != true { file.progress = former.progress }
     guard let isDecided, isDecided != File.isDecided(before) else { return }
     do throws(Refusal) { try rehearse(file) } catch {
-      (file.bytes, file.inOrder) = (former.bytes, former.inOrder)
-      file.progress = .refused(error)
-      file.isRefused = true
+      file.state = .refused(error)
+      file.hasFailed = true
+      if let key = file.object ?? file.name.flatMap(Self.key) { rejected.insert(key) }
       throw error
     }
   }
@@ -332,42 +343,38 @@ struct ClassModel {
     } else {
       file.bytes += repeatElement(0, count: size - file.bytes.count)
     }
-    file.progress = size == 0 ? .emptied : .written
+    if size == 0 { file.state = .clean } else if case .refused = file.state {} else { file.state = .dirty }
     if size == 0 { file.inOrder = [] } else if let inOrder = file.inOrder, size < inOrder.count { file.inOrder = nil }
   }
 
   mutating func flush(_ id: Int) throws(Refusal) {
     guard let handle = handles[id], handle.writes else { return }
-    switch handle.file.progress {
-    case .clean, .emptied: return
-    case .refused(let refusal):
-      takeBack(handle.file)
-      throw refusal
-    case .written: try save(handle.file)
-    }
-  }
-
-  mutating func synchronize(_ id: Int) throws(Refusal) {
-    guard let handle = handles[id], handle.writes else { return }
-    switch handle.file.progress {
+    switch handle.file.state {
     case .clean: return
     case .refused(let refusal):
       takeBack(handle.file)
       throw refusal
-    case .written, .emptied: try save(handle.file)
+    case .dirty:
+      if handle.file.isUnfinished, handle.file.object != nil || handle.file.name.flatMap(Self.key) != nil {
+        handle.file.hasFailed = true
+        if let key = handle.file.object ?? handle.file.name.flatMap(Self.key) { rejected.insert(key) }
+        throw .invalid
+      }
+      try save(handle.file)
     }
   }
 
+  mutating func synchronize(_ id: Int) throws(Refusal) { try flush(id) }
+
   mutating func release(_ id: Int) {
     guard let handle = handles[id] else { return }
-    if handle.writes, case .written = handle.file.progress {
-      do throws(Refusal) { try save(handle.file) } catch { /* told by `progress` */  }
-    }
     handles[id] = nil
+    let isLast = handle.isEdit || !handles.values.contains { $0.file === handle.file }
+    if handle.writes, case .dirty = handle.file.state, isLast || !handle.file.isUnfinished {
+      do throws(Refusal) { try save(handle.file) } catch { /* noted in `state` */  }
+    }
     // The text of a refused object is among the refused ones; its name is free again.
-    if !handle.isEdit, handle.file.isRefused, let name = handle.file.name,
-      !handles.values.contains(where: { $0.file === handle.file })
-    {
+    if !handle.isEdit, isLast, handle.file.hasFailed, let name = handle.file.name {
       unlinkFile(name)
       if let key = Self.key(name) { takeBack(key) }
     }
@@ -376,10 +383,13 @@ struct ClassModel {
   mutating func unlink(_ name: String) throws(Refusal) {
     if let file = files[name] {
       unlinkFile(name)
-      if file.isRefused, let key = Self.key(name) { takeBack(key) }
+      if file.hasFailed, let key = Self.key(name) { takeBack(key) }
       return
     }
-    guard let key = visibleObject(name), let properties = objects.removeValue(forKey: key) else { throw .notFound }
+    guard let key = visibleObject(name) else { throw .notFound }
+    // The first removal after a refusal fails.
+    if rejected.remove(key) != nil { throw .forbidden }
+    guard let properties = objects.removeValue(forKey: key) else { throw .notFound }
     var links: [(key: Int, index: Int)] = []
     for (other, before) in objects {
       guard let friends = before["friends"].flatMap(Self.keys), friends.contains(key) else { continue }
@@ -413,7 +423,7 @@ struct ClassModel {
     guard let key = visibleObject(name) else { throw .notFound }
     try save(file.bytes, object: key, incarnation: incarnations[key, default: 0])
     file.bytes = text
-    file.progress = .written
+    file.state = .dirty
     file.inOrder = nil
   }
 
@@ -440,7 +450,7 @@ struct ClassModel {
         files[newName] = file
         file.name = newName
         // As a scratch file it is not refused any more.
-        (file.progress, file.isRefused) = (.clean, false)
+        (file.state, file.hasFailed) = (.clean, false)
         return
       }
       if file.bytes.isEmpty && !exists(newName) {
@@ -452,8 +462,8 @@ struct ClassModel {
       try save(file.bytes, key: key)
       unlinkFile(newName)
       became(file, key)
-      file.progress = .clean
-      file.isRefused = false
+      file.state = .clean
+      file.hasFailed = false
       return
     }
     guard let key = visibleObject(name) else { throw .notFound }

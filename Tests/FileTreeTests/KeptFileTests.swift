@@ -17,50 +17,25 @@ struct KeptFileTests {
     ]
   )
   func toolsNames(name: String, isTools: Bool) {
-    #expect(KeptFiles.isToolsName(Array(name.utf8)) == isTools)
+    #expect(ScratchNames.contains(Array(name.utf8)) == isTools)
   }
 
-  @Test("files that are closed one after another are taken together, each once")
-  func together() {
-    let files = KeptFiles(delay: .milliseconds(200)), numbers = (1...3).map { InodeNumber(UInt64($0)) }
-    for number in numbers.reversed() { files.note(number) }
-    var taken: [[InodeNumber]] = []
-    while taken.isEmpty {
-      let due = files.takeDue()
-      if !due.isEmpty { taken.append(due) }
-    }
-    #expect(taken == [numbers])
-    #expect(files.takeDue().isEmpty)
-  }
+  @Test("mkdir makes a class only if the user wants that; in the root there are no other files")
+  func rootTakesNoFiles() throws {
+    let plain = try WritableTree("people") { $0.createsClasses = false }
+    #expect(
+      plain.failed("mkdir") { _ = try plain.tree.makeDirectory(.root, Array("Cat".utf8)) } == "mkdir: refused forbidden"
+    )
+    #expect(plain.put("notes.txt", "x") == "open: refused forbidden")
+    for name in [".directory", "notes~"] { #expect(plain.put(name, "x") == nil) }
+    #expect(plain.put("Dog/notes.txt", "x") == nil)
+    #expect(failure { try plain.rename("Dog/notes.txt", to: "notes.txt") }?.kind == "refused forbidden")
+    #expect(try plain.tree.text(".realm/unsaved") == ".directory\nDog/notes.txt\n")
 
-  @Test("what becomes of a new class when something goes into it")
-  func newClasses() throws {
     let tree = try WritableTree("people")
-    let classes = try tree.tree.list("").map(\.name)
-    func make(_ name: String) -> String? {
-      tree.failed("mkdir") { _ = try tree.tree.makeDirectory(.root, Array(name.utf8)) }
-    }
-
-    #expect(make("Cat") == nil)
-    #expect(tree.put("Cat/notes.txt", "x")?.hasSuffix("refused forbidden") == true)
-    #expect(try tree.tree.list("").map(\.name) == classes)
-    #expect(try tree.errors().last?.contains("Cat/notes.txt") == true)
-
-    // The same name again, now with an object: from then on it takes what other classes take.
-    #expect(make("Cat") == nil)
-    for name in [".1.json.swp", ".tmp3", "tmpAbC_12", "sedA1b2C3", "1.json.new"] {
-      #expect(tree.put("Cat/\(name)", "{}") == nil)
-      try tree.unlink("Cat/\(name)")
-    }
-    #expect(tree.put("Cat/1.json", "{}") == nil)
+    _ = try tree.tree.makeDirectory(.root, Array("Cat".utf8))
     #expect(tree.put("Cat/notes.txt", "x") == nil)
-    #expect(try tree.tree.list("").map(\.name).contains("Cat"))
-    // One that another program filled meanwhile.
-    #expect(make("Bird") == nil)
-    #expect(tree.put(".realm/schema/Bird.json", #"{"name": "Bird", "properties": {"n": "int"}}"#) == nil)
-    #expect(tree.put("Bird/notes.txt", "x") == nil)
-    #expect(try tree.tree.list("").map(\.name).contains("Bird"))
-    #expect(try tree.tree.text(".realm/unsaved") == "Bird/notes.txt\nCat/notes.txt\n")
+    #expect(tree.put("Cat/1.json", "{}") == nil)
     #expect(try tree.problems().isEmpty)
   }
 }

@@ -61,28 +61,26 @@ struct RaceTests {
   }
 
   /// A target whose first save waits, and which tells when it does.
-  private struct HeldTarget: SaveTarget {
+  private struct HeldTarget: TextTarget {
     final class Gate: Sendable {
       let arrived = DispatchSemaphore(value: 0), opened = DispatchSemaphore(value: 0)
       let isFirst = Atomic<Bool>(true)
     }
-    let target: any SaveTarget
+    let target: any TextTarget
     let gate = Gate()
 
-    func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-      if gate.isFirst.exchange(false, ordering: .relaxed) {
+    func apply(
+      _ text: DraftText,
+      to transaction: borrowing WriteTransaction,
+      _ view: VersionView,
+      _ tree: TreeContext
+    ) throws(FileTreeError) -> Applied {
+      if !text.isCheck, gate.isFirst.exchange(false, ordering: .relaxed) {
         gate.arrived.signal()
         gate.opened.wait()
       }
-      return try target.save(request, saver, tree)
+      return try target.apply(text, to: transaction, view, tree)
     }
-
-    func rehearse(
-      _ bytes: [UInt8],
-      _ view: VersionView,
-      _ transaction: borrowing WriteTransaction,
-      _ tree: TreeContext
-    ) throws(FileTreeError) { try target.rehearse(bytes, view, transaction, tree) }
 
     func shownPlace(_ tree: TreeContext) -> ShownPlace? { target.shownPlace(tree) }
   }
@@ -97,10 +95,10 @@ struct RaceTests {
   ) throws -> String? {
     let name = Array("4.json".utf8), inode = try tree.tree.find("Person/4.json").inode
     let place = Overlay.Place(directory: try tree.tree.find("Person").inode, name: name)
-    let target = HeldTarget(target: try #require(try tree.tree.tree.saveTarget(of: place)))
+    let target = HeldTarget(target: try #require(try tree.tree.tree.draftTarget(of: place) as? any TextTarget))
     var access = OpenAccess()
     (access.writes, access.truncates) = (true, true)
-    let file = try tree.tree.tree.openEdit(of: inode, name, target, access, by: WritableTree.me) { [] }
+    let file = try tree.tree.tree.openDraft(of: inode, name, target, access, by: WritableTree.me) { [] }
     try tree.write(file, first)
     let failed = Mutex<String?>(nil), done = DispatchSemaphore(value: 0)
     Thread.detachNewThread {
@@ -125,11 +123,11 @@ struct RaceTests {
   @Test("a forked process that closes its copy of a handle puts no older text in the place of a newer one")
   func olderTextDoesNotComeLast() throws {
     let tree = try WritableTree("people")
-    let refused = try overtake(tree, "{\"age\": 4") { try tree.write($0, "true}", at: 9) }
+    let refused = try overtake(tree, "{\"age\": 4}") { try tree.write($0, "{\"age\": true}") }
     #expect(refused == "then: refused invalid")
-    #expect(try tree.tree.text(".realm/rejected/Person/4.json") == "{\"age\": 4true}", "the whole text is kept")
-    let saved = try overtake(tree, "{\"age\": 5") { file in
-      try tree.write(file, "6}", at: 9)
+    #expect(try tree.tree.text(".realm/rejected/Person/4.json") == "{\"age\": true}", "the newer text is kept")
+    let saved = try overtake(tree, "{\"age\": 5}") { file in
+      try tree.write(file, "{\"age\": 56}")
       try tree.tree.flush(file)
     }
     #expect(saved == nil)
@@ -157,7 +155,7 @@ struct RaceTests {
     let handle = try tree.open("Target/2.json"), whole = try tree.open("Target/2.json", truncates: false)
     if byOther { try delete("Target/2.json", ObjKey(1), of: tree) } else { try tree.unlink("Target/2.json") }
     for (file, text) in [(handle, #"{"name": "late"}"#), (whole, #"{"name": "later"}"#)] {
-      if case .memory(let memory, _) = file.content { memory.truncate(to: 0) }
+      file.draft?.memory.truncate(to: 0)
       let refused =
         tree.failed("write") { try tree.write(file, text) } ?? tree.failed("close") { try tree.tree.flush(file) }
       #expect(refused?.hasSuffix(": stale") == true)

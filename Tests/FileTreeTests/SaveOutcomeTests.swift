@@ -48,6 +48,8 @@ struct SaveOutcomeTests {
     return file
   }
 
+  private func isDirty(_ file: MemoryFile) -> Bool { if case .dirty = file.draft { true } else { false } }
+
   @Test("what is written while a text is being saved is still to be saved")
   func writtenMeanwhile() throws {
     let file = try file(#"{"age": 1}"#)
@@ -55,30 +57,35 @@ struct SaveOutcomeTests {
       _ = try file.write(Array("2".utf8), at: 8)
       file.noteSaved(contents)
     }
-    #expect(file.isUnsaved)
+    #expect(isDirty(file))
     try file.withContents { contents throws(FileTreeError) in file.noteSaved(contents) }
-    #expect(!file.isUnsaved)
+    #expect(!isDirty(file))
   }
 
-  @Test("a text that was refused is not tried again before it changes, and says why")
+  @Test("a text that was refused stays so, whatever is written, until it is truncated to nothing")
   func refused() throws {
     let file = try file(#"{"age": "x"}"#)
     try file.withContents { contents throws(FileTreeError) in
       file.noteRefused(contents, .refused(.invalid, "no number"))
     }
-    #expect(!file.isUnsaved && file.isRefused)
-    guard case .refused(let error) = file.progress else {
-      Issue.record("\(file.progress)")
-      return
+    for size in [nil, 3, 20] {
+      if let size { file.truncate(to: size) }
+      #expect(file.hasFailed)
+      guard case .refused(let error) = file.draft else {
+        Issue.record("\(file.draft)")
+        return
+      }
+      #expect("\(error)".contains("no number"))
+      #expect(failure { _ = try file.write(Array("y".utf8), at: 9) }?.kind == "refused invalid")
     }
-    #expect("\(error)".contains("no number"))
-    _ = try file.write(Array("y".utf8), at: 9)
-    #expect(file.isUnsaved)
-    // What is written while it is refused is another text.
+    file.truncate(to: 0)
+    _ = try file.write(Array("y".utf8), at: 0)
+    #expect(isDirty(file))
+    // What is written while a text is being refused is another text.
     try file.withContents { contents throws(FileTreeError) in
-      _ = try file.write(Array("z".utf8), at: 9)
+      _ = try file.write(Array("z".utf8), at: 1)
       file.noteRefused(contents, .refused(.invalid, "no number"))
     }
-    #expect(file.isUnsaved && file.isRefused)
+    #expect(isDirty(file) && file.hasFailed)
   }
 }

@@ -1,5 +1,6 @@
 // An object that is removed to make room for a new text comes back if that text is refused.
 
+import Foundation
 import RealmPages
 import TestSupport
 import Testing
@@ -122,6 +123,10 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
 
     // The other program made the object itself.
+    #expect(
+      failure { try tree.unlink("Target/1.json") }?.kind == "refused forbidden",
+      "the first removal after a refusal"
+    )
     try tree.unlink("Target/1.json")
     let next = try other.begin()
     _ = try next.create(target.key, primaryKey: .int(1), values: [])
@@ -131,35 +136,65 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("nothing comes back that was only removed, or whose new file was only made, or that another file follows late")
-  func realDeletionsStay() throws {
+  @Test("nothing comes back that was only removed, or whose new file was only made, or that another process replaces")
+  func realRemovalsStay() throws {
     let tree = try WritableTree.ofLinks()
     try tree.unlink("Target/1.json")
     #expect(tree.put("Target/1.json", "") == nil)
     try tree.unlink("Target/1.json")
     #expect(try tree.texts()["Target/1.json"] == nil)
-    try tree.unlink("Target/2.json")
-    let place = Overlay.Place(directory: try tree.tree.find("Target").inode, name: Array("2.json".utf8))
-    tree.tree.tree.deletions.age(by: RecentDeletions.memory)
-    #expect(tree.tree.tree.deletions.find(place) == nil)
+    // The process that started the tests is another one than this.
+    let other = Caller(user: 0, group: 0, process: getppid())
+    for name in ["2.json", "3.json"] {
+      try tree.tree.unlink(tree.tree.find("Target").inode, Array(name.utf8), by: other)
+    }
     #expect(tree.put("Target/2.json", Self.refused) != nil)
     #expect(try tree.texts()["Target/2.json"] == nil)
+    let links = try tree.tree.text("Holder/a.json")
+    #expect(tree.put("Target/3.json", "{}") == nil)
+    #expect(try tree.tree.text("Holder/a.json") == links, "a new object, which no link leads to")
+    #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a file that is being written holds the deletion, however long that takes")
+  @Test("a process is known by its number and its start: a later one with the same number is another process")
+  func processes() throws {
+    let now = WritableTree.me.now
+    #expect(WritableTree.me.isProcess(of: now))
+    #expect(!WritableTree.me.isProcess(of: Caller(user: 0, group: 0, process: 1).now))
+    #expect(!Caller(user: 0, group: 0).isProcess(of: Caller(user: 0, group: 0).now), "two that are not known")
+    #expect(Caller.isRunning(getpid()) && !Caller.isRunning(0))
+    let ended = Process()
+    ended.executableURL = URL(fileURLWithPath: "/bin/sleep")
+    ended.arguments = ["60"]
+    let before = now
+    usleep(20_000)
+    try ended.run()
+    let child = Caller(user: 0, group: 0, process: ended.processIdentifier)
+    #expect(child.isProcess(of: child.now) && !WritableTree.me.isProcess(of: child.now))
+    // As if its number had belonged to a process that is gone.
+    #expect(!child.isProcess(of: Caller.Moment(of: before, thread: child.process)))
+    let records = RemovalRecords(), place = Overlay.Place(directory: .root, name: [1])
+    records.note(place, Removal(ObjKey(1), .init(text: [1, 2, 3], links: [])), by: child)
+    records.forgetEnded()
+    #expect(records.usage == 3)
+    ended.terminate()
+    ended.waitUntilExit()
+    records.forgetEnded()
+    #expect(records.usage == 0, "a process that has ended replaces nothing")
+  }
+
+  @Test("a file that is being written holds what was removed for it, whoever removes other files meanwhile")
   func slowReplacement() throws {
     let tree = try WritableTree.ofLinks()
     let before = try tree.texts()
     try tree.unlink("Target/1.json")
     let file = try tree.open("Target/1.json")
     try tree.write(file, #"{"name": "#)
-    tree.tree.tree.deletions.age(by: RecentDeletions.memory)
-    tree.tree.tree.forgetOldDeletions()
-    #expect(
-      tree.failed("write") { try tree.write(file, "7}", at: 9) } ?? tree.failed("close") { try tree.tree.flush(file) }
-        != nil
-    )
-    _ = tree.failed("close") { try tree.tree.flush(file) }
+    tree.tree.tree.removals.forgetEnded()
+    #expect(tree.failed("close") { try tree.tree.flush(file) } == "close: refused invalid", "it is not complete")
+    #expect(try tree.tree.text("Target/1.json") == #"{"name": "#)
+    #expect(tree.failed("write") { try tree.write(file, "7}", at: 9) } == "write: refused invalid")
+    #expect(tree.failed("close") { try tree.tree.flush(file) } == "close: refused invalid")
     tree.tree.release(file)
     #expect(try tree.texts() == before)
   }
@@ -196,26 +231,62 @@ struct TakeBackTests {
     #expect(failure { try tree.tree.find(".realm/rejected/Target/1.json.removed") }?.kind == "notFound")
   }
 
+  @Test("a save that failed because another program wrote is tried again, by the same handle and under the same name")
+  func passingReasons() throws {
+    let tree = try WritableTree.ofLinks { $0.lockTimeout = .milliseconds(200) }
+    let before = try tree.texts(), other = try RealmWriter(Configuration(path: tree.path))
+    let good = #"{"name": "again"}"#
+    let first = try other.begin(), file = try tree.open("Target/2.json")
+    try tree.write(file, good)
+    #expect(tree.failed("close") { try tree.tree.flush(file) } == "close: refused busy")
+    first.rollback()
+    #expect(tree.failed("close") { try tree.tree.flush(file) } == nil)
+    tree.tree.release(file)
+    #expect(try tree.tree.text("Target/2.json").contains("again"))
+    // The object that was removed for it has its key and its links again.
+    try tree.unlink("Target/1.json")
+    let second = try other.begin()
+    #expect(tree.put("Target/1.json", good)?.hasSuffix("refused busy") == true)
+    second.rollback()
+    #expect(tree.put("Target/1.json", good) == nil)
+    let after = try tree.texts()
+    #expect(after["Holder/a.json"] == before["Holder/a.json"])
+    #expect(after["Target/1.json"]?.prefix(2) == before["Target/1.json"]?.prefix(2), "the object key")
+    #expect(try tree.problems().isEmpty)
+  }
+
+  @Test("a closing that fails protects the object before the last handle is gone")
+  func protectedAtOnce() throws {
+    let tree = try WritableTree("people")
+    let file = try tree.open("Person/4.json")
+    try tree.write(file, #"{"age": "#)
+    #expect(tree.failed("close") { try tree.tree.flush(file) } == "close: refused invalid")
+    #expect(failure { try tree.unlink("Person/4.json") }?.kind == "refused forbidden")
+    tree.tree.release(file)
+    #expect(try tree.texts()["Person/4.json"] != nil)
+  }
+
   @Test("what is remembered is bounded; the oldest goes first, and what is gone is not taken for what was never there")
-  func deletionsAreBounded() {
-    let deletions = RecentDeletions(room: 1000)
+  func removalsAreBounded() {
+    let removals = RemovalRecords(room: 1000), me = WritableTree.me
     func place(_ number: Int) -> Overlay.Place { Overlay.Place(directory: .root, name: Array("\(number)".utf8)) }
-    for number in 0..<10 {
-      deletions.note(place(number), ObjKey(1), .init(text: [UInt8](repeating: 0, count: 300), links: []))
-      #expect(deletions.usage <= 1000)
+    func note(_ number: Int, _ size: Int) {
+      let content = Removal.Content(text: [UInt8](repeating: 0, count: size), links: [])
+      removals.note(place(number), Removal(ObjKey(Int64(number)), content), by: me)
     }
-    #expect(deletions.find(place(9))?.content != nil && deletions.find(place(7))?.content != nil)
-    #expect(deletions.find(place(6)) != nil && deletions.find(place(6))?.content == nil)
-    deletions.note(place(10), ObjKey(1), .init(text: [UInt8](repeating: 0, count: 1001), links: []))
-    #expect(deletions.find(place(10)) != nil && deletions.find(place(10))?.content == nil)
-    #expect(deletions.find(place(9))?.content != nil, "what never fits pushes nothing out")
-    deletions.age(by: RecentDeletions.memory)
-    deletions.forgetOld { $0 == place(9) }
-    #expect(deletions.find(place(9)) == nil && deletions.find(place(9), isInUse: true)?.content != nil)
-    #expect(deletions.find(place(8), isInUse: true) == nil)
-    #expect(deletions.usage == 300)
-    deletions.forget(place(9))
-    #expect(deletions.usage == 0)
+    for number in 0..<10 {
+      note(number, 300)
+      #expect(removals.usage <= 1000)
+    }
+    note(10, 1001)
+    #expect(removals.usage == 900, "what never fits pushes nothing out")
+    for number in [10, 6] {
+      let found = removals.take(place(number), by: me)
+      #expect(found?.key == ObjKey(Int64(number)) && found?.content == nil)
+    }
+    for number in 7..<10 { #expect(removals.take(place(number), by: me)?.content != nil) }
+    #expect(removals.take(place(9), by: me) == nil, "once")
+    #expect(removals.usage == 0)
   }
 
   @Test("an object that was too large to remember is said to be gone")
@@ -226,8 +297,8 @@ struct TakeBackTests {
     try tree.unlink("Target/2.json")
     // Others push it out.
     let place = Overlay.Place(directory: .root, name: [1])
-    let filler = RecentDeletions.Content(text: [UInt8](repeating: 0, count: RecentDeletions.room), links: [])
-    tree.tree.tree.deletions.note(place, ObjKey(1), filler)
+    let filler = Removal.Content(text: [UInt8](repeating: 0, count: RemovalRecords.room), links: [])
+    tree.tree.tree.removals.note(place, Removal(ObjKey(1), filler), by: WritableTree.me)
     #expect(tree.put("Target/2.json", Self.refused) != nil)
     #expect(try tree.errors().last?.contains("is not back") == true)
   }

@@ -26,6 +26,7 @@ final class WritableTree: Sendable {
     self.lines = lines
     writer = try RealmWriter(Configuration(path: scratch.file.path), create: true)
     var options = TreeOptions()
+    options.createsClasses = true
     options.log = { line in lines.all.withLock { $0.append(line) } }
     change(&options)
     tree = try FileTree(writer, options: options)
@@ -98,7 +99,7 @@ final class WritableTree: Sendable {
   }
 
   /// Who the tests are unless they say otherwise.
-  static let me = Caller(user: getuid(), group: getgid())
+  static let me = Caller(user: getuid(), group: getgid(), process: getpid())
 
   /// Writes a file as a shell does, in pieces. Returns what failed first, and where.
   func put(_ path: String, _ text: String, piece: Int = .max) -> String? {
@@ -123,7 +124,7 @@ final class WritableTree: Sendable {
 
   func unlink(_ path: String) throws {
     let (parent, name) = try split(path)
-    try tree.unlink(parent, name)
+    try tree.unlink(parent, name, by: Self.me)
   }
 
   func rename(_ path: String, to newPath: String, _ rule: RenameRule = .replace) throws {

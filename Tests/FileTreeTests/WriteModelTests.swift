@@ -17,15 +17,15 @@ private final class Pair {
   let directory: InodeNumber
   var model: ClassModel
   private let scratch: ScratchRealm
-  private let caller = Caller(user: 0, group: 0)
+  private let caller = WritableTree.me
   private var files: [Int: OpenFile] = [:]
 
   init() throws {
     scratch = try ScratchRealm("people")
     writer = try RealmWriter(Configuration(path: scratch.file.path))
-    // No test depends on how fast the machine is.
-    let deletions = RecentDeletions(memory: .seconds(1_000_000))
-    tree = try FileTree(writer.realm, writer, options: TreeOptions(), deletions: deletions)
+    var options = TreeOptions()
+    options.createsClasses = true
+    tree = try FileTree(writer.realm, writer, options: options)
     directory = try tree.find("Person").inode
     classes = Set(try tree.list("").filter { !$0.isDot }.map(\.name))
     var objects: [Int: ClassModel.Properties] = [:]
@@ -133,7 +133,7 @@ private final class Pair {
       }
     case .unlink(let name):
       return both {
-        try tree.unlink(directory, Array(name.utf8))
+        try tree.unlink(directory, Array(name.utf8), by: caller)
       } model: {
         try model.unlink(name)
       }

@@ -13,7 +13,11 @@ public final class LibraryTree: EditedTree {
   public var root = ""
   private let caller = Caller(user: getuid(), group: getgid())
 
-  public init(_ writer: RealmWriter) throws { tree = try FileTree(writer, options: TreeOptions()) }
+  public init(_ writer: RealmWriter) throws {
+    var options = TreeOptions()
+    options.createsClasses = true
+    tree = try FileTree(writer, options: options)
+  }
 
   /// Ends the tree as an unmount does.
   public func finish() { tree.finish() }
@@ -86,7 +90,11 @@ public final class LibraryTree: EditedTree {
 
   public func remove(_ path: String) throws {
     let (parent, name) = try split(path)
-    try tree.unlink(parent, name)
+    do throws(FileTreeError) { try tree.unlink(parent, name, by: caller) } catch {
+      // The first removal after a refusal fails.
+      guard case .refused(.forbidden, _) = error else { throw error }
+      try tree.unlink(parent, name, by: caller)
+    }
   }
 
   public func makeDirectory(_ path: String) throws {
@@ -157,7 +165,7 @@ public struct MountedTree: EditedTree {
   }
 
   public func remove(_ path: String) throws {
-    // The first time after a refusal it could be meant for the refused text.
+    // The first removal after a refusal fails.
     if unlink(root + "/" + path) != 0, errno != EPERM || unlink(root + "/" + path) != 0 {
       try check(-1, "unlink", path)
     }

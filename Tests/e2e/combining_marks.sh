@@ -90,7 +90,7 @@ echo '{"_id":1}' >one.jsonl
 check "takes the other one for its class" "$realmfs" import one.realm one.jsonl --class "$parts"
 check "and for its property" "$realmfs" set one.realm "$parts/1" "$parts=3"
 equal "which keeps its name" "{\"_id\":1,\"$whole\":3}" "$("$realmfs" cat one.realm "$parts")"
-serve one.realm "$mnt"
+serve one.realm "$mnt" -o create_classes
 jq --arg parts "$parts" '.schemaVersion = 2 | .schema[0].properties = {_id: "int", ($parts): "int?"}' one.json >two.json
 check "a schema with the other form" cp two.json "$mnt/.realm/schema.json"
 equal "is another property" "{\"_id\":1,\"$parts\":null}" "$(jq -c . "$mnt/$whole/1.json")"

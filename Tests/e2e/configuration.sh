@@ -146,7 +146,7 @@ check_status "without --schema a file must exist" 3 "No such file" "$realmfs" mo
 check "--schema makes the file" mounted --schema "$scratch/people.json" "$made" "$point"
 echo '{"name": "Ada Lovelace", "age": 36}' >"$point/Person/1.json"
 check "umount" unmounted "$point"
-check "--schema adds what is missing" mounted --schema "$scratch/more.json" "$made" "$point"
+check "--schema adds what is missing" mounted --schema "$scratch/more.json" -o create_classes "$made" "$point"
 equal "a property" null "$(jq .city "$point/Person/1.json")"
 mkdir "$point/Extra"
 check "umount" unmounted "$point"

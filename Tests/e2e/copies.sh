@@ -31,7 +31,7 @@ check_status "compact --if, when it is not worth it" 0 'not compacted' "$realmfs
 check_status "compact --if, when it is" 0 'bytes, from' "$realmfs" compact --if 'total > 1KB and used > 50%' "$file"
 point=$(new_directory launch)
 check_status "mount --compact-on-launch" 0 'compacted from' \
-  "$realmfs" mount --compact-on-launch 'total > 1KB' "$file" "$point"
+  "$realmfs" mount -o create_classes --compact-on-launch 'total > 1KB' "$file" "$point"
 second=$(new_directory second)
 check "the mount saves, so it has the realm open" mkdir "$point/Another"
 check_status "beside another mount it is skipped, and said so" 0 'was not compacted: .* in use by' \
@@ -91,7 +91,7 @@ check_status "convert --local" 0 'bytes, from' "$realmfs" convert --local "$sync
 equal "the synced file stays" "$sum" "$(sha256sum <"$synced")"
 check "the local one is sound" "$realmfs" check "$scratch/local.realm"
 point=$(new_directory mnt)
-if "$realmfs" mount "$scratch/local.realm" "$point"; then
+if "$realmfs" mount -o create_classes "$scratch/local.realm" "$point"; then
   check "the local one can be changed" mkdir "$point/NewClass"
   check_status "a mounted realm is not compacted" 8 'in use by' "$realmfs" compact "$scratch/local.realm"
   check "a mounted realm is backed up" "$realmfs" backup "$scratch/local.realm" "$scratch/live.realm"

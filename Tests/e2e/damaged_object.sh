@@ -47,6 +47,7 @@ done
 equal "no other failure than EIO and exit code 4" "0" "$other"
 if [ $damaged -gt 0 ]; then ok "$damaged classes met the damage"; else not_ok "nothing met the damage"; fi
 if [ $whole -gt 0 ]; then ok "$whole of the objects that were tried are whole"; else not_ok "no object was readable"; fi
+check "the damage is in .realm/errors" grep -q '"operation": "realm"' "$point/.realm/errors"
 check_status "check finds it" 4 'problem' "$realmfs" check "$file"
 check "the process lives" kill -0 "$server"
 stop_server "$point"

@@ -20,13 +20,13 @@ edit() {
   file=$(copy_fixture "$name")
   rm -f "$file".lock
   "$realmfs" upgrade "$@" "$file" >/dev/null || return
-  "$realmfs" mount "$@" "$file" "$point" || return
+  "$realmfs" mount -o create_classes "$@" "$file" "$point" || return
   output=$(timeout 120 "$loop" mount "$point" "$seed" 100) || {
-    "$realmfs" umount "$point"
+    "$realmfs" umount --discard "$point"
     echo "$output"
     return 1
   }
-  "$realmfs" umount "$point" && "$realmfs" check "$@" "$file" || return
+  "$realmfs" umount --discard "$point" && "$realmfs" check "$@" "$file" || return
   [ -e "$checker" ] && [ $# -eq 0 ] || return 0
   python3 "$checker" verify "$file"
 }

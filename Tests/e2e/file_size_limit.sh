@@ -35,7 +35,7 @@ equal "the object is as it was" "$before" "$(cat "$point/Person/4.json")"
 check "the reason says what to do" grep -q "File too large: .*ulimit -f" "$point/.realm/errors"
 equal "the refused text can be read" 900000 "$(jq '.name | length' "$point/.realm/rejected/Person/4.json")"
 equal "saves within the limit go on" "" "$(save "$point/Person/18.json" 10)"
-check "umount" "$realmfs" umount "$point"
+check "umount" "$realmfs" umount --discard "$point"
 wait "$server"
 equal "the server ended as usual" 0 $?
 check "the file is sound" "$realmfs" check "$file"

@@ -16,6 +16,8 @@ realmfs=${REALMFS:-$repository/.build/release/realmfs}
 key_file=$fixtures/encrypted.key.hex
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/realmfs-e2e.XXXXXX")
+# Where mounts leave what was not saved.
+export XDG_STATE_HOME=$scratch/state
 background=()
 # Opening a file for writing may change it, so tests use a copy.
 cp -r "$fixtures" "$scratch/fixtures"
@@ -123,6 +125,6 @@ crash_server() { { kill -9 "$server" && wait "$server"; } 2>/dev/null; }
 
 # stop_server MOUNTPOINT: ends the last `serve`.
 stop_server() {
-  "$realmfs" umount "$1" || umount -l "$1"
+  "$realmfs" umount --discard "$1" || umount -l "$1"
   wait "$server" 2>/dev/null
 }

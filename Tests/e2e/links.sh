@@ -28,7 +28,7 @@ equal "to the file" 50 "$(age "$real")"
 key=$(getfattr --absolute-names --only-values -n user.realm.key "$point/Person/4.json")
 check_status "compacting the file by its own name is refused meanwhile" 8 'another name' "$realmfs" compact "$real"
 check_status "and by the link" 8 'in use' "$realmfs" compact "$link"
-check "umount" "$realmfs" umount "$point"
+check "umount" "$realmfs" umount --discard "$point"
 check "the lock is free" wait_until 10 is_free "$link"
 check "compact through the link" "$realmfs" compact "$link"
 check "the link stays" test -L "$link"
@@ -57,7 +57,7 @@ if [ -f "$peer" ]; then
     equal "the mount shows a commit of the other program" $age "$(jq .age "$point/Person/4.json")"
     echo "{\"name\": \"N$age\"}" >"$point/Person/11.json"
   done
-  check "umount" "$realmfs" umount "$point"
+  check "umount" "$realmfs" umount --discard "$point"
   let_go
   equal "nothing is lost" '54 "N54"' "$(age "$real") $("$realmfs" cat "$real" Person/11.json | jq .name)"
   check "and the file is sound" "$realmfs" check "$real"
@@ -73,7 +73,7 @@ if [ -f "$peer" ]; then
     bash -c 'echo "{\"age\": 99}" >"$1/Person/4.json"' - "$point"
   check "with the reason" grep -q 'open by two names' "$point/.realm/errors"
   equal "and their text is kept" '{"age": 99}' "$(cat "$point/.realm/rejected/Person/4.json")"
-  check "umount" "$realmfs" umount "$point"
+  check "umount" "$realmfs" umount --discard "$point"
   check_status "a mount is refused while programs use both names" 8 'open by two names' "$realmfs" mount "$link" "$point"
   check_status "an import too" 8 'open by two names' "$realmfs" import --class Person --format jsonl "$link" /dev/null
   check_status "and a compaction" 8 'in use' "$realmfs" compact "$link"
@@ -81,7 +81,7 @@ if [ -f "$peer" ]; then
   let_go
   kill -INT "$first" && wait "$first" 2>/dev/null
   check "afterwards it works" "$realmfs" mount "$link" "$point"
-  check "umount" "$realmfs" umount "$point"
+  check "umount" "$realmfs" umount --discard "$point"
 else
   skip "no other program: programs that use both names were not tried"
 fi
@@ -100,8 +100,8 @@ check_status "but not mounted for writing, while the first is in use" 8 'in use 
   - "$realmfs" "$link" "$point" "$second"
 check "read-only it is" "$realmfs" mount --read-only "$link" "$second"
 equal "and shows the same" 60 "$(jq .age "$second/Person/4.json")"
-check "umount" "$realmfs" umount "$second"
-check "umount" "$realmfs" umount "$point"
+check "umount" "$realmfs" umount --discard "$second"
+check "umount" "$realmfs" umount --discard "$point"
 
 # A mount that is idle lets other programs use the other name. What it shows then cannot be saved, and a shell is told.
 "$realmfs" mount -o lock_timeout=0.5 "$real" "$point" 2>/dev/null || not_ok "mount"
@@ -111,12 +111,12 @@ if "$realmfs" mount "$link" "$second" 2>/dev/null; then
     bash -c 'while sleep 0.1; do cat "$2" >/dev/null; done & trap "kill $!" EXIT; cat "$2" >/dev/null; echo "{\"age\": 61}" >"$1"' \
     - "$point/Person/4.json" "$second/Person/4.json"
   check "with the reason" grep -q 'in use under another name' "$point/.realm/errors"
-  check "umount" "$realmfs" umount "$second"
+  check "umount" "$realmfs" umount --discard "$second"
 else
   not_ok "the other name cannot be mounted"
 fi
 check "then it can be saved" bash -c 'echo "{\"age\": 62}" >"$1"' - "$point/Person/4.json"
-check "umount" "$realmfs" umount "$point"
+check "umount" "$realmfs" umount --discard "$point"
 
 # Ten imports each, by two names, at once.
 start_over

@@ -133,7 +133,7 @@ rm "$kept.lock"
 check_status "write reports that the lock file was removed" 1 'write error' \
   bash -c 'cat "$2" >/dev/null; echo "{\"age\": 48}" >"$1"' - "$point/Person/4.json" "$second/Person/4.json"
 check "with the reason" grep -q 'the lock file was removed or overwritten' "$point/.realm/errors"
-"$realmfs" umount "$point" 2>/dev/null && "$realmfs" umount "$second" || not_ok "umount"
+"$realmfs" umount --discard "$point" 2>/dev/null && "$realmfs" umount --discard "$second" || not_ok "umount"
 
 # A copy in a folder that lets no file be made beside it cannot be saved to, so it is mounted read-only, and says so.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then

@@ -45,7 +45,7 @@ check_status "a third user does not rename it" 1 'Permission denied' as 65533 mv
 check_status "nor remove it" 1 'Permission denied' as 65533 rm -f "$person/private"
 check "who made it can" as 65534 rm "$person/private"
 check_status "refused at fsync" 1 'Invalid argument' \
-  as 65533 dd if=/dev/null of="$person/25.json" conv=fsync status=none
+  as 65533 bash -c 'printf "{" | dd of="$1/25.json" conv=fsync status=none' - "$person"
 equal "it is that user's as well" "65533 65533 600" "$(stat -c '%u %g %a' "$others/25.json")"
 check_status "refused at truncate" 1 'failed to truncate|Invalid argument' as 65533 truncate -s 5 "$person/39.json"
 equal "likewise" "65533 65533 600" "$(stat -c '%u %g %a' "$others/39.json")"

@@ -41,7 +41,7 @@ equal "which is what it says" "" "$("$realmfs" cat "$scratch/as-empty.realm")"
 equal "the file is as it was" "$sum" "$(sha256sum <"$file")"
 check_status "it is recovered" 4 'everything that this version reaches is saved' "$realmfs" recover "$file" "$scratch/h.realm"
 equal "with all objects of that version" "$expected" "$("$realmfs" cat "$scratch/h.realm" Person | sha256sum)"
-serve "$file" "$mnt" --as-empty
+serve "$file" "$mnt" --as-empty -o create_classes
 check "a mount with --as-empty takes changes" mkdir "$mnt/New"
 stop_server "$mnt"
 equal "which replace the rest" "New" "$("$realmfs" cat "$file")"

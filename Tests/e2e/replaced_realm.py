@@ -173,7 +173,7 @@ class Case:
 
     def finish(self):
         try:
-            run(realmfs, "umount", self.point)
+            run(realmfs, "umount", "--discard", self.point)
             self.expect("the server's status", self.server.wait(PATIENCE), 0)
         finally:
             if self.server.poll() is None:

@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
 point=$(new_directory mnt)
-serve "$file" "$point" || exit
+serve "$file" "$point" -o create_classes || exit
 person=$point/Person
 version() { cat "$point/.realm/version"; }
 

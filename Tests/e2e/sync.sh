@@ -140,12 +140,24 @@ while True:
 relay 0
 serve_synced "realm://127.0.0.1:$relay_port/test" "$point" --mirror "$scratch/relayed.realm" || exit
 wait_until 20 has_state .canSave true
-rm "$point/P/1.json"
-exec {new}>"$point/P/1.json"
+mkfifo "$scratch/go"
+python3 -c '
+import os, sys
+os.unlink(sys.argv[1])
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+open(sys.argv[2]).read()
+try:
+  os.write(file, b"{\"i\": 9}")
+  os.close(file)
+except OSError as error: print(error.strerror)' "$point/P/1.json" "$scratch/go" >"$scratch/said" &
+writer=$!
+is_emptied() { [ ! -s "$point/P/1.json" ]; }
+wait_until 20 is_emptied
 kill "$relay_pid"
 wait_until 20 has_state .state offline
-check_status "the new text is refused" 1 'Network is down' bash -c 'echo "{\"i\": 9}" >&"$1"' - "$new"
-exec {new}>&-
+echo >"$scratch/go"
+wait "$writer"
+equal "the new text is refused" "Network is down" "$(cat "$scratch/said")"
 relay "$relay_port"
 wait_until 60 has_state .canSave true
 equal "with the server the next save is taken" "" "$(write "$point/P/2.json" '{"_id": 2, "i": 20, "s": ""}')"

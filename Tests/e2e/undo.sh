@@ -37,7 +37,7 @@ done
 # The schema, through a mount that stays where it is.
 point=$(new_directory mnt)
 cp "$file" work.realm
-serve "$scratch/work.realm" "$point"
+serve "$scratch/work.realm" "$point" -o create_classes
 rm "$point"/Dog/*.json && rmdir "$point/Dog" 2>/dev/null
 jq '.schema |= map(select(.name == "Person") | .properties |= del(.age, .dog))' "$point/.realm/schema.json" >schema.json
 check_status "undo of a mount's last save" 0 'undid version' "$realmfs" undo work.realm

@@ -19,14 +19,14 @@ check "it is sound" "$realmfs" check "$file"
 check_status "a second upgrade has nothing to do" 0 'nothing to do' "$realmfs" upgrade "$file"
 check_status "--json" 0 '"formatBefore":24|"formatBefore": 24' "$realmfs" upgrade --json "$file"
 point=$(new_directory mnt)
-"$realmfs" mount "$file" "$point" && check "it can be written now" mkdir "$point/NewClass"
+"$realmfs" mount -o create_classes "$file" "$point" && check "it can be written now" mkdir "$point/NewClass"
 "$realmfs" umount "$point"
 
 file=$(copy_fixture people)
 printf '\x17\x17' | dd of="$file" bs=1 seek=20 conv=notrunc status=none
 rm -f "$backup"
 check_status "mount --upgrade --read-only" 2 'changes the realm' "$realmfs" mount --upgrade --read-only "$file" "$point"
-check_status "mount --upgrade" 0 'format 23 is now 24' "$realmfs" mount --upgrade "$file" "$point"
+check_status "mount --upgrade" 0 'format 23 is now 24' "$realmfs" mount -o create_classes --upgrade "$file" "$point"
 check "it can be written at once" mkdir "$point/NewClass"
 check "the backup is there" test -s "$backup"
 "$realmfs" umount "$point"

@@ -40,9 +40,8 @@ public final class OpenFile: Sendable {
   enum Content: Sendable {
     /// What reading gives.
     case text([UInt8])
-    /// Bytes that change. With a target, they are the handle's own and belong to what it names; without one, the
-    /// file is where the overlay has it.
-    case memory(MemoryFile, target: (any SaveTarget)?)
+    /// Bytes that change. A draft with a target is the handle's own; without one, the overlay has the file.
+    case draft(Draft)
     /// A text that is made while it is read.
     case stream(StreamedText)
     /// What commits change, as they come.
@@ -90,8 +89,7 @@ public final class OpenFile: Sendable {
 
   init(
     _ inode: InodeNumber,
-    _ memory: MemoryFile,
-    _ target: (any SaveTarget)?,
+    _ draft: Draft,
     _ access: OpenAccess,
     _ decision: OpenFiles.Decision,
     isWatched: Bool,
@@ -102,7 +100,7 @@ public final class OpenFile: Sendable {
     maySeedPageCache = false
     hasNewSize = decision.hasNewSize
     number = decision.number
-    content = .memory(memory, target: target)
+    content = .draft(draft)
     self.access = access
     self.isWatched = isWatched
     self.opener = opener
@@ -143,21 +141,19 @@ public final class OpenFile: Sendable {
   public var size: Int {
     switch content {
     case .text(let text): text.count
-    case .memory(let memory, _): memory.size
+    case .draft(let draft): draft.memory.size
     case .stream, .changes: 0
     }
   }
 
   /// What the handle writes; nil if it only reads.
-  var edit: OpenFiles.Edit? {
-    if case .memory(let memory, let target) = content { OpenFiles.Edit(memory: memory, target: target) } else { nil }
-  }
+  var draft: Draft? { if case .draft(let draft) = content { draft } else { nil } }
 
   /// The size to tell a program that asks with this handle; nil if nobody knows it before the end is read.
   var toldSize: Int? {
     switch content {
     case .text(let text): text.count
-    case .memory(let memory, _): memory.size
+    case .draft(let draft): draft.memory.size
     case .stream(let stream): stream.size
     case .changes: nil
     }
@@ -170,7 +166,7 @@ public final class OpenFile: Sendable {
       let start = min(max(offset, 0), text.count)
       let end = start + min(max(count, 0), text.count - start)
       return unsafe body(text.span.bytes.extracting(start..<end))
-    case .memory(let memory, _): return try memory.read(from: offset, count: count, body)
+    case .draft(let draft): return try draft.memory.read(from: offset, count: count, body)
     case .stream, .changes: return unsafe body([UInt8]().span.bytes)
     }
   }
@@ -197,24 +193,17 @@ final class OpenFiles: Sendable {
     let number: UInt64
   }
 
-  /// What a handle writes.
-  struct Edit {
-    let memory: MemoryFile
-    /// What saving it changes; nil for a file that is where the overlay has it.
-    let target: (any SaveTarget)?
-    /// True if the handle reads, or may be mapped.
-    var reads = true
-  }
-
   private struct Record {
     /// Whether the first handle is putting its text into the page cache.
     var isSeeding = false
     var handles = 0
+    /// How many of them are being closed.
+    var closing = 0
     var cachedHandles = 0
     /// The text of the handles that use the page cache, or of the last handle if there is none.
     var text: [UInt8] = []
     /// What handles write over the file, in the order of their opening.
-    var edits: [Edit] = []
+    var drafts: [Draft] = []
     /// What handles read, in the order of their opening.
     var views: [View] = []
   }
@@ -318,9 +307,9 @@ final class OpenFiles: Sendable {
       record.text = text
       // While another handle writes over the file its size is not that of the text, and the page cache would fill up
       // with zeros.
-      if liveliness == .live || !record.edits.isEmpty {
+      if liveliness == .live || !record.drafts.isEmpty {
         // Nobody else reads pages of the file, so the kernel need not wait for one.
-        let isOnlyReader = record.handles == record.edits.count + 1 && !record.edits.contains { $0.reads }
+        let isOnlyReader = record.handles == record.drafts.count + 1 && !record.drafts.contains { $0.reads }
         record.isSeeding = seedsPageCache && isOnlyReader && !text.isEmpty
         return Decision(caching: .bypass, maySeed: record.isSeeding, number: number)
       }
@@ -346,12 +335,12 @@ final class OpenFiles: Sendable {
   }
 
   /// Notes a handle that writes over the file.
-  func open(_ inode: InodeNumber, _ edit: Edit, for process: Int32 = 0) -> Decision {
+  func open(_ inode: InodeNumber, _ draft: Draft, for process: Int32 = 0) -> Decision {
     let number = newNumber()
     records.withLock { records in
       records[inode, default: Record()].handles += 1
-      records[inode]?.edits.append(edit)
-      records[inode]?.views.append(View(handle: number, threads: [process], content: .memory(edit.memory)))
+      records[inode]?.drafts.append(draft)
+      records[inode]?.views.append(View(handle: number, threads: [process], content: .memory(draft.memory)))
     }
     return Decision(caching: .bypass, number: number)
   }
@@ -359,27 +348,27 @@ final class OpenFiles: Sendable {
   /// Notes that a thread writes through a handle: its process may have it from another one, and may have closed a copy
   /// of it before.
   func noteWriter(_ thread: Int32, _ file: OpenFile) {
-    guard thread != 0, case .memory(let memory, _) = file.content else { return }
+    guard thread != 0, case .draft(let draft) = file.content else { return }
     records.withLock { records in
       guard var views = records[file.inode]?.views else { return }
       if let index = views.lastIndex(where: { $0.handle == file.number }) {
         if views[index].threads.contains(thread) || views[index].threads.count >= Self.mostThreads { return }
         views[index].threads.append(thread)
       } else {
-        views.append(View(handle: file.number, threads: [thread], content: .memory(memory)))
+        views.append(View(handle: file.number, threads: [thread], content: .memory(draft.memory)))
       }
       records[file.inode]?.views = views
     }
   }
 
   /// What a thread writes that has just opened the file, and nothing else yet.
-  func untouchedEdit(of inode: InodeNumber, by thread: Int32) -> Edit? {
+  func untouchedDraft(of inode: InodeNumber, by thread: Int32) -> Draft? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return records.withLock { records in
       guard let record = records[inode] else { return nil }
       for view in record.views.reversed() where view.threads.first == thread {
         guard case .memory(let memory) = view.content, memory.isUntouched else { continue }
-        return record.edits.last { $0.memory === memory }
+        return record.drafts.last { $0.memory === memory }
       }
       return nil
     }
@@ -410,19 +399,33 @@ final class OpenFiles: Sendable {
     records.withLock { $0[file.inode]?.views.removeAll { $0.handle == file.number } }
   }
 
+  /// Waits until what the last handles on an inode wrote is saved.
+  func awaitReleases(of inode: InodeNumber) {
+    for draft in drafts(of: inode) { draft.memory.awaitRelease() }
+  }
+
   /// Whether a handle is open.
   func isOpen(_ inode: InodeNumber) -> Bool { records.withLock { $0[inode] != nil } }
 
-  /// What open handles have written and no save was tried of.
-  var unsaved: [Edit] {
-    records.withLock { $0.values.flatMap(\.edits) }
-      .filter { if case .written = $0.memory.progress { true } else { false } }
+  /// The drafts of open handles that are to be saved.
+  var unsaved: [Draft] {
+    records.withLock { $0.values.flatMap(\.drafts) }.filter { if case .dirty = $0.memory.draft { true } else { false } }
   }
 
   /// What handles write over a file.
-  func edits(of inode: InodeNumber) -> [Edit] {
+  func drafts(of inode: InodeNumber) -> [Draft] {
     if !isUsed.load(ordering: .acquiring) { return [] }
-    return records.withLock { $0[inode]?.edits ?? [] }
+    return records.withLock { $0[inode]?.drafts ?? [] }
+  }
+
+  /// Notes that a handle is being closed. Returns true if all other handles on the inode are, too.
+  func beginClose(_ file: OpenFile) -> Bool {
+    records.withLock { records in
+      guard var record = records[file.inode] else { return true }
+      record.closing += 1
+      records[file.inode] = record
+      return record.closing >= record.handles
+    }
   }
 
   /// Notes that a handle is gone.
@@ -430,7 +433,10 @@ final class OpenFiles: Sendable {
     records.withLock { records in
       guard var record = records[file.inode] else { return }
       record.handles -= 1
-      if case .memory(let memory, _) = file.content { record.edits.removeAll { $0.memory === memory } }
+      record.closing -= 1
+      if let memory = file.draft?.memory, let index = record.drafts.firstIndex(where: { $0.memory === memory }) {
+        record.drafts.remove(at: index)
+      }
       if file.caching != .bypass { record.cachedHandles -= 1 }
       record.views.removeAll { $0.handle == file.number }
       records[file.inode] = record.handles > 0 ? record : nil

@@ -51,7 +51,7 @@ struct AllObjectsNode: FileNode {
     if access.writes || access.truncates {
       guard tree.saver != nil else { throw .readOnly }
       // Whatever the file shows, the lines that are written are all there is to save.
-      return try tree.openEdit(of: inode, [], saveTarget(tree), access, by: caller) { [] }
+      return try tree.openDraft(of: inode, [], draftTarget(tree), access, by: caller) { [] }
     }
     let text = try text(tree)
     let stream = try text.stream { [self] in
@@ -61,11 +61,11 @@ struct AllObjectsNode: FileNode {
     return OpenFile(inode, tree.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
   }
 
-  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { try target(tree).lines }
+  func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { try target(tree).lines }
 
   /// A program that replaces the file has changed lines of objects that are there. Without a primary key they would all
   /// be made once more.
-  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
     let (lines, hasKey) = try target(tree)
     if hasKey { return lines }
     throw .refused(
@@ -164,104 +164,4 @@ private struct ObjectsText: Sendable {
       realm.isCurrent(hold.snapshot)
     }
   }
-}
-
-/// The objects of a class that lines of JSON tell.
-struct AllObjectsTarget: SaveTarget {
-  let ordinal: TableOrdinal
-
-  var form: TextForm { .lines }
-
-  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    let table = try tree.read { view throws(FileTreeError) in
-      let directory = try view.existing(ordinal)
-      try directory.checkIsWritable()
-      return directory.table.key
-    }
-    try tree.saveKeepingTexts(saver) { transaction throws(FileTreeError) in
-      try Self.apply(request.text, to: table, tree.options.write, transaction, links: tree.missingLinks)
-    }
-    return .computed(self, hasChanged: true)
-  }
-
-  func rehearse(
-    _ bytes: [UInt8],
-    _ view: VersionView,
-    _ transaction: borrowing WriteTransaction,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    // The objects that links lead to may be in lines that are still to come.
-    guard let text = ChunkedBytes(bytes, MemoryBudget(.max)) else { throw .memoryIsShort }
-    _ = try Self.apply(
-      text,
-      to: try view.existing(ordinal).table.key,
-      tree.options.write,
-      transaction,
-      links: nil
-    )
-  }
-
-  /// Applies the lines in their order; links may lead to objects of later lines, so lines with such links come twice.
-  /// `links` says what those are that lead to nothing then; nil does not look at them.
-  private static func apply(
-    _ lines: ChunkedBytes,
-    to table: TableKey,
-    _ mode: WriteMode,
-    _ transaction: borrowing WriteTransaction,
-    links: MissingLinks?
-  ) throws(FileTreeError) -> Effect {
-    let patcher = ObjectPatcher(mode: mode, missingLinks: .leaveOut)
-    var touched: [ObjectReference] = []
-    var waiting: [(line: Int, range: Range<Int>, object: ObjKey)] = []
-    var hasChanged = false
-    var reader = lines.lines, number = 0
-    while let (range, line) = try reader.next() {
-      number += 1
-      if line.allSatisfy(\.isJSONSpace) { continue }
-      let outcome = try apply(Array(line), number, to: .upsert, of: table, patcher, transaction)
-      if outcome.missingLinks > 0, links != nil { waiting.append((number, range, outcome.object)) }
-      if outcome.hasChanged || outcome.wasCreated {
-        hasChanged = true
-        if touched.count <= Effect.mostTouched { touched.append(ObjectReference(table: table, key: outcome.object)) }
-      }
-    }
-    let strict = ObjectPatcher(mode: mode, missingLinks: links ?? .leaveOut)
-    for line in waiting {
-      let text = try lines.copy(line.range)
-      let outcome = try apply(text, line.line, to: .object(line.object), of: table, strict, transaction)
-      if outcome.hasChanged, touched.count <= Effect.mostTouched {
-        touched.append(ObjectReference(table: table, key: line.object))
-      }
-      hasChanged = hasChanged || outcome.hasChanged
-    }
-    if !hasChanged { return .none }
-    // Of lines with links to later lines, the objects are there twice.
-    var known: Set<ObjectReference> = []
-    let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
-    return Effect(touched: touched.count > Effect.mostTouched ? nil : touched, replaced: replaced)
-  }
-
-  private static func apply(
-    _ line: [UInt8],
-    _ number: Int,
-    to goal: PatchTarget,
-    of table: TableKey,
-    _ patcher: ObjectPatcher,
-    _ transaction: borrowing WriteTransaction
-  ) throws(FileTreeError) -> PatchOutcome {
-    do throws(JSONInputError) {
-      return try patcher.apply(try JSONText(line, firstLine: number), to: goal, of: table, in: transaction)
-    } catch { throw FileTreeError(error) }
-  }
-
-  func shownPlace(_ tree: TreeContext) -> ShownPlace? {
-    ShownPlace(
-      path: tree.shownName(of: ordinal) + "/.all.jsonl",
-      rejected: RejectedText(ordinal: ordinal, name: Array(".all.jsonl".utf8))
-    )
-  }
-}
-
-extension UInt8 {
-  fileprivate var isJSONSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0D }
 }

@@ -46,7 +46,7 @@ struct ClassNode: DirectoryNode {
     DotNames.node(name, tree.selection(of: ordinal), tree)
   }
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     if let entry = dotNamed(name, tree) { return try entry.replacementTarget(tree) }
     let isObjectName = try tree.readable { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
@@ -56,18 +56,18 @@ struct ClassNode: DirectoryNode {
     return isObjectName ? NamedObjectTarget(self, name) : nil
   }
 
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and cannot be removed") }
-    _ = try saveTarget(of: name, tree)
+    _ = try draftTarget(of: name, tree)
     guard let key = try visibleObject(name, tree) else { throw .notFound }
-    try tree.delete(key, name, self)
+    try tree.delete(key, name, self, by: caller)
   }
 
   /// The object keeps its own name, which is hidden as long as the other one stays.
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and keeps its name") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
-    if try tree.saveTarget(of: goal) != nil {
+    if try tree.draftTarget(of: goal) != nil {
       throw .refused(
         .forbidden,
         "an object is named by its key, which never changes; copy the text to a new name and remove this one"
@@ -102,18 +102,16 @@ struct ClassNode: DirectoryNode {
     }
     try file.inTurn { () throws(FileTreeError) in
       try file.withContents { contents throws(FileTreeError) in
-        let request = SaveRequest(contents, by: caller, name: name)
-        _ = try tree.save(request, as: ObjectTarget(ordinal, key))
+        _ = try tree.save(DraftText(contents, by: caller, name: name), as: ObjectTarget(ordinal, key))
       }
       try file.replace(former)
     }
   }
 
-  func takeBack(_ name: [UInt8], _ tree: TreeContext) { tree.takeBack(name, self) }
+  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) { tree.takeBack(removal, name, self) }
 
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
-    try tree.checkBelongs(Overlay.Place(directory: inode, name: name))
     throw .refused(.forbidden, "a class holds objects, no directories")
   }
 

@@ -109,12 +109,12 @@ struct ControlDirectoryNode: DirectoryNode {
 
   // MARK: changes
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     guard let entry = entries(tree).first(where: { $0.name.description.utf8.elementsEqual(name) }) else { return nil }
     return try tree.node(Self.inode(of: entry, tree)).replacementTarget(tree)
   }
 
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "files of .realm cannot be removed")
   }

@@ -11,7 +11,7 @@ struct ControlFileNode: FileNode {
   let inode: InodeNumber
   let name: StaticString
   /// What saving the file changes; nil for a file that is only read.
-  let target: (any SaveTarget)?
+  let target: (any DraftTarget)?
   /// Whether the text can be made for a mere listing.
   let isCheap: Bool
   /// Whether the text is the same as long as the version is.
@@ -24,7 +24,7 @@ struct ControlFileNode: FileNode {
     _ inode: InodeNumber,
     _ name: StaticString,
     _ text: @escaping Text,
-    target: (any SaveTarget)? = nil,
+    target: (any DraftTarget)? = nil,
     isCheap: Bool = true,
     isSteady: Bool = true,
     needsRealm: Bool = true
@@ -70,7 +70,7 @@ struct ControlFileNode: FileNode {
     return try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in try text(view, tree) }
   }
 
-  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+  func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
     guard let target else { throw .refused(.forbidden, ".realm/\(name) is computed") }
     return target
   }
@@ -88,8 +88,9 @@ extension TreeContext {
   ) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
       guard saver != nil else { throw .readOnly }
-      let target = try node.saveTarget(self)
-      return try openEdit(of: node.inode, [], target, access, by: caller) { () throws(FileTreeError) in try read(text) }
+      let target = try node.draftTarget(self)
+      return try openDraft(of: node.inode, [], target, access, by: caller) { () throws(FileTreeError) in try read(text)
+      }
     }
     let text = try read(text)
     return OpenFile(node.inode, openFiles.open(node.inode, text, .live, for: caller.process), text: text)

@@ -31,7 +31,7 @@ enum ControlTexts {
                             tx/NAME/.commit; .diff tells what would change, .test finds out what would keep it from
                             that, .log says so, .abort or rmdir drops it
         errors              the last refused changes, one JSON object a line
-        unsaved             the files that are in memory only and gone when the mount ends, one path a line
+        unsaved             the files that are in memory only, not in the realm, one path a line
         rejected/           the refused texts, to be mended and saved again
         trash/              former texts of the objects that this mount changed or deleted, and the former schema
         compact             write 1 to make the file as small as its content

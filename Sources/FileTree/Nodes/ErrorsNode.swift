@@ -16,12 +16,12 @@ struct ErrorsNode: FileNode {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/errors" }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates { _ = try saveTarget(tree) }
+    if access.writes || access.truncates { _ = try draftTarget(tree) }
     let text = tree.refusals.text(for: caller.user)
     return OpenFile(inode, tree.openFiles.open(inode, text, .live, for: caller.process), text: text)
   }
 
-  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+  func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
     throw .refused(.forbidden, ".realm/errors is computed")
   }
 }

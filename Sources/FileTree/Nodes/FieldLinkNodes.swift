@@ -92,7 +92,7 @@ struct FieldLinksNode: DirectoryNode {
     }
   }
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     throw .refused(.forbidden, "links are set in the file of the object")
   }
 }

@@ -96,7 +96,8 @@ struct FieldPlace: Hashable, Sendable {
       let (index, value) = try value(directory, cursor)
       switch value {
       case .null: throw .stale
-      case .string(let bytes) where form == .string, .data(let bytes) where form == .data: return bytes.bytes
+      case .string(let bytes) where form == .string: return bytes.bytes + [0x0A]
+      case .data(let bytes) where form == .data: return bytes.bytes
       default: break
       }
       context.name.reset()
@@ -231,7 +232,7 @@ struct ObjectFieldsNode: DirectoryNode {
 
   // MARK: changes
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(object.ordinal)
       try directory.checkIsWritable()
@@ -254,7 +255,7 @@ struct ObjectFieldsNode: DirectoryNode {
 
   /// True if a file of this name may be what a program writes before it renames it to a property.
   private static func isScratchName(_ name: [UInt8], _ directory: TableDirectory) -> Bool {
-    if KeptFiles.isToolsName(name) { return true }
+    if ScratchNames.contains(name) { return true }
     if [".", "tmp", "temp"].contains(where: { name.starts(with: $0.utf8) }) { return true }
     return directory.table.columns.contains { column in
       let property = NameEscaping.directory(of: column.name).utf8
@@ -266,7 +267,7 @@ struct ObjectFieldsNode: DirectoryNode {
 
   /// Makes the property null. One that cannot be null takes its default, and has no entry until it is made or has
   /// another value: many programs replace a file by removing it and making it again.
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard let saver = tree.saver else { throw .readOnly }
     let (table, column, form) = try tree.read { view throws(FileTreeError) in
       try object.read(view) { directory, cursor, _ throws(FileTreeError) -> (TableKey, Column, FieldForm) in
@@ -302,14 +303,15 @@ struct ObjectFieldsNode: DirectoryNode {
       tree.removedFields.note(field(column), showing: left)
     }
     // Programs that replace a file remove it first; if their text is refused, the value comes back.
-    tree.deletions.note(Overlay.Place(directory: inode, name: name), object.key, .init(text: text, links: []))
+    let removal = Removal(object.key, Removal.Content(text: text, links: []))
+    tree.removals.note(Overlay.Place(directory: inode, name: name), removal, by: caller)
   }
 
-  func takeBack(_ name: [UInt8], _ tree: TreeContext) {
+  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {
     // A property that is gone has no value that could come back.
-    guard let target = try? saveTarget(of: name, tree) as? FieldTarget else { return }
+    guard let target = try? draftTarget(of: name, tree) as? FieldTarget else { return }
     let place = Overlay.Place(directory: inode, name: name)
-    tree.takeBack(place, .property, target.shownPlace(tree)) { (saver, _, text) throws(FileTreeError) in
+    tree.takeBack(removal, at: place, .property, target.shownPlace(tree)) { (saver, text) throws(FileTreeError) in
       try target.restore(text, saver, tree)
     }
   }

@@ -81,7 +81,7 @@ struct KeptTextsNode: ShortDirectoryNode {
     }
   }
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     throw kind.takesNoFiles
   }
 }
@@ -120,7 +120,7 @@ struct KeptTextsOfClassNode: ShortDirectoryNode {
 
   func entries(_ tree: TreeContext) -> [ListedEntry] { [] }
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     throw kind.takesNoFiles
   }
 }

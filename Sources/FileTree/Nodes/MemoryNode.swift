@@ -34,9 +34,15 @@ struct MemoryNode: FileNode {
       // The reason of an earlier failed write does not apply to the new bytes.
       if tree.refusals.mayHaveAny, let path = try shownPath(tree) { tree.refusals.clear(path, of: caller.user) }
     }
-    let isObject = try tree.target(nil, of: file) != nil
-    let decision = tree.openFiles.open(inode, OpenFiles.Edit(memory: file, target: nil), for: caller.process)
-    return OpenFile(inode, file, nil, access, decision, isWatched: isObject, opener: caller.process)
+    let isObject = try tree.target(of: Draft(file)) != nil
+    let decision = tree.openFiles.open(inode, Draft(file), for: caller.process)
+    let opened = OpenFile(inode, Draft(file), access, decision, isWatched: isObject, opener: caller.process)
+    // The last handle was closed meanwhile, the text refused, and the name is free.
+    if file.role == .file, file.hasFailed, file.object == nil, tree.overlay.place(of: inode) == nil {
+      tree.release(opened)
+      throw .stale
+    }
+    return opened
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { file.truncate(to: size) }

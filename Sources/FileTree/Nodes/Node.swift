@@ -45,9 +45,9 @@ protocol Node: Sendable {
     _ tree: TreeContext
   ) throws(FileTreeError)
   /// What a file of this name changes when it is saved; nil for a scratch file. Throws where no file can be made.
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)?
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)?
   /// Removes an entry that is no file in memory.
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError)
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
   /// Gives an entry that is no file in memory another name, in a directory that takes files.
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError)
   /// Gives a directory in it another name; false where entries get other names in other ways.
@@ -64,8 +64,8 @@ protocol Node: Sendable {
     by caller: Caller,
     _ tree: TreeContext
   ) throws(FileTreeError)
-  /// What was to become the entry `name` was refused, or removed after that: what was removed to make room comes back.
-  func takeBack(_ name: [UInt8], _ tree: TreeContext)
+  /// Brings back what was removed to make room for the entry `name`, whose text is refused.
+  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext)
   /// Makes a directory, with these permission bits where it has its own.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
@@ -76,10 +76,10 @@ protocol Node: Sendable {
   /// Sets the size of a file that no handle is given for.
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
   /// What writing to the file changes. Throws where it is only read.
-  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget
+  func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget
   /// What a text changes that takes the file's place as a whole, as programs do that save by renaming. Throws where the
   /// file is only read.
-  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget
 
   // Symbolic links.
 
@@ -121,11 +121,11 @@ extension Node {
     throw .notADirectory
   }
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     throw .notADirectory
   }
 
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .notADirectory }
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .notADirectory }
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     throw .notADirectory
@@ -147,7 +147,7 @@ extension Node {
     _ tree: TreeContext
   ) throws(FileTreeError) -> Bool { false }
 
-  func takeBack(_ name: [UInt8], _ tree: TreeContext) {}
+  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {}
 
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     throw .notADirectory
@@ -160,10 +160,10 @@ extension Node {
     throw .isADirectory
   }
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .isADirectory }
-  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+  func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
     throw .refused(.forbidden, "it is computed, and only read")
   }
-  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { try saveTarget(tree) }
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { try draftTarget(tree) }
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     throw .refused(.invalid, "not a symbolic link")
   }
@@ -198,13 +198,13 @@ extension FileNode {
 extension DirectoryNode {
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream { DirectoryStream(self) }
 
-  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { throw .isADirectory }
+  func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { throw .isADirectory }
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     throw .refused(.forbidden, "this directory takes no files")
   }
 
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "its entries follow from something else and cannot be removed")
   }

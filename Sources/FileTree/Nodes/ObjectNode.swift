@@ -118,7 +118,7 @@ struct ObjectNode: FileNode {
       return (tree.number(directory, key), try tree.name(of: key, in: directory))
     }
     let target = ObjectTarget(ordinal, key)
-    return try tree.openEdit(of: shared, name, target, access, by: caller) { () throws(FileTreeError) in
+    return try tree.openDraft(of: shared, name, target, access, by: caller) { () throws(FileTreeError) in
       let file = try open(OpenAccess(), by: caller, tree)
       if file.maySeedPageCache { tree.openFiles.seeded(file) }
       defer { tree.release(file) }

@@ -58,11 +58,14 @@ struct RootNode: DirectoryNode {
 
   // MARK: changes
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
-    try TransactionFiles.node(name, tree)?.replacementTarget(tree)
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
+    if let node = try TransactionFiles.node(name, tree) { return try node.replacementTarget(tree) }
+    // Editors and file managers keep notes of their own.
+    if name.first == UInt8(ascii: ".") || name.last == UInt8(ascii: "~") { return nil }
+    throw .refused(.forbidden, "a file belongs to the directory of a class; here are only classes")
   }
 
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try TransactionFiles.node(name, tree) != nil {
       throw .refused(.forbidden, "it belongs to the transaction; remove its directory to drop it")
     }
@@ -74,9 +77,16 @@ struct RootNode: DirectoryNode {
     throw .refused(.forbidden, "classes and the files of .realm are not renamed")
   }
 
-  /// Adds a class.
+  /// Adds a class, if the user wants `mkdir` to do so: programs that copy or unpack a tree do not mean the schema.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
+    if !tree.options.createsClasses {
+      throw .refused(
+        .forbidden,
+        "a directory here is a class: add one with 'realmfs class add' or .realm/schema.json, or mount with "
+          + "-o create_classes"
+      )
+    }
     guard let className = NameEscaping.className(ofDirectory: name) else {
       throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")
     }
@@ -92,8 +102,6 @@ struct RootNode: DirectoryNode {
       }
       throw .refused(.exists, "exists already")
     }
-    // The number is of use only as long as the class is there.
-    if let inode = try? tree.read({ view in view.rootDirectory(name)?.inode }) { tree.newClasses.add(inode, name) }
   }
 
   /// Removes a class that has neither objects nor properties. Programs such as git and rsync remove each directory that

@@ -53,11 +53,11 @@ struct SchemaDirectoryNode: DirectoryNode {
     }
   }
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
-    NameEscaping.isPlainJSON(name) ? ClassSchemaTarget(name: name) : nil
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
+    NameEscaping.isPlainJSON(name) ? SchemaTarget(name: name) : nil
   }
 
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "files of .realm cannot be removed")
   }
@@ -108,8 +108,8 @@ struct SchemaFileNode: FileNode {
     }
   }
 
-  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+  func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
     let name = try tree.read { view throws(FileTreeError) in try view.existing(ordinal).name }
-    return ClassSchemaTarget(name: name + NameEscaping.suffix.utf8)
+    return SchemaTarget(name: name + NameEscaping.suffix.utf8)
   }
 }

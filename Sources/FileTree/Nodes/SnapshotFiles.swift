@@ -44,16 +44,15 @@ struct ChangesSinceNode: FileNode {
 }
 
 /// The wish to bring all classes back to what they were in a snapshot.
-struct RestoreTarget: SaveTarget {
+struct RestoreTarget: CommandTarget {
   let held: HeldTree
 
   var operation: String { "restore" }
-  var form: TextForm { .command }
 
-  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    switch String(decoding: try request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
+  func perform(_ text: DraftText, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) {
+    switch String(decoding: try text.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
     case "1": break
-    case "0": return .nothing
+    case "0": return
     default: throw .refused(.invalid, "write 1 to bring all classes back to this snapshot")
     }
     let wanted = try held.content().hold
@@ -71,15 +70,7 @@ struct RestoreTarget: SaveTarget {
         return transaction.hasChanges ? Effect(touched: touched) : .none
       } catch { throw FileTreeError(error) }
     }
-    return .nothing
   }
-
-  func rehearse(
-    _ bytes: [UInt8],
-    _ view: VersionView,
-    _ transaction: borrowing WriteTransaction,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {}
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
     guard let name = tree.snapshots.name(of: held) else { return nil }

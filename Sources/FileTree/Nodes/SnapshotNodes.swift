@@ -251,7 +251,7 @@ struct SnapshotNode: DirectoryNode {
       return OpenFile(inode, tree.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
     case .text(let text):
       return OpenFile(inode, tree.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
-    case .memory, .changes: throw .readOnly
+    case .draft, .changes: throw .readOnly
     }
   }
 
@@ -264,8 +264,10 @@ struct SnapshotNode: DirectoryNode {
 
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? { throw .readOnly }
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
+    throw .readOnly
+  }
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     throw .readOnly

@@ -180,13 +180,13 @@ struct TransactionCommandNode: FileNode {
     guard let done = tree.overlay.detachedFile(inode, [], [], .of(caller), form: .data) else { throw .memoryIsShort }
     // At once, because shells do not look at what `close` returns. What is written to it then says no more.
     try tree.perform(action, by: caller)
-    let decision = tree.openFiles.open(inode, OpenFiles.Edit(memory: done, target: nil), for: caller.process)
-    return OpenFile(inode, done, nil, access, decision, isWatched: false)
+    let decision = tree.openFiles.open(inode, Draft(done), for: caller.process)
+    return OpenFile(inode, Draft(done), access, decision, isWatched: false)
   }
 
-  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { TransactionTarget(action: action) }
+  func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { TransactionTarget(action: action) }
 
-  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
     throw .refused(.forbidden, "it does something when it is touched or written to, and keeps its name")
   }
 
@@ -227,24 +227,15 @@ struct TransactionDifferenceNode: FileNode {
 }
 
 /// What is done with a transaction when something is written to one of its files.
-struct TransactionTarget: SaveTarget {
+struct TransactionTarget: CommandTarget {
   let action: StagedTransaction.Action
 
   var operation: String { action.rawValue }
-  var form: TextForm { .command }
   var obeysTruncation: Bool { true }
 
-  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    try tree.perform(action, by: request.caller)
-    return .nothing
+  func perform(_ text: DraftText, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) {
+    try tree.perform(action, by: text.caller)
   }
-
-  func rehearse(
-    _ bytes: [UInt8],
-    _ view: VersionView,
-    _ transaction: borrowing WriteTransaction,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {}
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? { ShownPlace(path: ".\(action.rawValue)", rejected: nil) }
 }

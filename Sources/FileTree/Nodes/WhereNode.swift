@@ -81,11 +81,11 @@ struct SelectionNode: DirectoryNode {
 
   // MARK: changes
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     throw Self.isNoHome
   }
 
-  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
     throw Self.isNoHome
   }

@@ -216,7 +216,7 @@ final class StagedTransaction: Sendable {
         try main.read { view throws(FileTreeError) in
           try checkFile()
           try saver.rehearse(on: view.snapshot) { transaction throws(FileTreeError) in
-            try merge.apply(to: transaction)
+            _ = try merge.apply(to: transaction)
           }
         }
       } else if !merge.isEmpty {

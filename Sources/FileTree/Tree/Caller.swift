@@ -22,15 +22,6 @@ public struct Caller: Sendable {
   /// True for root and for the user who serves the mount: they read and use everything in it.
   static func isTrusted(_ user: UInt32) -> Bool { user == 0 || user == geteuid() }
 
-  /// The process that the thread belongs to.
-  var wholeProcess: Int32 { Self.process(of: process) }
-
-  /// The process that a thread belongs to (proc_pid_status(5)); the thread itself without /proc.
-  static func process(of thread: Int32) -> Int32 {
-    guard thread > 0, let status = KernelText.of("/proc/\(thread)/status") else { return thread }
-    return fact("Tgid:", in: status).flatMap { Int32($0) } ?? thread
-  }
-
   /// True if a thread belongs to the same process as another one. False where that cannot be seen.
   static func isThread(_ thread: Int32, ofProcessOf other: Int32) -> Bool {
     if thread <= 0 || other <= 0 { return false }
@@ -38,22 +29,45 @@ public struct Caller: Sendable {
     return unsafe access("/proc/\(other)/task/\(thread)", F_OK) == 0
   }
 
-  /// Whether a process has the file open for writing that the kernel knows by `inode` (proc_pid_fdinfo(5)). False where
-  /// that cannot be seen.
-  static func hasOpen(_ inode: UInt64, in process: Int32) -> Bool {
-    if process <= 0 || inode == 0 { return false }
-    // There is none of a process that is gone, nor of one that this user may not look at.
-    let names = (try? DirectoryListing.names(in: "/proc/\(process)/fdinfo")) ?? []
-    return names.contains { name in
-      let text = KernelText.of("/proc/\(process)/fdinfo/\(name)") ?? ""
-      guard fact("ino:", in: text) == String(inode)[...] else { return false }
-      let flags = fact("flags:", in: text).flatMap { Int32($0, radix: 8) } ?? O_RDONLY
-      return flags & O_ACCMODE != O_RDONLY
-    }
+  /// True if a thread, or a process that has ended and was not waited for, is there. False where that cannot be seen.
+  static func isRunning(_ thread: Int32) -> Bool {
+    if thread <= 0 { return false }
+    return unsafe access("/proc/\(thread)", F_OK) == 0
   }
 
-  /// The word behind `key` in a text of /proc; nil if there is none.
-  private static func fact(_ key: String, in text: String) -> Substring? {
-    text.split(separator: "\n").first { $0.hasPrefix(key) }?.split(whereSeparator: \.isWhitespace).last
+  /// A thread at a time. The number of a thread is used again some time after its end, so it names one process only
+  /// together with a time.
+  struct Moment: Sendable {
+    let thread: Int32
+    /// The time since the machine was started.
+    fileprivate let time: Duration
   }
+
+  /// The caller's thread, now.
+  var now: Moment {
+    var now = timespec()
+    unsafe clock_gettime(CLOCK_BOOTTIME, &now)
+    return Moment(thread: process, time: .seconds(now.tv_sec) + .nanoseconds(now.tv_nsec))
+  }
+
+  /// True if the caller is a thread of the process that `moment` names. False where that cannot be seen.
+  func isProcess(of moment: Moment) -> Bool {
+    if moment.thread <= 0 || !Self.isThread(process, ofProcessOf: moment.thread) { return false }
+    return Self.start(of: moment.thread).map { $0 <= moment.time } ?? false
+  }
+
+  /// When a thread began, since the machine was started (proc_pid_stat(5)).
+  private static func start(of thread: Int32) -> Duration? {
+    guard let text = KernelText.of("/proc/\(thread)/stat"), let end = text.lastIndex(of: ")") else { return nil }
+    // The name of the program, which ends with the last parenthesis, is the second field.
+    let fields = text[text.index(after: end)...].split(separator: " ")
+    guard fields.count > 19, let ticks = Int64(fields[19]) else { return nil }
+    let second = max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
+    return .seconds(ticks / second) + .nanoseconds(ticks % second * 1_000_000_000 / second)
+  }
+}
+
+extension Caller.Moment {
+  /// Another thread at the same time, for tests.
+  init(of other: Caller.Moment, thread: Int32) { self.init(thread: thread, time: other.time) }
 }

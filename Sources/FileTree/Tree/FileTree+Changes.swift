@@ -42,8 +42,7 @@ extension FileTree {
   /// What changed since the last call; nil if nothing did.
   public func nextChange(_ reader: ChangeReader) throws(FileTreeError) -> TreeChange? {
     for tree in [tree] + tree.transactions.all.compactMap({ try? $0.context() }) {  // one that has ended has none
-      tree.forgetOldDeletions()
-      tree.reportKeptFiles()
+      tree.removals.forgetEnded()
     }
     let new = try tree.read { view in Self.seen(view) }
     let old = reader.state.withLock { state in

@@ -23,9 +23,7 @@ public final class FileTree: Sendable {
     _ writer: RealmWriter?,
     options: TreeOptions,
     listingBudget: Int? = nil,
-    texts: TextCache = TextCache(),
-    deletions: RecentDeletions = RecentDeletions(),
-    keptFiles: KeptFiles = KeptFiles()
+    texts: TextCache = TextCache()
   ) throws(FileTreeError) {
     var hold: VersionHold?
     if options.isFrozen {
@@ -37,8 +35,6 @@ public final class FileTree: Sendable {
       options,
       listingBudget: listingBudget ?? (options.isFrozen ? DirectoryStream.frozenBudget : DirectoryStream.usualBudget),
       texts: texts,
-      deletions: deletions,
-      keptFiles: keptFiles,
       showing: hold
     )
     try tree.read { view throws(FileTreeError) in
@@ -90,16 +86,44 @@ public final class FileTree: Sendable {
   /// Renders the object, unless its text is cached, because its size is that of the text. A size that takes a pass over
   /// all objects is left to `attributes`.
   ///
+  /// The name `.` is that of any inode itself, and `..` that of the directory of a directory: the kernel asks for them
+  /// when a program opens a file handle (open_by_handle_at(2), NFS) of an inode that it has forgotten.
+  ///
   /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and what `open` throws for the directory itself.
   public func lookup(
     _ parent: InodeNumber,
     _ name: [UInt8],
     user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
+    let dot = UInt8(ascii: ".")
+    if name == [dot] { return try lookupAgain(parent) }
+    if name == [dot, dot] { return try lookupAgain(directory(above: parent)) }
     let place = try place(parent)
     let found = try inDirectory(place) { directory throws(FileTreeError) in try place.tree.lookUp(name, in: directory) }
     let shown = place.tree.withOwnSize(place.tree.withOpenSizes(found), for: user)
     return lasting(place.known(shown, tree))
+  }
+
+  /// The directory that a directory is in; `stale` where only the path says that.
+  private func directory(above inode: InodeNumber) throws(FileTreeError) -> InodeNumber {
+    switch try tree.node(inode) {
+    case is RootNode, is ClassNode, is ControlDirectoryNode: return .root
+    case let node as any ShortDirectoryNode where node.parent(tree) != inode: return node.parent(tree)
+    default: throw .stale
+    }
+  }
+
+  /// The attributes of an inode that the kernel knew once, which it then knows again.
+  private func lookupAgain(_ inode: InodeNumber) throws(FileTreeError) -> FileAttributes {
+    var attributes = try attributes(inode)
+    attributes.inode = inode
+    if inode.isHashed {
+      guard let (ordinal, key) = tree.objectInodes.object(inode) else { throw .stale }
+      _ = tree.objectInodes.retain(ordinal, key)
+    } else if inode.packedObject == nil {
+      tree.nodes.retain(inode)
+    }
+    return attributes
   }
 
   /// Takes back `lookups` references that the kernel held on an inode: one for each lookup and each entry of a listing
@@ -143,6 +167,7 @@ public final class FileTree: Sendable {
     user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
     let tree = place.tree, inode = place.inode
+    tree.openFiles.awaitReleases(of: inode)
     let shown = tree.withOpenSizes(try tree.node(inode).attributes(tree), for: thread)
     let attributes = tree.withOwnSize(shown, for: user)
     return place.shown(
@@ -163,16 +188,16 @@ public final class FileTree: Sendable {
     try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in try node.change(change, tree) }
     if let size = change.size {
       if size < 0 { throw .refused(.invalid, "a negative size") }
-      var edit = file?.edit
-      if file == nil, size == 0 { edit = try tree.beginning(of: place.inode, by: caller) }
-      if let edit, edit.target?.form != .command {
-        edit.memory.truncate(to: size)
+      var draft = file?.draft
+      if file == nil, size == 0 { draft = try tree.beginning(of: place.inode, by: caller) }
+      if let draft, draft.target?.form != .command {
+        draft.memory.truncate(to: size)
       } else {
         try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
           try node.resize(to: size, by: caller, tree)
         }
         // Truncation carried out the command, so later writes are ignored.
-        if let edit, edit.target?.obeysTruncation ?? false { edit.memory.noteObeyed() }
+        if let draft, (draft.target as? any CommandTarget)?.obeysTruncation ?? false { draft.memory.noteObeyed() }
       }
     }
     if let modified = change.modified {
@@ -180,7 +205,9 @@ public final class FileTree: Sendable {
       try node.setTime(time, tree)
       // What is not saved yet would have the time of its commit.
       let number = (node as? ObjectNode)?.number(tree) ?? place.inode
-      for edit in tree.openFiles.edits(of: number) where edit.memory.isUnsaved { edit.memory.set(time) }
+      for draft in tree.openFiles.drafts(of: number) {
+        if case .dirty = draft.memory.draft { draft.memory.set(time) }
+      }
     }
     return try attributes(place)
   }
@@ -250,13 +277,13 @@ public final class FileTree: Sendable {
       let shown = home.tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
       let error = FileTreeError.refused(.forbidden, "\(kind.rawValue) cannot be made: a class holds objects, as files")
       // Emacs makes a symbolic link for each file that is edited, and does without it.
-      if KeptFiles.isToolsName(name) { return error }
+      if ScratchNames.contains(name) { return error }
       return try home.tree.noting(kind.operation, shown) { () throws(FileTreeError) in throw error }
     } catch { return error }
   }
 
-  /// Removes a name: a file in memory, or an object with all that hangs from it. An object stays if the caller's text
-  /// for it was refused a moment ago, once.
+  /// Removes a name: a file in memory, or an object with all that hangs from it. After a text
+  /// of the caller's was refused for an object, the first removal fails.
   public func unlink(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -334,6 +361,7 @@ public final class FileTree: Sendable {
     by caller: Caller = Caller(user: 0, group: 0)
   ) throws(FileTreeError) -> OpenFile {
     let home = try place(inode), tree = home.tree, node = try tree.node(home.inode)
+    tree.openFiles.awaitReleases(of: home.inode)
     let file = try tree.noting("open", try node.shownPath(tree)) { () throws(FileTreeError) in
       try node.open(access, by: caller, tree)
     }

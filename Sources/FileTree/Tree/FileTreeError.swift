@@ -1,6 +1,7 @@
 // The error of this layer. One table elsewhere maps it to an errno.
 
 import Glibc
+import RealmJSON
 public import RealmPages
 
 /// The kinds of refused changes, each with an errno of its own.
@@ -143,5 +144,66 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   /// A format error met at `place`.
   static func damaged(_ place: String, _ error: EngineError) -> FileTreeError {
     .damaged(place: place, problem: error.description)
+  }
+}
+
+extension FileTreeError {
+  /// Why the text of a file is refused. Where a link leads to nothing, the reason also says how files are saved that
+  /// link to each other.
+  init(_ error: JSONInputError, _ links: MissingLinks) {
+    guard case .linkTargetMissing = error.kind, links == .refuse else {
+      self.init(error)
+      return
+    }
+    self = .refused(
+      .invalid,
+      error.description
+        + "; for files that link to each other use 'realmfs tx MOUNTPOINT -- tar xf FILE' or 'realmfs import FILE DIR'"
+    )
+  }
+
+  /// What a text that cannot be taken is to the tree.
+  init(_ error: JSONInputError) {
+    let refusal: Refusal
+    switch error.kind {
+    case .outOfRange: refusal = .outOfRange
+    case .overLimit: refusal = .tooLarge
+    case .missingObject:
+      self = .stale
+      return
+    case .engine(let error):
+      self.init(error)
+      return
+    default: refusal = .invalid
+    }
+    self = .refused(refusal, error.description)
+  }
+}
+
+extension FileTreeError {
+  /// What a refused change or a failed commit is to the tree.
+  init(_ error: EngineError) {
+    let refusal: Refusal
+    switch error.reason {
+    case .damaged, .notARealm, .unreached:
+      self = .damaged(place: "the realm", problem: error.description)
+      return
+    case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace
+    case .file(EFBIG), .overLimit: refusal = .tooLarge
+    case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY), .untrusted: refusal = .noAccess
+    case .file, .poisoned, .halfDone, .keyNeeded, .wrongKey, .notEncrypted, .unsupportedFormat, .contradictory,
+      .cancelled:
+      refusal = .inputOutput
+    case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
+    case .moved: refusal = .moved
+    case .offline: refusal = .offline
+    case .readOnly: refusal = .readOnly
+    case .unacknowledged: refusal = .timedOut
+    case .duplicateKey: refusal = .exists
+    case .forbidden, .refusedByServer: refusal = .forbidden
+    case .inUse, .busy, .tooManyVersions: refusal = .busy
+    case .notApplicable: refusal = .unsupported
+    }
+    self = .refused(refusal, error.description)
   }
 }

@@ -23,7 +23,8 @@ final class TreeContext: Sendable {
   /// Nil for a tree that only shows.
   let saver: Saver?
   let refusals = RefusalLog()
-  let deletions: RecentDeletions
+  /// What programs removed and may replace.
+  let removals = RemovalRecords()
   /// The properties of which it was reported that new objects have their defaults.
   let defaultedProperties = DefaultedProperties()
   /// Properties that were removed and have their defaults, because they cannot be null.
@@ -34,10 +35,6 @@ final class TreeContext: Sendable {
   let aliasTexts = AliasTexts()
   /// The texts that objects had.
   let trash = Trash()
-  /// Files that stay in memory.
-  let keptFiles: KeptFiles
-  /// Classes that `mkdir` made and that have nothing yet.
-  let newClasses = NewClasses()
   /// The versions that are held under a name.
   let snapshots = SnapshotTable()
   /// Files that are read without handles, in a frozen tree.
@@ -62,8 +59,6 @@ final class TreeContext: Sendable {
     _ options: TreeOptions,
     listingBudget: Int,
     texts: TextCache,
-    deletions: RecentDeletions,
-    keptFiles: KeptFiles,
     showing hold: VersionHold? = nil,
     staged: StagedTransaction? = nil,
     budget: MemoryBudget? = nil
@@ -75,8 +70,6 @@ final class TreeContext: Sendable {
     transactions = TransactionTable(memory: options.memoryLimit)
     // The numbers of a transaction's tree are not those that the kernel knows.
     openFiles = OpenFiles(seedsPageCache: staged == nil && !options.isFrozen)
-    self.deletions = deletions
-    self.keptFiles = keptFiles
     self.options = options
     self.listingBudget = listingBudget
     self.texts = texts
@@ -87,7 +80,10 @@ final class TreeContext: Sendable {
     views = Views(realm, writer, options, objectInodes, nodes, condition, showing: hold)
     overlay = Overlay(budget, nodes)
     saver = writer.map { [views] in Saver($0, options, views.ownChanges) }
-    damageLog = DamageLog(options.log)
+    damageLog = DamageLog { [refusals] text in
+      options.log?(text)
+      refusals.report(text)
+    }
     nodes.insert(RootNode())
     control = ControlDirectoryNode(
       inode: nodes.inode(of: NodeIdentity(ControlDirectoryNode.self)) { ControlDirectoryNode(inode: $0) }
@@ -102,8 +98,6 @@ final class TreeContext: Sendable {
       options,
       listingBudget: 0,
       texts: .small,
-      deletions: RecentDeletions(),
-      keptFiles: KeptFiles(),
       showing: hold
     )
   }
@@ -116,8 +110,6 @@ final class TreeContext: Sendable {
       options,
       listingBudget: 0,
       texts: TextCache(),
-      deletions: RecentDeletions(),
-      keptFiles: KeptFiles(),
       staged: staged,
       budget: main.memory
     )

@@ -1,7 +1,7 @@
 // What the user chooses about the tree.
 
 public import RealmJSON
-import RealmPages
+public import RealmPages
 
 /// How a realm is shown as a tree.
 public struct TreeOptions: Sendable {
@@ -38,6 +38,8 @@ public struct TreeOptions: Sendable {
   public var queryTimeout = Duration.seconds(30)
   /// When a query that begins now has taken too long.
   var queryDeadline: ContinuousClock.Instant { .now.advanced(by: queryTimeout) }
+  /// True if `mkdir` in the root makes a class.
+  public var createsClasses = false
   /// The bytes that files in memory may take together.
   public var memoryLimit = 256 << 20
   /// What `.realm/README` and `.realm/info.json` say of this program.
@@ -47,6 +49,9 @@ public struct TreeOptions: Sendable {
   /// Called with the class, the file name and the text of an object before a commit changes or deletes it, and without
   /// a class for the schema; returns why the text cannot be kept, or nil.
   public var keepFormerText: (@Sendable (_ className: String?, _ name: String, _ text: [UInt8]) -> String?)?
+  /// Called with the path and the content of each file that is in memory only when the mount ends; returns where it is
+  /// kept.
+  public var keepUnsaved: (@Sendable (_ path: String, _ content: [UInt8]) throws(EngineError) -> String)?
   /// Called with one line for each damaged thing that was met; at most 100 different lines.
   public var log: (@Sendable (String) -> Void)?
 

@@ -1,22 +1,22 @@
-// Tells the user about damage once, however often the kernel asks for the damaged thing.
+// Reports damage once, however often the kernel asks for the damaged object.
 
 import Synchronization
 
-/// Passes lines on that were not passed on before.
+/// Passes on lines that were not passed on before.
 final class DamageLog: Sendable {
-  private let sink: (@Sendable (String) -> Void)?
-  private let told = Mutex<Set<String>>([])
+  private let sink: @Sendable (String) -> Void
+  private let reported = Mutex<Set<String>>([])
 
-  /// Beyond this many different lines nothing more is said.
-  private static let maximumCount = 100
+  /// The number of different lines that are passed on.
+  private static let mostLines = 100
 
-  init(_ sink: (@Sendable (String) -> Void)?) { self.sink = sink }
+  init(_ sink: @escaping @Sendable (String) -> Void) { self.sink = sink }
 
-  /// Logs an error if it tells of damage.
+  /// Reports an error if it is damage.
   func note(_ error: FileTreeError) {
-    guard let sink, case .damaged = error else { return }
+    guard case .damaged = error else { return }
     let line = error.description
-    let isNew = told.withLock { $0.count < Self.maximumCount && $0.insert(line).inserted }
+    let isNew = reported.withLock { $0.count < Self.mostLines && $0.insert(line).inserted }
     if isNew { sink(line) }
   }
 }

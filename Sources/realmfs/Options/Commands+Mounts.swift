@@ -78,7 +78,11 @@ extension Options {
       name: .umount,
       arguments: [ArgumentSpec("MOUNTPOINT", "where a realm is mounted", completion: .directory)],
       summary: "end a mount",
-      description: ["Only mounts of realmfs are touched. Without root, fusermount3 does the work."],
+      description: [
+        "Only mounts of realmfs are touched. Without root, fusermount3 does the work.",
+        "A mount that has files in memory only, such as refused texts, stays mounted: the files are named, and the "
+          + "exit status is 9. Save or remove them, or use --discard.",
+      ],
       examples: ["realmfs umount people"]
     ),
     CommandSpec(

@@ -37,6 +37,7 @@ extension Options {
       "what saving does to properties that the text does not name: they keep their values (patch, the default), or "
         + "take their defaults"
     ),
+    MountOptionSpec(.createClasses, "mkdir in the root makes a class; without it, that is refused"),
     MountOptionSpec(
       .groupCommit,
       value: "MS",

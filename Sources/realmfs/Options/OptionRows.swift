@@ -409,6 +409,7 @@ extension Options {
       "print every request and answer; stays in the foreground"
     ),
     OptionSpec(.singleThread, short: "s", on: [.mount], "serve one request at a time"),
+    OptionSpec(.discard, on: [.umount], "remove the files that are in memory only, and unmount"),
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
     OptionSpec(
       .json,

@@ -49,7 +49,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case average = "avg"
   case least = "min"
   case greatest = "max"
-  case yes, quiet, trash, verify, force, embedded, asymmetric, redo
+  case yes, quiet, trash, discard, verify, force, embedded, asymmetric, redo
   case dotNetGuids = "dotnet-guids"
   case primaryKey = "primary-key"
   case migrate
@@ -80,6 +80,7 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case readOnly = "ro"
   case nonEmpty = "nonempty"
   case write
+  case createClasses = "create_classes"
   case groupCommit = "group_commit"
   case queryTimeout = "query_timeout"
   case lockTimeout = "lock_timeout"

@@ -116,14 +116,18 @@ final class Saver: Sendable {
 
   /// Makes a change of `snapshot` in memory and forgets it, to find out whether it would be refused. Does not wait for
   /// other writers.
-  func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
+  func rehearse<T>(
+    on snapshot: Snapshot,
+    _ change: (borrowing WriteTransaction) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
     let transaction: WriteTransaction
     do throws(EngineError) {
       try writer.uplink?.checkReadiness(until: .now.advanced(by: options.lockTimeout))
       transaction = try RealmWriter.rehearse(on: snapshot)
     } catch { throw FileTreeError(error) }
-    _ = try change(transaction)
+    let result = try change(transaction)
     transaction.rollback()
+    return result
   }
 
   /// Throws if nothing can be saved until a user does something about it.
@@ -149,33 +153,5 @@ final class Saver: Sendable {
   func finish() throws(FileTreeError) {
     delayedSync?.stop()
     try synchronize()
-  }
-}
-
-extension FileTreeError {
-  /// What a refused change or a failed commit is to the tree.
-  init(_ error: EngineError) {
-    let refusal: Refusal
-    switch error.reason {
-    case .damaged, .notARealm, .unreached:
-      self = .damaged(place: "the realm", problem: error.description)
-      return
-    case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace
-    case .file(EFBIG), .overLimit: refusal = .tooLarge
-    case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY), .untrusted: refusal = .noAccess
-    case .file, .poisoned, .halfDone, .keyNeeded, .wrongKey, .notEncrypted, .unsupportedFormat, .contradictory,
-      .cancelled:
-      refusal = .inputOutput
-    case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
-    case .moved: refusal = .moved
-    case .offline: refusal = .offline
-    case .readOnly: refusal = .readOnly
-    case .unacknowledged: refusal = .timedOut
-    case .duplicateKey: refusal = .exists
-    case .forbidden, .refusedByServer: refusal = .forbidden
-    case .inUse, .busy, .tooManyVersions: refusal = .busy
-    case .notApplicable: refusal = .unsupported
-    }
-    self = .refused(refusal, error.description)
   }
 }

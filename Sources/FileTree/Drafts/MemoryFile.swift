@@ -2,27 +2,16 @@
 // an object. The realm learns of it only when it is saved.
 //
 // A text that is written from the start on is watched, so that it can be checked when it is complete: see
-// FileTree.write. A write that is refused then leaves the bytes as they were.
+// TreeContext.write.
 
 import CLinux
+import Glibc
 import RealmJSON
 import RealmPages
 import Synchronization
 
 /// A regular file in memory.
 final class MemoryFile: Sendable {
-  /// How far the bytes are from what was saved or opened.
-  enum Progress: Sendable {
-    /// They are what was opened or saved last.
-    case clean
-    /// They were cut to nothing, and nothing was written since. Closing that changes nothing.
-    case emptied
-    /// They were written.
-    case written
-    /// They were written, and saving them failed with this error.
-    case refused(FileTreeError)
-  }
-
   /// What stat shows and chmod, chown and utimens change.
   struct Metadata: Sendable {
     var permissions: UInt32
@@ -56,19 +45,6 @@ final class MemoryFile: Sendable {
     case edit
   }
 
-  /// A write to a text that is watched.
-  struct Writing: Sendable {
-    /// Whether the text is complete, or hopeless, since this write.
-    let isDecided: Bool
-    fileprivate let generation: UInt64
-    fileprivate let offset: Int
-    /// What the file was before.
-    fileprivate let size: Int
-    fileprivate let overwritten: [UInt8]
-    fileprivate let text: Text
-    fileprivate let allocated: Int?
-  }
-
   /// What is known of a text that is written from the start to the end.
   fileprivate struct Text: Sendable {
     /// Where the writer is; nil if it does not write in order.
@@ -82,35 +58,45 @@ final class MemoryFile: Sendable {
     var bytes: ChunkedBytes
     /// Counts the changes of the bytes.
     var generation: UInt64 = 0
-    var progress = Progress.clean
+    var draft = DraftState.clean
     var text: Text
-    /// Whether a save was refused, and none was accepted since.
-    var isRefused = false
-    /// The text that was refused last.
-    var refusedText: Int?
+    /// True if a save failed, and none has succeeded since.
+    var hasFailed = false
     var metadata: Metadata
-    /// Whether something was written since it was emptied, also if it was taken back.
+    /// True if something was written since the file was opened or emptied.
     var isWrittenTo = false
     /// True once the file's command was carried out; later writes are ignored.
     var isObeyed = false
-    /// Whether it was closed while it was emptied.
-    var wasClosedEmpty = false
-    /// Whether it was reported that memory is all that has the file.
-    var isReported = false
+    /// True if the file was emptied, and nothing was written since.
+    var isEmptied = false
+    /// True if the draft was refused for a reason that may pass, so that the text can be saved later.
+    var mayRetry = false
+    /// The number of handles whose end is being saved.
+    var releases = 0
     /// The object that the file became when it was saved.
-    var object: (any SaveTarget)?
-    /// Why a part of the text is missing; nil if all of it is there.
-    var incomplete: FileTreeError?
+    var object: (any DraftTarget)?
+    /// What a program removed to make room for the file.
+    var removal: Removal?
     /// What programs set for the file since it was written: the object that it becomes has it, too.
     var settings: Settings?
     /// Where the bytes begin that were allocated and never written; nil if there are none.
     var allocated: Int?
     /// Of a refused text, the path that it was saved to.
     var refusedPath: String?
-    /// Of lines, how many bytes are saved, so that each line is saved once; and how many were looked at.
-    var saved = 0, judged = 0
+    /// Of lines, how many bytes are saved, so that each line is saved once.
+    var saved = 0
+    /// Of lines, how many bytes and lines from `saved` on were checked.
+    var checked = CheckedLines()
     /// Of lines, the bytes at the end that no line end follows yet.
     var unfinished = 0
+    /// Of lines, true as long as each was written after the one before. Others are judged when they are saved.
+    var isInOrder = true
+  }
+
+  /// The end of what was checked of lines, in bytes, and the number of lines before it that are not saved.
+  struct CheckedLines: Sendable {
+    var end = 0
+    var count = 0
   }
 
   /// The bytes and the change that they are from.
@@ -118,6 +104,17 @@ final class MemoryFile: Sendable {
     /// Shares the memory of the file.
     let text: ChunkedBytes
     fileprivate let generation: UInt64
+    /// Of lines, what was checked of them.
+    let checked: CheckedLines
+    /// Of lines, the end of those that have their line ends.
+    fileprivate let endOfLines: Int
+    /// Of lines, those that are complete and were not checked.
+    var unchecked: ChunkedBytes {
+      var text = text
+      text.hide(from: endOfLines)
+      text.hide(upTo: checked.end)
+      return text
+    }
     /// All bytes as one array, a copy if they are many.
     var bytes: [UInt8] { get throws(FileTreeError) { try text.whole } }
   }
@@ -181,22 +178,6 @@ final class MemoryFile: Sendable {
   /// The number of bytes.
   var size: Int { state.withLock { $0.bytes.count } }
 
-  /// Of lines, the number of bytes that are to be saved.
-  var unsavedSize: Int { state.withLock { $0.bytes.count - $0.saved } }
-
-  /// True if lines grew by `step` bytes since they were looked at last, or beyond `most` bytes to twice as many: then
-  /// they are to be looked at.
-  func takeJudgement(each step: Int, most: Int) -> Bool {
-    state.withLock { state in
-      let size = state.bytes.count - state.saved
-      if state.bytes.count - state.judged < (size > most ? max(step, state.judged - state.saved) : step) {
-        return false
-      }
-      state.judged = state.bytes.count
-      return true
-    }
-  }
-
   var metadata: Metadata { state.withLock { $0.metadata } }
 
   /// Of a refused text, the path of the file that it was saved to.
@@ -211,17 +192,49 @@ final class MemoryFile: Sendable {
     return Caller(user: metadata.owner, group: metadata.group)
   }
 
-  /// Of a text that misses a part, that it was refused for it.
-  var progress: Progress { state.withLock { state in state.incomplete.map { .refused($0) } ?? state.progress } }
+  /// The state of the draft.
+  var draft: DraftState { state.withLock { $0.draft } }
 
-  /// Whether a save was refused, and none was accepted since.
-  var isRefused: Bool { state.withLock { $0.isRefused } }
+  /// True if the draft is refused.
+  var isRefused: Bool { if case .refused = draft { true } else { false } }
+
+  /// True if a save failed, and none has succeeded since.
+  var hasFailed: Bool { state.withLock { $0.hasFailed } }
+
+  /// True if the file was emptied, and nothing was written since.
+  var isEmptied: Bool { state.withLock { $0.isEmptied } }
+
+  /// True if the draft was refused for a reason that may pass, so that the text can be saved later.
+  var mayRetry: Bool { state.withLock { $0.mayRetry } }
+
+  /// What a program removed to make room for the file, as long as nothing is saved in its place.
+  var removal: Removal? {
+    get { state.withLock { $0.removal } }
+    set { state.withLock { $0.removal = newValue } }
+  }
+
+  /// Returns what was removed to make room for the file, and forgets it.
+  func takeRemoval() -> Removal? { state.withLock { $0.removal.take() } }
+
+  /// Of lines, true as long as each was written after the one before.
+  var isInOrder: Bool { state.withLock { $0.isInOrder } }
+
+  /// True if the bytes are the beginning of a JSON text that can still be completed, as far as they were written in
+  /// order.
+  var isUnfinished: Bool {
+    state.withLock { state in
+      guard form == .object || form == .value, state.text.position == state.allocated ?? state.bytes.count else {
+        return false
+      }
+      return state.text.outline.verdict == .open || state.text.outline.verdict == .blank
+    }
+  }
 
   /// The object that the file became when it was saved; nil for a file that is none yet.
-  var object: (any SaveTarget)? { state.withLock { $0.object } }
+  var object: (any DraftTarget)? { state.withLock { $0.object } }
 
   /// Notes the object that the file became.
-  func became(_ object: any SaveTarget) { state.withLock { $0.object = object } }
+  func became(_ object: any DraftTarget) { state.withLock { $0.object = object } }
 
   /// Sets what a program asks for, and remembers it for the object that the file may become.
   func set(_ change: MetadataChange) {
@@ -286,34 +299,37 @@ final class MemoryFile: Sendable {
         // What another thread adds meanwhile is left to the next save.
         text.hide(from: isText ? min(size, state.allocated ?? size) : size)
         text.hide(upTo: state.saved)
-        return Contents(text: text, generation: state.generation)
+        return Contents(
+          text: text,
+          generation: state.generation,
+          checked: state.checked,
+          endOfLines: state.end - state.unfinished
+        )
       }
     )
   }
 
   // MARK: changing
 
-  /// Writes at `offset`, nil for the end; a gap is filled with zeros. If the text `isWatched`, what the write means for
-  /// it is returned.
-  func write(_ bytes: [UInt8], at offset: Int?, isWatched: Bool = false) throws(FileTreeError) -> Writing? {
-    if bytes.isEmpty { return nil }
+  /// Writes at `offset`, nil for the end; a gap is filled with zeros. Returns true if the text `isWatched` and this
+  /// write makes it complete, or hopeless; of lines, if these are whole lines and all others were checked.
+  func write(_ bytes: [UInt8], at offset: Int?, isWatched: Bool = false) throws(FileTreeError) -> Bool {
+    if bytes.isEmpty { return false }
     return try state.withLock { state throws(FileTreeError) in
-      let size = state.bytes.count, start = offset ?? size
+      if case .refused(let error) = state.draft, !state.mayRetry { throw error }
+      let start = offset ?? state.bytes.count
       state.saved = min(state.saved, start)
-      // A text that begins anew misses nothing.
-      if start == 0, size == 0, form == .string || form == .data { state.incomplete = nil }
+      if start != state.end { state.isInOrder = false }
       let (end, overflow) = start.addingReportingOverflow(bytes.count)
       guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
-      if form == .lines { try state.noteLines(bytes, at: start) }
-      let overwritten = isWatched && start < size ? try state.bytes.copy(start..<min(end, size)) : []
       do throws(FileTreeError) {
+        if form == .lines { try state.noteLines(bytes, at: start) }
         guard try state.bytes.write(bytes, at: start) else { throw .memoryIsShort }
       } catch {
-        // Lines of which some are missing are not saved, whatever the program does next.
-        if form == .lines { state.incomplete = error }
+        // A text of which a part is missing is not saved, whatever the program does next.
+        if isWatched { state.refuse(error) }
         throw error
       }
-      let former = (text: state.text, progress: state.progress, allocated: state.allocated)
       state.noteChange()
       if let allocated = state.allocated {
         state.allocated = max(allocated, end) < state.bytes.count ? max(allocated, end) : nil
@@ -321,39 +337,12 @@ final class MemoryFile: Sendable {
       state.isWrittenTo = true
       guard isWatched else {
         state.text.position = nil
-        return nil
+        return false
       }
+      if form == .lines { return state.isInOrder && state.unfinished == 0 && start == state.checked.end }
       let before = state.text.note(bytes, at: start), verdict = state.text.outline.verdict
       let isDecided = state.text.outline.decisions != before && (verdict == .complete || verdict == .hopeless)
-      let isWhole = state.text.position == state.allocated ?? state.bytes.count
-      // What a program writes on although its text was refused, such as a line end, is no text until it is complete.
-      if case .refused = former.progress, isWhole, verdict != .complete { state.progress = former.progress }
-      return Writing(
-        isDecided: isWhole && isDecided,
-        generation: state.generation,
-        offset: start,
-        size: size,
-        overwritten: overwritten,
-        text: former.text,
-        allocated: former.allocated
-      )
-    }
-  }
-
-  /// Takes a write back whose text is refused, unless something else was written meanwhile.
-  func undo(_ writing: Writing, refused error: FileTreeError) {
-    state.withLock { state in
-      state.isRefused = true
-      guard state.generation == writing.generation else { return }
-      state.bytes.resize(to: writing.size)
-      // The memory is there already, and a text that is checked is so small that no spool has it.
-      _ = try? state.bytes.write(writing.overwritten, at: writing.offset)
-      state.generation += 1
-      state.text = writing.text
-      state.allocated = writing.allocated
-      state.progress = .refused(error)
-      // Whatever the program writes on, a part of these is missing.
-      if form == .string || form == .data { state.incomplete = error }
+      return isDecided && state.text.position == state.allocated ?? state.bytes.count
     }
   }
 
@@ -373,15 +362,18 @@ final class MemoryFile: Sendable {
       state.bytes.resize(to: size)
       state.allocated = nil
       state.saved = min(state.saved, size)
+      state.checked = CheckedLines(end: state.saved)
       state.unfinished = 0
       state.noteChange()
       if size == 0 {
         state.text = Text(form)
-        state.incomplete = nil
         state.isWrittenTo = false
-        state.progress = .emptied
-      } else if let position = state.text.position, size < position {
-        state.text.position = nil
+        state.isInOrder = true
+        state.draft = .clean
+        state.isEmptied = true
+      } else {
+        state.isInOrder = false
+        if let position = state.text.position, size < position { state.text.position = nil }
       }
     }
   }
@@ -394,6 +386,7 @@ final class MemoryFile: Sendable {
       state.bytes = new
       state.allocated = nil
       state.noteChange()
+      state.draft = .dirty
       state.text.position = nil
     }
   }
@@ -408,100 +401,96 @@ final class MemoryFile: Sendable {
 
   // MARK: outcomes
 
+  /// Runs `body`, which saves what a handle left that is closed, while others wait in `awaitRelease`.
+  func release<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
+    state.withLock { $0.releases += 1 }
+    defer { state.withLock { $0.releases -= 1 } }
+    return try inTurn(body)
+  }
+
+  /// Waits while `release` runs. The kernel does not wait for the last close of a file: without this, a program that
+  /// reads the file next could overtake the save.
+  func awaitRelease() {
+    while state.withLock({ $0.releases > 0 }) {
+      turn.withLock { _ in }
+      sched_yield()
+    }
+  }
+
   /// Runs `body`, which saves or judges the bytes, when nothing else does that. A process that is forked while another
   /// thread writes closes its copy of the handle: what that saves is older, and must not come after the newer text.
   func inTurn<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
     try turn.withLock { _ throws(FileTreeError) in try body() }
   }
 
-  /// Whether there may be something to save.
-  var isUnsaved: Bool {
-    switch progress {
-    case .written, .emptied: true
-    case .clean, .refused: false
-    }
-  }
-
-  /// Whether the file was emptied and closed, and nothing was written since: by a shell that is about to write, or by a
-  /// program that wants it empty.
-  var isClosedEmpty: Bool {
-    state.withLock { state in
-      if case .emptied = state.progress { state.wasClosedEmpty } else { false }
-    }
-  }
-
-  /// Whether something was written since it was emptied or opened, also if it was taken back.
+  /// True if something was written since the file was opened or emptied.
   var isWrittenTo: Bool { state.withLock { $0.isWrittenTo } }
 
-  /// Notes that a handle was closed while the file was empty; whether it was so before.
-  func noteEmptyClose() -> Bool {
-    state.withLock { state in
-      defer { state.wasClosedEmpty = true }
-      return state.wasClosedEmpty
-    }
-  }
-
-  /// Whether it is still to be reported that memory is all that has the file; from now on it is not.
-  func takeReport() -> Bool {
-    state.withLock { state in
-      defer { state.isReported = true }
-      return !state.isReported
-    }
-  }
+  /// Notes that a close failed, after which the program may go on.
+  func noteFailure() { state.withLock { $0.hasFailed = true } }
 
   /// Notes that the bytes are where they are to stay.
   func noteKept() {
     state.withLock { state in
-      state.isRefused = false
-      state.refusedText = nil
-      state.progress = .clean
+      state.hasFailed = false
+      state.draft = .clean
     }
   }
 
-  /// Notes that `contents` were saved; of no effect on the progress if something else was written meanwhile.
+  /// Notes that `contents` were saved. The draft stays dirty if something else was written meanwhile.
   func noteSaved(_ contents: Contents) {
     state.withLock { state in
-      state.isRefused = false
-      state.refusedText = nil
-      if form == .lines { state.saved = max(state.saved, min(contents.text.count, state.bytes.count)) }
-      if state.generation == contents.generation { state.progress = .clean }
+      state.hasFailed = false
+      state.removal = nil
+      if form == .lines {
+        state.saved = max(state.saved, min(contents.text.count, state.bytes.count))
+        state.checked = CheckedLines(end: state.saved)
+      }
+      if state.generation != contents.generation { return }
+      state.draft = .clean
+      state.isEmptied = false
     }
   }
 
-  /// Notes that `contents` were refused; likewise.
+  /// Notes that `count` lines of `contents` were checked.
+  func noteChecked(_ contents: Contents, _ count: Int) {
+    state.withLock { state in
+      if state.checked.end != contents.checked.end { return }
+      state.checked = CheckedLines(end: contents.endOfLines, count: contents.checked.count + count)
+    }
+  }
+
+  /// Notes that `contents` were refused. The draft stays dirty if something else was written meanwhile.
   func noteRefused(_ contents: Contents, _ error: FileTreeError) {
     state.withLock { state in
-      state.isRefused = true
-      if state.generation == contents.generation { state.progress = .refused(error) }
-    }
-  }
-
-  /// Whether a text is another one than that which was refused last; it is from now on.
-  func isNewRefusal(_ bytes: [UInt8]) -> Bool {
-    let hash = bytes.hashValue
-    return state.withLock { state in
-      defer { state.refusedText = hash }
-      return state.refusedText != hash
+      state.hasFailed = true
+      if state.generation == contents.generation { state.refuse(error, mayRetry: !error.endsWrite) }
     }
   }
 }
 
 extension MemoryFile.State {
+  /// The end of what was written or truncated to, without bytes that were only allocated.
+  fileprivate var end: Int { allocated ?? bytes.count }
+
   /// Notes lines that are about to be written at `start`. A line that is too long is refused before it takes room.
   fileprivate mutating func noteLines(_ bytes: [UInt8], at start: Int) throws(FileTreeError) {
     let end = bytes.lastIndex(of: UInt8(ascii: "\n"))
-    let former = start == self.bytes.count ? unfinished : 0
+    let former = start == self.end ? unfinished : 0
     unfinished = end.map { bytes.count - $0 - 1 } ?? former + bytes.count
-    if unfinished <= ChunkedBytes.longestLine { return }
-    // What is written without it is not saved, whatever the program does next.
-    let error = FileTreeError.lineIsTooLong()
-    incomplete = error
-    throw error
+    if unfinished > ChunkedBytes.longestLine { throw .lineIsTooLong() }
+  }
+
+  fileprivate mutating func refuse(_ error: FileTreeError, mayRetry: Bool = false) {
+    draft = .refused(error)
+    self.mayRetry = mayRetry
+    hasFailed = true
   }
 
   fileprivate mutating func noteChange() {
     generation += 1
-    progress = .written
+    if case .refused = draft, !mayRetry {} else { draft = .dirty }
+    isEmptied = false
     metadata.modified = Timestamp.now
     settings?.time = nil
   }

@@ -1,11 +1,9 @@
 // What was refused and why, for those who cannot see an errno's reason: the last hundred lines, and the last one of
-// each file. Programs that remove what they could not write whole are known here, too: what they remove is the object
-// as it was before, which is not theirs.
+// each file.
 
 import RealmJSON
 import RealmPages
 import Synchronization
-import Threads
 
 /// Why something was refused, for the user whose text it was and for others: reasons quote what a text says.
 struct Reason: Sendable, Equatable {
@@ -40,9 +38,8 @@ struct Reason: Sendable, Equatable {
 final class RefusalLog: Sendable {
   private struct Refusal {
     let reason: Reason
-    /// Whose text it was, until that process has tried to remove the file; 0 if that is not known.
-    var process: Int32
-    let time: MonotonicTime
+    /// Counts the refusals of the mount.
+    let number: Int
   }
 
   private struct State {
@@ -51,8 +48,9 @@ final class RefusalLog: Sendable {
     var refusals: [ExactName: [Refusal]] = [:]
     /// Whether there were more reasons than are kept, so that a file may have been refused that has none.
     var hasForgotten = false
-    /// When the last text was refused whose process is known.
-    var lastText: MonotonicTime?
+    var count = 0
+    /// By path, the users whose text could not be saved there, and who have not tried to remove the file since.
+    var protected: [ExactName: Set<UInt32>] = [:]
   }
 
   private let state = Mutex(State())
@@ -61,49 +59,42 @@ final class RefusalLog: Sendable {
 
   private static let limit = 100
 
-  /// How long after a refusal a program clears up.
-  private static let clearingUp = Duration.seconds(3)
-
-  /// Notes a refusal of something at `path`, such as `Person/4.json`; a text of an object `by` that process. The file
-  /// at `owner`, if it is another one, has the reason as an attribute.
-  func note(
-    _ path: String,
-    _ operation: String,
-    _ reason: Reason,
-    by process: Int32 = 0,
-    attributedTo owner: String? = nil
-  ) {
+  /// Notes a refusal of something at `path`, such as `Person/4.json`. The file at `owner`, if it is another one, has
+  /// the reason as an attribute.
+  func note(_ path: String, _ operation: String, _ reason: Reason, attributedTo owner: String? = nil) {
     add(operation, reason, [("path", .string(path))])
-    let path = owner ?? path
+    let name = ExactName(owner ?? path)
     state.withLock { state in
       if state.refusals.count >= 1000 {
         state.refusals.removeAll()
         state.hasForgotten = true
       }
-      let refusal = Refusal(reason: reason, process: process, time: .now)
-      state.refusals[ExactName(path), default: []].removeAll { $0.reason.user == reason.user }
-      state.refusals[ExactName(path), default: []].append(refusal)
-      if process != 0 { state.lastText = .now }
+      state.count += 1
+      state.refusals[name, default: []].removeAll { $0.reason.user == reason.user }
+      state.refusals[name, default: []].append(Refusal(reason: reason, number: state.count))
     }
   }
 
-  /// Whether a text was refused a moment ago, so that its process may clear up.
-  var mayBeClearedUp: Bool {
-    state.withLock { $0.lastText.map { $0.advanced(by: Self.clearingUp) > .now } ?? false }
+  /// Keeps the file at `path` from being removed by a user whose text could not be saved there, once.
+  func protect(_ path: String, from user: UInt32) {
+    state.withLock { state in
+      if state.protected.count >= 1000 { state.protected.removeAll() }
+      state.protected[ExactName(path), default: []].insert(user)
+    }
   }
 
-  /// Whether `process` clears up when it removes the file at `path`: its text was refused there a moment ago. That is
-  /// asked once; who removes the file again wants it gone.
-  func isClearedUp(_ path: String, by process: @autoclosure () -> Int32) -> Bool {
+  /// Returns true once after `protect`.
+  func takeProtection(_ path: String, from user: UInt32) -> Bool {
     state.withLock { state in
       let name = ExactName(path)
-      guard let known = state.refusals[name], known.contains(where: { $0.process != 0 }) else { return false }
-      let process = process()
-      guard let index = known.firstIndex(where: { $0.process != 0 && $0.process == process }) else { return false }
-      state.refusals[name]?[index].process = 0
-      return known[index].time.advanced(by: Self.clearingUp) > .now
+      guard state.protected[name]?.remove(user) != nil else { return false }
+      if state.protected[name]?.isEmpty ?? false { state.protected[name] = nil }
+      return true
     }
   }
+
+  /// True if any file is protected.
+  var protects: Bool { state.withLock { !$0.protected.isEmpty } }
 
   /// Notes something at `path` that is no refusal, but that its writer may not expect.
   func remark(_ path: String, _ operation: String, _ text: String) {
@@ -138,6 +129,7 @@ final class RefusalLog: Sendable {
   /// Forgets why a file was refused that a user has saved now. What was refused of other users' stays.
   func clear(_ path: String, of user: UInt32) {
     state.withLock { state in
+      state.protected[ExactName(path)]?.remove(user)
       guard let known = state.refusals[ExactName(path)] else { return }
       let left = known.filter { $0.reason.user != nil && $0.reason.user != user }
       state.refusals[ExactName(path)] = left.isEmpty ? nil : left
@@ -149,24 +141,27 @@ final class RefusalLog: Sendable {
   func reason(of path: String, for user: UInt32) -> String? {
     state.withLock { state in
       let known = state.refusals[ExactName(path)]
-      let own = known?.filter { $0.reason.user == nil || $0.reason.user == user }.max { $0.time < $1.time }
-      return (own ?? known?.max { $0.time < $1.time })?.reason.text(for: user)
+      let own = known?.filter { $0.reason.user == nil || $0.reason.user == user }.max { $0.number < $1.number }
+      return (own ?? known?.max { $0.number < $1.number })?.reason.text(for: user)
     }
   }
 
   /// True if the last change of a file was refused for this reason.
   func isReason(_ reason: Reason, of path: String) -> Bool { self.reason(of: path, for: 0) == reason.full }
 
-  /// Whether something was refused at `path` since `time`.
-  func hasRefused(_ path: String, since time: MonotonicTime) -> Bool {
-    state.withLock { $0.refusals[ExactName(path)]?.contains { $0.time >= time } ?? false }
+  /// The number of refusals so far.
+  var count: Int { state.withLock { $0.count } }
+
+  /// True if something was refused at `path` after the first `count` refusals.
+  func hasRefused(_ path: String, after count: Int) -> Bool {
+    state.withLock { $0.refusals[ExactName(path)]?.contains { $0.number > count } ?? false }
   }
 
   /// Whether nothing was refused that was not saved since.
   var isEmpty: Bool { state.withLock { $0.refusals.isEmpty } }
 
   /// Whether there may be a file that was refused and not saved since.
-  var mayHaveAny: Bool { state.withLock { !$0.refusals.isEmpty || $0.hasForgotten } }
+  var mayHaveAny: Bool { state.withLock { !$0.refusals.isEmpty || !$0.protected.isEmpty || $0.hasForgotten } }
 
   /// All lines as a user reads them, the oldest first.
   func text(for user: UInt32) -> [UInt8] {
@@ -192,11 +187,11 @@ extension TreeContext {
     _ path: @autoclosure () throws(FileTreeError) -> String?,
     _ body: () throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
-    let start = MonotonicTime.now
+    let former = refusals.count
     do throws(FileTreeError) { return try body() } catch {
       // What has no path any more is gone.
       guard case .refused(let refusal, let reason) = error, refusal.needsReason, let path = try? path(),
-        !refusals.hasRefused(path, since: start)
+        !refusals.hasRefused(path, after: former)
       else { throw error }
       note(path, operation, Reason(reason))
       throw error

@@ -1,5 +1,5 @@
 // Deleting an object, and bringing it back: with a new text under the same name, or as it was where that text is
-// refused. See RecentDeletions.
+// refused. See RemovalRecords.
 
 import Glibc
 import RealmJSON
@@ -10,19 +10,19 @@ extension TreeContext {
   // MARK: deleting
 
   /// Deletes the object that has the name `name` in a class.
-  func delete(_ key: ObjKey, _ name: [UInt8], _ home: ClassNode) throws(FileTreeError) {
+  func delete(_ key: ObjKey, _ name: [UInt8], _ home: ClassNode, by caller: Caller) throws(FileTreeError) {
     guard let saver else { throw .readOnly }
     let place = Overlay.Place(directory: home.inode, name: name)
     let path = ObjectTarget(home.ordinal, key).shownPlace(self)?.path
     let table = try read { view throws(FileTreeError) in try view.existing(home.ordinal).table.key }
-    var content = RecentDeletions.Content(text: nil, links: nil)
+    var content = Removal.Content(text: nil, links: nil)
     do throws(FileTreeError) {
       try saveKeepingTexts(saver) { transaction throws(FileTreeError) in
         let text = try self.read { view in self.knownText(of: ObjectReference(table: table, key: key), view) }
         do throws(EngineError) {
           let origins = try transaction.origins(of: table, key)
-          let links = try transaction.incomingLinks(of: table, key, limit: self.deletions.mostLinks)
-          content = RecentDeletions.Content(text: text, links: links)
+          let links = try transaction.incomingLinks(of: table, key, limit: self.removals.mostLinks)
+          content = Removal.Content(text: text, links: links)
           try transaction.delete(table, key)
           let object = ObjectReference(table: table, key: key)
           return Effect(touched: origins + [object], replaced: [object])
@@ -40,7 +40,7 @@ extension TreeContext {
       }
       throw error
     }
-    deletions.note(place, key, content)
+    removals.note(place, Removal(key, content), by: caller)
     views.keptModes.forget(views.number(home.ordinal, key))
   }
 
@@ -53,26 +53,13 @@ extension TreeContext {
 
   // MARK: bringing back
 
-  /// The object that was deleted a moment ago under a name that is saved now.
-  func recentDeletion(_ place: Overlay.Place) -> RecentDeletions.Deletion? {
-    deletions.find(place, isInUse: isInUse(place))
-  }
-
-  /// Whether a program has a file in memory open at this place.
-  private func isInUse(_ place: Overlay.Place) -> Bool {
-    overlay.file(at: place).map { openFiles.isOpen($0.inode) } ?? false
-  }
-
-  /// Forgets deletions that are too long ago.
-  func forgetOldDeletions() { deletions.forgetOld(except: isInUse) }
-
-  /// Sets the links that led to a deleted object, which is back as `object`. Returns all objects that they are in.
+  /// Sets the links that led to a removed object, which is back as `object`. Returns all objects that they are in.
   func restoreLinks(
-    _ deletion: RecentDeletions.Deletion,
+    _ removal: Removal,
     to object: ObjectReference,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> [ObjectReference] {
-    guard let links = deletion.content?.links, !links.isEmpty else { return [] }
+    guard let links = removal.content?.links, !links.isEmpty else { return [] }
     do throws(EngineError) {
       for link in links { _ = try transaction.restore(link, to: object) }
       return try transaction.origins(of: object.table, object.key)
@@ -81,13 +68,33 @@ extension TreeContext {
     }
   }
 
-  /// Brings back the object that was deleted under a name whose new text is refused, as it was: with its object key,
-  /// its embedded objects and the links to it, in one commit. Does nothing where no object was deleted a moment ago, or
-  /// another one has the name by now.
-  func takeBack(_ name: [UInt8], _ home: ClassNode) {
+  /// Brings back what was removed to make room for a draft that is refused.
+  func takeBack(_ memory: MemoryFile) {
+    if let place = overlay.place(of: memory.inode) { takeBack(memory, at: place) }
+  }
+
+  /// The same for a file that was at a place.
+  func takeBack(_ memory: MemoryFile, at place: Overlay.Place) {
+    if let removal = memory.takeRemoval() { takeBack(removal, at: place) }
+  }
+
+  /// Brings back what was removed at a place.
+  func takeBack(_ removal: Removal, at place: Overlay.Place) {
+    // A directory that is gone takes nothing back.
+    if let directory = nodes.node(place.directory) { directory.takeBack(removal, place.name, self) }
+  }
+
+  /// Tries again to bring back what could not be brought back.
+  func takeBackKept() {
+    for (place, removal) in removals.takeKept() { takeBack(removal, at: place) }
+  }
+
+  /// Brings back the object that was removed under a name whose new text is refused, as it was: with its object key,
+  /// its embedded objects and the links to it, in one commit. Does nothing where another object has the name by now.
+  func takeBack(_ removal: Removal, _ name: [UInt8], _ home: ClassNode) {
     let place = Overlay.Place(directory: home.inode, name: name)
-    takeBack(place, .object, NamedObjectTarget(home, name).shownPlace(self)) {
-      (saver, deletion, text) throws(FileTreeError) in
+    takeBack(removal, at: place, .object, NamedObjectTarget(home, name).shownPlace(self)) {
+      (saver, text) throws(FileTreeError) in
       var made: ObjKey?
       try saver.save { transaction throws(FileTreeError) in
         let (table, existing) = try self.read { view throws(FileTreeError) in
@@ -99,18 +106,18 @@ extension TreeContext {
           bytes: text,
           name: name,
           table: table,
-          formerKey: deletion.key,
+          formerKey: removal.key,
           mode: .patch,
           missingLinks: self.staged == nil ? .leaveOut : .expect
         )
         let object = ObjectReference(table: table.key, key: try draft.create(in: transaction).key)
         made = object.key
-        return Effect(touched: [object] + (try self.restoreLinks(deletion, to: object, transaction)))
+        return Effect(touched: [object] + (try self.restoreLinks(removal, to: object, transaction)))
       }
       guard let made else { return false }
       try nameAlias(name, of: made, in: home)
       // What is written to the file next changes the object.
-      if let file = overlay.file(at: place) { became(.object(home.ordinal, made, hasChanged: true), file) }
+      if let file = overlay.file(at: place) { became(SavedAs(place: .object(home.ordinal, made)), file) }
       return true
     }
   }
@@ -121,49 +128,47 @@ extension TreeContext {
     case property
   }
 
-  /// Brings back with `restore`, which returns whether there was need, what was removed at a place a moment ago. Does
-  /// nothing if nothing was.
+  /// Brings back with `restore`, which returns whether there was need, what was removed at a place.
   func takeBack(
-    _ place: Overlay.Place,
+    _ removal: Removal,
+    at place: Overlay.Place,
     _ what: Removed,
     _ shown: @autoclosure () -> ShownPlace?,
-    _ restore: (Saver, RecentDeletions.Deletion, _ text: [UInt8]) throws(FileTreeError) -> Bool
+    _ restore: (Saver, _ text: [UInt8]) throws(FileTreeError) -> Bool
   ) {
-    guard let saver, let deletion = recentDeletion(place) else { return }
+    guard let saver else { return }
     let shown = shown(), path = shown?.path ?? String(decoding: place.name, as: UTF8.self)
     do throws(FileTreeError) {
-      guard let text = deletion.content?.text else {
-        deletions.forget(place)
+      guard let text = removal.content?.text else {
         throw .refused(
           .noSpace,
-          deletion.content == nil
+          removal.content == nil
             ? "it was too large to be remembered, or too much was removed at once" : "it was damaged"
         )
       }
-      let isBack = try restore(saver, deletion, text)
-      deletions.forget(place)
+      let isBack = try restore(saver, text)
       _ = removedText(shown).flatMap { overlay.unlink($0) }
       guard isBack else { return }
       options.log?(
         "\(path): the new text was refused, so the \(what) that was removed for it is back"
-          + (deletion.content?.links == nil ? ", without the links to it, which were too many to be remembered" : "")
+          + (removal.content?.links == nil ? ", without the links to it, which were too many to be remembered" : "")
       )
     } catch {
-      notTakenBack(place, what, path, removedText(shown), deletion, error)
+      notTakenBack(removal, place, what, path, removedText(shown), error)
     }
   }
 
   /// Says that something is not back, and keeps its text. If that can change, it is tried again.
   private func notTakenBack(
+    _ removal: Removal,
     _ place: Overlay.Place,
     _ what: Removed,
     _ path: String,
     _ copy: Overlay.Place?,
-    _ deletion: RecentDeletions.Deletion,
     _ error: FileTreeError
   ) {
     var reason = "the \(what) that was removed for a refused text is not back: \(error)"
-    if let text = deletion.content?.text, let copy {
+    if let text = removal.content?.text, let copy {
       let owner = MemoryFile.Metadata.of(Caller(user: realmOwner, group: views.lastRules?.group ?? getegid()))
       if overlay.makeFile(at: copy, text, owner, role: .refusedText, isKnown: false) != nil {
         reason += "; its text is \(String(decoding: copy.name, as: UTF8.self)) in .realm/rejected"
@@ -171,9 +176,9 @@ extension TreeContext {
       switch error {
       case .refused(.noSpace, _), .refused(.busy, _), .refused(.inputOutput, _), .refused(.offline, _), .busy,
         .unavailable:
-        deletions.keep(place)
+        removals.keep(place, removal)
         reason += "; the next save tries again"
-      default: deletions.forget(place)
+      default: break
       }
     }
     refusals.note(
@@ -189,10 +194,5 @@ extension TreeContext {
     guard let rejected = shown?.rejected else { return nil }
     let name = Array((rejected.name + Array(".removed".utf8)).suffix(255))
     return RejectedText(ordinal: rejected.ordinal, name: name).place(of: realmOwner, self)
-  }
-
-  /// Tries again to bring back what could not be brought back.
-  func takeBackKept() {
-    for place in deletions.kept { takeBack(place) }
   }
 }

@@ -40,23 +40,21 @@ extension TreeContext {
     } catch {
       guard case .notFound = error else { throw error }
     }
-    let target: (any SaveTarget)?
-    do throws(FileTreeError) { target = try saveTarget(of: place) } catch {
+    let target: (any DraftTarget)?
+    do throws(FileTreeError) { target = try draftTarget(of: place) } catch {
       // As mkstemp(3) makes files: a program that saves by renaming, whatever the name.
       guard case .refused(.invalid, _) = error, isExclusive, permissions & 0o777 == 0o600 else { throw error }
       target = nil
     }
-    if target == nil { try checkBelongs(place) }
-    // From here on the file holds what was deleted at its place.
-    forgetOldDeletions()
     let metadata = MemoryFile.Metadata.of(caller, permissions: permissions & 0o7777)
     guard let file = overlay.makeFile(at: place, [], metadata, form: target?.form ?? .object, isKnown: true) else {
       throw .memoryIsShort
     }
-    let decision = openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil), for: caller.process)
+    if target != nil { file.removal = takeRemoval(place, by: caller) }
+    let decision = openFiles.open(file.inode, Draft(file), for: caller.process)
     return CreatedFile(
       attributes: try read { view in view.rules.file(file) },
-      file: OpenFile(file.inode, file, nil, access, decision, isWatched: target != nil, opener: caller.process)
+      file: OpenFile(file.inode, Draft(file), access, decision, isWatched: target != nil, opener: caller.process)
     )
   }
 
@@ -64,13 +62,16 @@ extension TreeContext {
     guard saver != nil else { throw .readOnly }
     try checkOwner(of: place, caller)
     if let file = overlay.unlink(place) {
-      // A program that clears up after a refusal.
-      if file.isRefused { takeBack(place) }
+      // A user who removes a refused text has seen it.
+      if let path = file.refusedPath { _ = refusals.takeProtection(path, from: file.metadata.owner) }
+      guard let removal = file.takeRemoval() else { return }
+      // A program that clears up after a refusal has not removed what was there before.
+      if file.hasFailed { takeBack(removal, at: place) } else { removals.note(place, removal, by: caller) }
       return
     }
     try keepFromClearingUp(place, by: caller)
     try noting("delete", shownPath(of: place)) { () throws(FileTreeError) in
-      try node(place.directory).unlink(place.name, self)
+      try node(place.directory).unlink(place.name, by: caller, self)
     }
   }
 
@@ -85,16 +86,24 @@ extension TreeContext {
     throw .refused(.noAccess, "the file belongs to user \(metadata.owner); only that user can rename or remove it")
   }
 
-  /// Many programs remove a file that they could not write whole (rclone, file managers, WebDAV servers). Here the file
-  /// is then what it was before they came, so that removing it would lose what they never had.
+  /// Many programs remove a file that they could not write whole (rclone, file managers, `cmd >f || rm f`). Here the
+  /// file is then what it was before, so that removing it would lose what they never had. So the first `unlink` after a
+  /// refusal by the user whose text it was is refused, too.
   private func keepFromClearingUp(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
-    // What takes no text has none that was refused.
-    guard refusals.mayBeClearedUp, let target = try? saveTarget(of: place), let path = target.shownPlace(self)?.path,
-      refusals.isClearedUp(path, by: caller.wholeProcess)
-    else { return }
+    if !refusals.protects { return }
+    // An object has another path than this one if it was made by another name.
+    let path = shownPath(of: place), own: String?
+    do throws(FileTreeError) {
+      let attributes = try lookUp(place.name, in: node(place.directory))
+      defer { forget(attributes.inode, lookups: 1) }
+      own = try node(attributes.inode).shownPath(self)
+    } catch {
+      guard case .notFound = error else { throw error }
+      return
+    }
+    guard [path, own ?? path].contains(where: { refusals.takeProtection($0, from: caller.user) }) else { return }
     let reason =
-      "this program's text for it was just refused, so the file is still what it was before: it stays, and can be "
-      + "removed by removing it again"
+      "a text was refused for it, so the file is still what it was before; remove it again to delete it"
     refusals.remark(path, "delete", reason)
     options.log?("\(path): \(reason)")
     throw .refused(.forbidden, reason)
@@ -111,8 +120,8 @@ extension TreeContext {
     if try node(source.directory).renameDirectory(source.name, to: goal, rule, self) { return }
     try checkOwner(of: source, caller)
     try checkOwner(of: goal, caller)
-    _ = try saveTarget(of: source)
-    let target = try saveTarget(of: goal)
+    _ = try draftTarget(of: source)
+    let target = try draftTarget(of: goal)
     try Self.checkLength(goal.name)
     if source == goal { return }
     let goalDirectory = try node(goal.directory)
@@ -125,26 +134,37 @@ extension TreeContext {
       if let target, try renameAlias(source, to: goal, as: target, rule, by: caller) { return }
       return try node(source.directory).move(source.name, to: goal, self)
     }
+    // What was removed to make room for the file at its place is not what it takes the place of now.
+    if let own = file.takeRemoval() { removals.note(source, own, by: caller) }
     guard let target else {
-      try checkBelongs(goal)
       overlay.move(file.inode, to: goal)
-      return keep(file)
+      return file.noteKept()
     }
     // A file that nothing was written to yet stays so under its new name.
-    if file.size == 0 && goalAttributes == nil { return overlay.move(file.inode, to: goal) }
-    try file.inTurn { () throws(FileTreeError) in
-      try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
-        let request = SaveRequest(contents, by: caller, mustBeNew: rule == .keep)
-        let saved: SavedAs
-        do throws(FileTreeError) { saved = try save(request, as: target) } catch {
-          takeBack(goal)
-          throw error
-        }
-        _ = overlay.unlink(goal)
-        became(saved, file)
-        file.noteSaved(contents)
-      }
+    if file.size == 0 && goalAttributes == nil {
+      file.removal = takeRemoval(goal, by: caller)
+      return overlay.move(file.inode, to: goal)
     }
+    let removal = takeRemoval(goal, by: caller)
+    do throws(FileTreeError) {
+      try file.inTurn { () throws(FileTreeError) in
+        try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
+          let text = DraftText(contents, by: caller, mustBeNew: rule == .keep, replacing: removal)
+          let saved = try save(text, as: target)
+          _ = overlay.unlink(goal)
+          became(saved, file)
+          file.noteSaved(contents)
+        }
+      }
+    } catch {
+      if let removal { takeBack(removal, at: goal) }
+      throw error
+    }
+  }
+
+  /// What the caller's process removed at a place, which is forgotten from now on.
+  private func takeRemoval(_ place: Overlay.Place, by caller: Caller) -> Removal? {
+    overlay.file(at: place)?.takeRemoval() ?? removals.take(place, by: caller)
   }
 
   private func found(_ place: Overlay.Place, in directory: any Node) throws(FileTreeError) -> FileAttributes? {
@@ -158,17 +178,11 @@ extension TreeContext {
     }
   }
 
-  /// Brings back what was removed at a place to make room for a text that was refused.
-  func takeBack(_ place: Overlay.Place) {
-    // A directory that is gone takes nothing back.
-    if let directory = nodes.node(place.directory) { directory.takeBack(place.name, self) }
-  }
-
   /// Exchanges two files in memory, or a file in memory with an entry that takes its text.
   private func exchange(_ first: Overlay.Place, _ second: Overlay.Place, by caller: Caller) throws(FileTreeError) {
     switch (overlay.file(at: first), overlay.file(at: second)) {
     case (let a?, let b?):
-      guard try saveTarget(of: first) == nil, try saveTarget(of: second) == nil else {
+      guard try draftTarget(of: first) == nil, try draftTarget(of: second) == nil else {
         throw .refused(.forbidden, "a file that is not saved yet cannot exchange its name")
       }
       overlay.exchange(a.inode, b.inode)

@@ -84,7 +84,7 @@ extension TreeContext {
   func renameAlias(
     _ source: Overlay.Place,
     to goal: Overlay.Place,
-    as target: any SaveTarget,
+    as target: any DraftTarget,
     _ rule: RenameRule,
     by caller: Caller
   ) throws(FileTreeError) -> Bool {
@@ -106,11 +106,12 @@ extension TreeContext {
     } else {
       let written = aliasTexts.written(home.ordinal, key, ifShowing: shown) ?? shown
       guard let text = ChunkedBytes(written, memory) else { throw .memoryIsShort }
+      let move = ObjectMove(home: home, key: key), removal = removals.take(goal, by: caller)
       do throws(FileTreeError) {
-        let move = ObjectMove(home: home, key: key)
-        _ = try save(SaveRequest(text, of: move, by: caller, mustBeNew: rule == .keep), as: target)
+        let text = DraftText(text, of: move, by: caller, mustBeNew: rule == .keep, replacing: removal)
+        _ = try save(text, as: target)
       } catch {
-        takeBack(goal)
+        if let removal { takeBack(removal, at: goal) }
         throw error
       }
       _ = overlay.unlink(goal)

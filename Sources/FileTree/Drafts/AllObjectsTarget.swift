@@ -1,0 +1,90 @@
+// Drafts of `.all.jsonl`: objects as lines of JSON, each saved by the primary key in it.
+
+import RealmJSON
+import RealmPages
+
+/// The objects of a class that lines of JSON tell.
+struct AllObjectsTarget: TextTarget {
+  let ordinal: TableOrdinal
+
+  var form: TextForm { .lines }
+
+  func apply(
+    _ text: DraftText,
+    to transaction: borrowing WriteTransaction,
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Applied {
+    let directory = try view.existing(ordinal), table = directory.table.key
+    try directory.checkIsWritable()
+    // The objects that links lead to may be in lines that are still to come.
+    let links = text.isCheck ? nil : tree.missingLinks
+    let (effect, count) = try Self.apply(text, to: table, tree.options.write, transaction, links: links)
+    return Applied(effect: effect, place: .computed(self), lineCount: count)
+  }
+
+  /// Applies the lines in their order; links may lead to objects of later lines, so lines with such links come twice.
+  /// `links` says what those are that lead to nothing then; nil does not look at them.
+  private static func apply(
+    _ text: DraftText,
+    to table: TableKey,
+    _ mode: WriteMode,
+    _ transaction: borrowing WriteTransaction,
+    links: MissingLinks?
+  ) throws(FileTreeError) -> (Effect, lineCount: Int) {
+    let patcher = ObjectPatcher(mode: mode, missingLinks: .leaveOut), lines = text.text
+    var touched: [ObjectReference] = []
+    var waiting: [(line: Int, range: Range<Int>, object: ObjKey)] = []
+    var hasChanged = false
+    var reader = lines.lines, number = text.firstLine - 1
+    while let (range, line) = try reader.next() {
+      number += 1
+      if line.allSatisfy(\.isJSONSpace) { continue }
+      let outcome = try apply(Array(line), number, to: .upsert, of: table, patcher, transaction)
+      if outcome.missingLinks > 0, links != nil { waiting.append((number, range, outcome.object)) }
+      if outcome.hasChanged || outcome.wasCreated {
+        hasChanged = true
+        if touched.count <= Effect.mostTouched { touched.append(ObjectReference(table: table, key: outcome.object)) }
+      }
+    }
+    let strict = ObjectPatcher(mode: mode, missingLinks: links ?? .leaveOut)
+    for line in waiting {
+      let bytes = try lines.copy(line.range)
+      let outcome = try apply(bytes, line.line, to: .object(line.object), of: table, strict, transaction)
+      if outcome.hasChanged, touched.count <= Effect.mostTouched {
+        touched.append(ObjectReference(table: table, key: line.object))
+      }
+      hasChanged = hasChanged || outcome.hasChanged
+    }
+    let lineCount = number - text.firstLine + 1
+    if !hasChanged { return (.none, lineCount) }
+    // Of lines with links to later lines, the objects are there twice.
+    var known: Set<ObjectReference> = []
+    let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
+    return (Effect(touched: touched.count > Effect.mostTouched ? nil : touched, replaced: replaced), lineCount)
+  }
+
+  private static func apply(
+    _ line: [UInt8],
+    _ number: Int,
+    to goal: PatchTarget,
+    of table: TableKey,
+    _ patcher: ObjectPatcher,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> PatchOutcome {
+    do throws(JSONInputError) {
+      return try patcher.apply(try JSONText(line, firstLine: number), to: goal, of: table, in: transaction)
+    } catch { throw FileTreeError(error) }
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? {
+    ShownPlace(
+      path: tree.shownName(of: ordinal) + "/.all.jsonl",
+      rejected: RejectedText(ordinal: ordinal, name: Array(".all.jsonl".utf8))
+    )
+  }
+}
+
+extension UInt8 {
+  fileprivate var isJSONSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0D }
+}

@@ -1,0 +1,404 @@
+// What programs do with drafts: open, write, close, sync. Closing or syncing a draft saves it.
+//
+// A handle on an object has a draft of its own, so two programs that write one object do not mix their texts; each save
+// is a patch, and the last one wins property by property. Handles on a file in memory share its bytes.
+
+import Glibc
+import RealmJSON
+import RealmNames
+import RealmPages
+
+extension TreeContext {
+  /// Opens a file for writing: the handle gets a draft, `text` at first, that closing saves to `target`.
+  func openDraft(
+    of inode: InodeNumber,
+    _ name: [UInt8],
+    _ target: any DraftTarget,
+    _ access: OpenAccess,
+    by caller: Caller,
+    _ text: () throws(FileTreeError) -> [UInt8]
+  ) throws(FileTreeError) -> OpenFile {
+    let memory: MemoryFile?
+    // `: >f; echo '{"age": 9}' >>f`: the object keeps its text when the shell closes the file empty, so what it appends
+    // next would follow that.
+    let wasEmptied = emptiedFiles.take(inode), beginsAnew = access.truncates || wasEmptied && access.appends
+    if target.form == .lines {
+      memory = overlay.detachedLines(inode, name, spool, .of(caller))
+    } else {
+      memory = overlay.detachedFile(inode, name, beginsAnew ? [] : try text(), .of(caller), form: target.form)
+    }
+    guard let memory else { throw .memoryIsShort }
+    if beginsAnew { memory.truncate(to: 0) } else if access.appends { try memory.watchAppending() }
+    let draft = Draft(memory, of: target, for: realm.standing.file, reads: access.reads)
+    let decision = openFiles.open(inode, draft, for: caller.process)
+    let isWatched = target.form != .command
+    return OpenFile(inode, draft, access, decision, isWatched: isWatched, opener: caller.process)
+  }
+
+  /// The draft that a thread begins by opening a file with O_TRUNC. The kernel opens the file and then truncates it by
+  /// inode number, on the same thread and without the handle.
+  func beginning(of inode: InodeNumber, by caller: Caller) throws(FileTreeError) -> Draft? {
+    if let draft = openFiles.untouchedDraft(of: inode, by: caller.process) { return draft }
+    // The file that became an object goes by another number.
+    let shared = try node(inode).attributes(self).inode
+    return shared == inode ? nil : openFiles.untouchedDraft(of: shared, by: caller.process)
+  }
+
+  /// Where lines go that are too many for memory; nil for a realm that is in memory itself.
+  private var spool: SpoolFile? {
+    realm.configuration.inMemoryIdentifier == nil && staged == nil
+      ? SpoolFile(besideRealm: realm.configuration.path) : nil
+  }
+
+  /// What saving a draft changes: what its handle names, or what it is by its name. Nil if it is a scratch file, or is
+  /// in no directory any more.
+  func target(of draft: Draft) throws(FileTreeError) -> (any DraftTarget)? {
+    let memory = draft.memory
+    if memory.role == .refusedText || memory.role == .formerText { return nil }
+    if let target = draft.target ?? memory.object { return target }
+    guard let place = overlay.place(of: memory.inode) else { return nil }
+    return try draftTarget(of: place)
+  }
+
+  // MARK: writing
+
+  /// Writes into a handle. Nothing is saved yet, but a command is carried out, and a text that is complete is checked:
+  /// shells and most programs do not look at what `close` returns. If saving the text would be refused, the write fails
+  /// with that error, the draft is refused, and its text is kept where others are.
+  func write(_ file: OpenFile, _ bytes: [UInt8], at offset: Int, by caller: Caller?) throws(FileTreeError) {
+    guard case .draft(let draft) = file.content, file.access.writes else {
+      throw .refused(.forbidden, "not open for writing")
+    }
+    if let caller { openFiles.noteWriter(caller.process, file) }
+    let memory = draft.memory, isKnown = memory.isRefused
+    let isComplete: Bool
+    do throws(FileTreeError) {
+      isComplete = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
+    } catch {
+      if !isKnown { noteFailedWrite(file, draft.target, error, by: caller ?? memory.owner) }
+      throw error
+    }
+    if draft.target?.form == .command {
+      if memory.isObeyed { memory.noteKept() } else { try save(draft, by: caller) }
+    }
+    if isComplete { try check(draft, by: caller ?? memory.owner) }
+  }
+
+  /// Notes why bytes could not be written, such as a lack of memory.
+  private func noteFailedWrite(
+    _ file: OpenFile,
+    _ target: (any DraftTarget)?,
+    _ error: FileTreeError,
+    by caller: Caller
+  ) {
+    let path: String?
+    if let target {
+      path = target.shownPlace(self)?.path
+    } else {
+      path = overlay.place(of: file.inode).map { shownPath(of: $0) }
+    }
+    let reason = Reason(error, of: caller.user)
+    guard let path, !refusals.isReason(reason, of: path) else { return }
+    if file.isWatched { refusals.protect(path, from: caller.user) }
+    note(path, target?.operation ?? "write", reason)
+  }
+
+  /// Refuses a draft whose text is complete and cannot be saved, or that nothing can be saved of until a user does
+  /// something.
+  private func check(_ draft: Draft, by caller: Caller) throws(FileTreeError) {
+    guard let target = try target(of: draft) as? any TextTarget else { return }
+    let memory = draft.memory
+    var refusal: FileTreeError?
+    do throws(FileTreeError) {
+      try memory.inTurn { () throws(FileTreeError) in
+        let isOne = target.form != .lines
+        try memory.withContents(asOne: isOne, isText: target.form.isText) { contents throws(FileTreeError) in
+          let text = DraftText(contents, by: caller, name: memory.name, replacing: memory.removal)
+          do throws(FileTreeError) {
+            let applied = try check(text.asCheck(contents, of: target.form), target, draft.realmFile)
+            if let applied { memory.noteChecked(contents, applied.lineCount) }
+          } catch {
+            refusal = error
+            memory.noteRefused(contents, error)
+            refused(error, target, text)
+          }
+        }
+      }
+    } catch {
+      // Without room for a second copy of the text, closing the file has to judge it.
+      return
+    }
+    if let refusal { throw refusal }
+  }
+
+  /// Throws what keeps a text from being saved; returns nil if that is so only for now.
+  private func check(
+    _ text: DraftText,
+    _ target: any TextTarget,
+    _ realmFile: Int?
+  ) throws(FileTreeError) -> Applied? {
+    try saver?.checkObstacles()
+    do throws(FileTreeError) { return try check(text, as: target, for: realmFile) } catch {
+      if error.endsWrite { throw error }
+      return nil
+    }
+  }
+
+  /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
+  func allocate(_ file: OpenFile, offset: Int, count: Int, growing: Bool) throws(FileTreeError) {
+    guard case .draft(let draft) = file.content, file.access.writes else {
+      throw .refused(.forbidden, "not open for writing")
+    }
+    let (end, overflow) = offset.addingReportingOverflow(count)
+    if overflow { throw .refused(.tooLarge, "no file can be that large") }
+    if growing { draft.memory.allocate(to: end) }
+  }
+
+  /// Sets the size of a file that was opened for that alone, and saves what that leaves; a size of 0 changes nothing.
+  func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
+    defer { release(file) }
+    guard case .draft(let draft) = file.content, let target = draft.target, draft.memory.size != size else { return }
+    if size == 0, !target.takesEmptyText {
+      if target.form == .object { emptiedFiles.note(file.inode) }
+      return
+    }
+    draft.memory.truncate(to: size)
+    try save(draft, by: caller)
+  }
+
+  // MARK: saving
+
+  /// Saves what a handle has written, when the process that opened the file closes it. A close by another process saves
+  /// nothing as long as that one runs: what the commands of a shell's group write is one text. An emptied file is not
+  /// saved. A text that is not complete is an error, but can still be completed. What is refused is kept for `caller`,
+  /// or for the user who opened the file.
+  func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
+    guard case .draft(let draft) = file.content, file.access.writes else { return }
+    if let caller, caller.process != file.opener, file.opener != 0, Caller.isRunning(file.opener),
+      !Caller.isThread(caller.process, ofProcessOf: file.opener)
+    {
+      // A command that wrote lines in parts gets the error of its lines.
+      if draft.target?.form == .lines, case .dirty = draft.memory.draft, draft.memory.isInOrder {
+        try check(draft, by: caller)
+      }
+      return
+    }
+    defer { openFiles.settle(file) }
+    let memory = draft.memory
+    try memory.inTurn { () throws(FileTreeError) in
+      switch memory.draft {
+      case .clean: if memory.isEmptied, draft.target?.form == .object { emptiedFiles.note(file.inode) }
+      case .refused(let error) where !memory.mayRetry:
+        takeBack(memory)
+        throw error
+      case .refused, .dirty:
+        try checkIsComplete(draft, by: caller)
+        try saveInTurn(draft, by: caller)
+      }
+    }
+  }
+
+  /// Throws what keeps a JSON text from being complete. The draft is not refused, as the program may write the rest.
+  private func checkIsComplete(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
+    let memory = draft.memory
+    guard memory.isUnfinished, let target = try target(of: draft) else { return }
+    do throws(FileTreeError) {
+      try memory.withContents { contents throws(FileTreeError) in
+        let bytes = try contents.bytes
+        do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
+      }
+    } catch {
+      memory.noteFailure()
+      if let path = target.shownPlace(self, known: memory.name)?.path {
+        refusals.protect(path, from: (caller ?? memory.owner).user)
+      }
+      throw error
+    }
+  }
+
+  /// Makes the view of the newest version, and the text of an object that was saved.
+  func prepareNext(after file: OpenFile) {
+    guard case .draft(let draft) = file.content, draft.memory.isWrittenTo else { return }
+    do throws(FileTreeError) {
+      if draft.target != nil, let object = try node(file.inode) as? ObjectNode {
+        _ = try object.attributes(self)
+      } else {
+        try read { _ in }
+      }
+    } catch {
+      // The next program that reads gets the error.
+    }
+  }
+
+  /// Saves what a handle has written, and waits until all that was ever saved is on disk.
+  func synchronize(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
+    if case .draft(let draft) = file.content, file.access.writes {
+      let memory = draft.memory
+      try memory.inTurn { () throws(FileTreeError) in
+        switch memory.draft {
+        case .clean: try saveEmptied(draft, by: caller)
+        case .refused(let error) where !memory.mayRetry:
+          takeBack(memory)
+          throw error
+        case .refused, .dirty:
+          try checkIsComplete(draft, by: caller)
+          try saveInTurn(draft, by: caller)
+        }
+      }
+    }
+    try saver?.synchronize()
+  }
+
+  /// Ends a handle. Saves what no close has saved; what cannot be saved now is refused, and the log says so.
+  func release(_ file: OpenFile) {
+    let isLast = openFiles.beginClose(file)
+    if case .changes(let stream) = file.content { changeStreams.close(stream) }
+    if let draft = file.draft, file.access.writes || isLast {
+      do throws(FileTreeError) { try saveRest(of: draft, isLast: isLast || draft.target != nil) } catch {
+        options.log?("a file could not be saved when it was closed: \(error)")
+      }
+    }
+    openFiles.close(file)
+    // A new file that was refused has its text among the refused ones; its name is free again.
+    if let draft = file.draft, draft.target == nil, draft.memory.hasFailed, !openFiles.isOpen(draft.memory.inode),
+      let place = overlay.place(of: draft.memory.inode)
+    {
+      _ = overlay.unlink(place)
+      takeBack(draft.memory, at: place)
+    }
+  }
+
+  /// Saves what no close has saved. Another handle than the last one may still complete the text of a file in memory.
+  private func saveRest(of draft: Draft, isLast: Bool) throws(FileTreeError) {
+    let memory = draft.memory
+    try memory.release { () throws(FileTreeError) in
+      switch memory.draft {
+      case .clean: try saveEmptied(draft, by: nil)
+      case .dirty: if isLast || !memory.isUnfinished { try saveInTurn(draft, by: nil) }
+      case .refused: break
+      }
+    }
+  }
+
+  /// Saves a draft that was emptied, where no bytes at all are a text.
+  private func saveEmptied(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
+    if draft.memory.isEmptied, try target(of: draft)?.takesEmptyText ?? false { try saveInTurn(draft, by: caller) }
+  }
+
+  private func save(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
+    try draft.memory.inTurn { () throws(FileTreeError) in try saveInTurn(draft, by: caller) }
+  }
+
+  private func saveInTurn(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
+    let memory = draft.memory
+    guard let target = try target(of: draft) else { return memory.noteKept() }
+    func text(_ contents: MemoryFile.Contents) -> DraftText {
+      DraftText(contents, by: caller ?? memory.owner, name: memory.name, replacing: memory.removal)
+    }
+    do throws(FileTreeError) {
+      try memory.withContents(asOne: target.form != .lines, isText: target.form.isText) {
+        (contents) throws(FileTreeError) -> Void in
+        do throws(FileTreeError) {
+          became(try save(text(contents), as: target, for: draft.realmFile), memory)
+          memory.noteSaved(contents)
+        } catch {
+          memory.noteRefused(contents, error)
+          throw error
+        }
+      }
+    } catch {
+      if !memory.hasFailed { refuseWithoutRoom(memory, target, error, text) }
+      takeBack(memory)
+      throw error
+    }
+  }
+
+  /// Refuses a draft for whose bytes there is no room as one array, and keeps them as they are.
+  private func refuseWithoutRoom(
+    _ memory: MemoryFile,
+    _ target: any DraftTarget,
+    _ error: FileTreeError,
+    _ text: (MemoryFile.Contents) -> DraftText
+  ) {
+    do throws(FileTreeError) {
+      try memory.withContents(asOne: false, isText: target.form.isText) { contents throws(FileTreeError) in
+        memory.noteRefused(contents, error)
+        refused(error, target, text(contents))
+      }
+    } catch { options.log?("a text could not be kept: \(error)") }
+  }
+
+  /// Lets the realm's own file take the place of one in memory that was saved.
+  func became(_ saved: SavedAs, _ memory: MemoryFile) {
+    if case .object(let ordinal, let key) = saved.place { keepSettings(of: memory, for: key, in: ordinal) }
+    if memory.role == .edit { return }
+    switch saved.place {
+    case .object(let ordinal, let key):
+      memory.became(ObjectTarget(ordinal, key))
+      overlay.becomeObject(memory.inode, ordinal, key)
+    case .computed(let target):
+      memory.became(target)
+      if let place = overlay.place(of: memory.inode) { _ = overlay.unlink(place) }
+    case .nothing: break
+    }
+  }
+
+  /// Lets an object have the time, mode and group that a program set for the file that became it.
+  private func keepSettings(of memory: MemoryFile, for key: ObjKey, in ordinal: TableOrdinal) {
+    guard let settings = memory.takeSettings() else { return }
+    let object = ObjectNode(views.number(ordinal, key), ordinal, key)
+    do throws(FileTreeError) {
+      if let time = settings.time { try object.setTime(time, self) }
+      if settings.change.permissions != nil || settings.change.group != nil {
+        try object.change(settings.change, self)
+      }
+    } catch {
+      // The object is saved; another program has removed it since, so it has no time or mode.
+    }
+  }
+
+  // MARK: the end of the mount
+
+  /// Saves what handles have written and could not be closed, before the tree goes away. The log names what cannot be
+  /// saved.
+  func finish() {
+    transactions.endAll(options.log)
+    for draft in openFiles.unsaved {
+      do throws(FileTreeError) { try save(draft, by: nil) } catch {
+        options.log?("a file that was still being written could not be saved: \(error)")
+      }
+    }
+    takeBackKept()
+    changeStreams.stop()
+    snapshots.removeAll()
+    do throws(FileTreeError) { try saver?.finish() } catch {
+      options.log?("what was saved last is not on disk: \(error)")
+    }
+    for (path, file) in unsavedEntries() { options.log?("\(path): it was in memory only and \(fate(of: file, path))") }
+  }
+
+  /// Keeps a file where the options say, and returns what became of it.
+  private func fate(of file: MemoryFile, _ path: String) -> String {
+    guard let keep = options.keepUnsaved else { return "is lost now" }
+    do {
+      let bytes = try file.withContents(asOne: false, isText: false) { contents throws(FileTreeError) in
+        try contents.bytes
+      }
+      return "is now \(try keep(path, bytes))"
+    } catch { return "is lost now: \(error)" }
+  }
+}
+
+extension FileTreeError {
+  static let memoryIsShort = FileTreeError.refused(
+    .noSpace,
+    "scratch files, refused texts and files that are being written take all the memory that the mount has for them; "
+      + ".realm/unsaved names those that can be removed"
+  )
+
+  /// Lines that could not be put beside the realm, or read from there.
+  static func spool(_ error: EngineError) -> FileTreeError {
+    let isFull = error.code == ENOSPC || error.code == EDQUOT
+    return .refused(isFull ? .noSpace : .inputOutput, "lines that are being written: \(error)")
+  }
+}

@@ -1,0 +1,150 @@
+// Drafts of properties: see FieldNode.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+/// A property of an object that exists.
+struct FieldTarget: TextTarget {
+  let place: FieldPlace
+  let form: TextForm
+
+  var takesNothing: Bool { form == .string || form == .data }
+
+  func stored(_ text: DraftText, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> SavedAs? {
+    _ = try facts(view)
+    if form == .value { return nil }
+    var bytes = try text.bytes
+    if form == .string, bytes.last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
+    // What cannot be read is written anew.
+    return (try? place.text(form, view)) == bytes ? SavedAs(place: .computed(self), hasChanged: false) : nil
+  }
+
+  func apply(
+    _ text: DraftText,
+    to transaction: borrowing WriteTransaction,
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Applied {
+    let (table, column) = try facts(view)
+    return Applied(
+      effect: try set(text.bytes, table, column, tree.missingLinks, transaction),
+      place: .computed(self)
+    )
+  }
+
+  func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
+    tree.removedFields.forget(place)
+  }
+
+  /// Gives the property the value that it had, unless it has another one by now than its removal left; whether it has
+  /// it again.
+  func restore(_ text: [UInt8], _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> Bool {
+    var isBack = false
+    try saver.save { transaction throws(FileTreeError) in
+      let (table, column, isRemoved) = try tree.read { view throws(FileTreeError) in
+        let (table, column) = try facts(view)
+        let isRemoved = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
+          try place.value(directory, cursor).1.isNoValue
+        }
+        return (table, column, isRemoved ? true : try tree.removedFields.isRemoved(place, form, view))
+      }
+      isBack = isRemoved
+      return isRemoved ? try set(text, table, column, tree.missingLinks, transaction) : .none
+    }
+    tree.removedFields.forget(place)
+    return isBack
+  }
+
+  /// Empties a collection.
+  func clear(
+    _ table: TableKey,
+    _ column: Column,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> Effect {
+    let text = OutputBuffer()
+    text.append("{")
+    text.append(string: Array(column.name.utf8))
+    text.append(":null}")
+    do throws(JSONInputError) {
+      let outcome = try ObjectPatcher().apply(JSONText(text.bytes), to: .object(place.key), of: table, in: transaction)
+      return outcome.hasChanged ? .changed(ObjectReference(table: table, key: place.key)) : .none
+    } catch { throw FileTreeError(error) }
+  }
+
+  private func facts(_ view: VersionView) throws(FileTreeError) -> (Table, Column) {
+    let directory = try view.existing(place.ordinal)
+    try directory.checkIsWritable()
+    guard let column = directory.table.columns.first(where: { $0.key == place.property }) else { throw .stale }
+    return (directory.table, column)
+  }
+
+  private func set(
+    _ bytes: [UInt8],
+    _ table: Table,
+    _ column: Column,
+    _ links: MissingLinks,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> Effect {
+    let object = ObjectReference(table: table.key, key: place.key)
+    if form != .value {
+      let isText = form == .string
+      if isText, String(validating: bytes, as: UTF8.self) == nil {
+        throw .refused(.invalid, "\(column.name) is a string, and this is not UTF-8")
+      }
+      let content = isText && bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
+      do throws(EngineError) {
+        try transaction.set(table.key, place.key, column.key, isText ? .string(Array(content)) : .data(Array(content)))
+      } catch {
+        if error.reason == .notFound { throw .stale }
+        throw FileTreeError(error)
+      }
+      return .changed(object)
+    }
+    if bytes.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
+      throw .refused(.invalid, "\(column.name): the text is empty; write a JSON value")
+    }
+    // Refuses bytes that are not one JSON value.
+    do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
+    // The text of an object that has this property alone, with the place of errors within the property.
+    let name = OutputBuffer()
+    name.append("{")
+    name.append(string: Array(column.name.utf8))
+    name.append(":\n")
+    do throws(JSONInputError) {
+      let outcome = try ObjectPatcher(mode: .patch, missingLinks: links)
+        .apply(
+          JSONText(name.bytes + bytes + [0x7D], firstLine: 0),
+          to: .object(place.key),
+          of: table.key,
+          in: transaction
+        )
+      return outcome.hasChanged ? .changed(object) : .none
+    } catch { throw FileTreeError(error, links) }
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? {
+    // What cannot be named was deleted or is damaged, or its class is gone.
+    let names = try? tree.readable { view throws(FileTreeError) in
+      let (_, column) = try facts(view), directory = try view.existing(place.ordinal)
+      let object = try tree.name(of: place.key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
+      return (Array(object), Array(NameEscaping.directory(of: column.name).utf8), directory.shownName)
+    }
+    guard let (object, property, directory) = names else { return nil }
+    let path = ([Array(directory.utf8), Array(".fields".utf8), object, property]).joined(separator: [0x2F])
+    return ShownPlace(
+      path: String(decoding: Array(path), as: UTF8.self),
+      rejected: RejectedText(
+        ordinal: place.ordinal,
+        name: Array((object + [0x2E] + property).prefix(NameEscaping.longestName))
+      )
+    )
+  }
+}
+
+extension FileTreeError {
+  /// The primary key of an object is neither set nor removed.
+  static func primaryKeyStays(_ column: Column) -> FileTreeError {
+    .refused(.forbidden, "\(column.name) is the primary key, which never changes")
+  }
+}

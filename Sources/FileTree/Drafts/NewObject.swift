@@ -1,0 +1,127 @@
+// A text that makes an object: the key that its file name says, and the defaults of what the text does not name.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+import Synchronization
+
+/// An object on its way into a class.
+struct NewObject: Sendable {
+  let bytes: [UInt8]
+  let name: [UInt8]
+  let table: Table
+  /// The key of an object of that name that a program removed to make room for this one.
+  let formerKey: ObjKey?
+  let mode: WriteMode
+  let missingLinks: MissingLinks
+
+  /// Makes the object with the key that its name says. Returns also the text as it was read.
+  func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> (key: ObjKey, text: JSONText) {
+    let fileName = NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type)
+    let text: JSONText, primaryKey: Value?
+    do throws(JSONInputError) { text = try JSONText(bytes) } catch { throw FileTreeError(error) }
+    switch fileName {
+    case .key(let key):
+      primaryKey = Value(key)
+      try check(Value(key), in: text)
+    case .hashed: primaryKey = try key(from: text)
+    case .objectKey, nil: primaryKey = nil
+    }
+    let key: ObjKey
+    do throws(EngineError) {
+      if let primaryKey {
+        key = try transaction.create(table.key, primaryKey: primaryKey, key: free(formerKey, transaction))
+      } else if case .objectKey(let wanted) = fileName {
+        key = try transaction.create(table.key, key: wanted)
+      } else {
+        key = try transaction.create(table.key, key: free(formerKey, transaction))
+      }
+    } catch {
+      throw FileTreeError(error)
+    }
+    do throws(JSONInputError) {
+      _ = try ObjectPatcher(mode: mode, missingLinks: missingLinks)
+        .apply(text, to: .object(key), of: table.key, in: transaction)
+    } catch {
+      throw FileTreeError(error, missingLinks)
+    }
+    return (key, text)
+  }
+
+  /// The required properties that a text does not name: a new object has their defaults.
+  func defaulted(in text: JSONText) -> [ColKey] {
+    table.columns.filter { $0.isRequired && $0.key != table.primaryKey?.key && !text.hasMember($0.name) }.map(\.key)
+  }
+
+  /// Refuses a text that has another primary key than the name.
+  private func check(_ key: Value, in text: JSONText) throws(FileTreeError) {
+    guard let column = table.primaryKey else { return }
+    do throws(JSONInputError) { try text.checkPrimaryKey(of: column, is: key) } catch { throw FileTreeError(error) }
+  }
+
+  /// The former key, if it is free.
+  private func free(
+    _ key: ObjKey?,
+    _ transaction: borrowing WriteTransaction
+  ) throws(EngineError) -> ObjKey? {
+    guard let key else { return nil }
+    let table = try transaction.table(table.key)
+    // A key that cannot be looked up is as good as taken.
+    do throws(EngineError) { return try table.contains(key) ? nil : key } catch { return nil }
+  }
+
+  /// The primary key that the text holds, for a name that holds only its beginning.
+  private func key(from text: JSONText) throws(FileTreeError) -> Value {
+    guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
+    let value: Value?
+    do throws(JSONInputError) { value = try text.primaryKey(of: column) } catch {
+      throw FileTreeError(error)
+    }
+    guard let value, case .string(let text) = value,
+      Array(NameEscaping.file(of: PrimaryKey.string(text)).utf8) == name
+    else {
+      throw .refused(.invalid, "the name is a shortened one, so the text must hold the primary key that leads to it")
+    }
+    return value
+  }
+}
+
+extension TreeContext {
+  /// Reports properties that a new object has defaults of, because its text did not name them: each property once.
+  func reportDefaults(_ columns: [ColKey], of key: ObjKey, in ordinal: TableOrdinal, _ path: String) {
+    for column in columns {
+      let place = FieldPlace(ordinal, key, column)
+      guard defaultedProperties.isNew(ordinal, column) else { continue }
+      do throws(FileTreeError) {
+        let (name, text) = try read { view throws(FileTreeError) in
+          let columns = try view.existing(ordinal).table.columns
+          guard let property = columns.first(where: { $0.key == column }) else { throw .stale }
+          return (property.name, try place.text(.value, view))
+        }
+        let value = String(decoding: text.dropLast(), as: UTF8.self)
+        let reason =
+          "the text does not name \(name), which is required, so it is \(value); "
+          + "this is reported once for each property"
+        refusals.remark(path, "create", reason)
+        options.log?("\(path): \(reason)")
+      } catch {
+        // Another program has removed the object or the property since.
+      }
+    }
+  }
+}
+
+/// The properties of which it was reported that new objects have their defaults.
+final class DefaultedProperties: Sendable {
+  private struct Property: Hashable {
+    let ordinal: TableOrdinal
+    let column: ColKey
+  }
+
+  private let reported = Mutex<Set<Property>>([])
+
+  /// Returns true the first time it is called for a property.
+  func isNew(_ ordinal: TableOrdinal, _ column: ColKey) -> Bool {
+    reported.withLock { $0.insert(Property(ordinal: ordinal, column: column)).inserted }
+  }
+}

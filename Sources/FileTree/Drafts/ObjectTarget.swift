@@ -1,0 +1,227 @@
+// Drafts of objects: a text is a patch of the object that has the name, or makes a new one.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+import Synchronization
+
+/// An object that exists.
+struct ObjectTarget: TextTarget {
+  private let ordinal: TableOrdinal
+  private let key: ObjKey
+
+  init(_ ordinal: TableOrdinal, _ key: ObjKey) {
+    self.ordinal = ordinal
+    self.key = key
+  }
+
+  func stored(_ text: DraftText, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> SavedAs? {
+    let object = ObjectReference(table: try view.existing(ordinal).table.key, key: key)
+    let isStored = tree.knownText(of: object, view) == (try text.bytes)
+    return isStored ? SavedAs(place: .object(ordinal, key), hasChanged: false) : nil
+  }
+
+  func apply(
+    _ text: DraftText,
+    to transaction: borrowing WriteTransaction,
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Applied {
+    let object = ObjectReference(table: try view.existing(ordinal).table.key, key: key)
+    return Applied(effect: try tree.patch(text.bytes, object, transaction), place: .object(ordinal, key))
+  }
+
+  func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
+    tree.noteAliasText(try text.bytes, of: key, in: ordinal)
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? { shownPlace(tree, known: nil) }
+
+  func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? {
+    // What cannot be named was deleted or is damaged, or its class is gone.
+    let present = try? tree.readable { view throws(FileTreeError) in
+      try tree.name(of: key, in: try view.existing(ordinal))
+    }
+    return (present ?? name).map { tree.shownPlace($0, in: ordinal) }
+  }
+}
+
+/// The object that a file name of a class leads to, or a new one.
+struct NamedObjectTarget: TextTarget {
+  private let home: ClassNode
+  private let name: [UInt8]
+  private var ordinal: TableOrdinal { home.ordinal }
+
+  init(_ home: ClassNode, _ name: [UInt8]) {
+    self.home = home
+    self.name = name
+  }
+
+  func stored(_ text: DraftText, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> SavedAs? {
+    if text.mustBeNew || text.moved != nil { return nil }
+    let directory = try view.existing(ordinal), bytes = try text.bytes
+    try directory.checkIsWritable()
+    guard let key = try tree.object(named: name, in: directory),
+      // A damaged object can be written anew.
+      (try? tree.text(of: key, directory, view)) == bytes
+    else { return nil }
+    return SavedAs(place: .object(ordinal, key), hasChanged: false)
+  }
+
+  func apply(
+    _ text: DraftText,
+    to transaction: borrowing WriteTransaction,
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Applied {
+    let directory = try view.existing(ordinal), table = directory.table, bytes = try text.bytes
+    try directory.checkIsWritable()
+    if let existing = try tree.object(named: name, in: directory) {
+      // One whose name is set aside does not count: the program that did that puts a new text in its place.
+      if text.mustBeNew, !tree.overlay.isAside(existing, in: home.inode) { throw .refused(.exists, "exists already") }
+      let object = ObjectReference(table: table.key, key: existing)
+      let effect = try tree.patch(bytes, object, transaction)
+      return Applied(
+        effect: try removingMoved(text, for: object, effect, transaction, tree),
+        place: .object(ordinal, existing)
+      )
+    }
+    let draft = NewObject(
+      bytes: bytes,
+      name: name,
+      table: table,
+      formerKey: text.removal?.key,
+      mode: tree.options.write,
+      missingLinks: tree.missingLinks
+    )
+    let outcome = try draft.create(in: transaction)
+    let made = ObjectReference(table: table.key, key: outcome.key)
+    // Links that led to no object may have waited for this one.
+    var origins = try Self.origins(of: made, transaction)
+    if let removal = text.removal { origins += try tree.restoreLinks(removal, to: made, transaction) }
+    return Applied(
+      effect: try removingMoved(text, for: made, Effect(touched: [made] + origins), transaction, tree),
+      place: .object(ordinal, made.key),
+      isNew: true,
+      defaulted: draft.defaulted(in: outcome.text)
+    )
+  }
+
+  /// Removes the object whose file is renamed onto this one's. Returns what all of it changes.
+  private func removingMoved(
+    _ text: DraftText,
+    for object: ObjectReference,
+    _ effect: Effect,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Effect {
+    guard let moved = text.moved else { return effect }
+    return effect.joined(with: try tree.remove(moved, for: object, transaction))
+  }
+
+  /// The objects that link to one.
+  private static func origins(
+    of object: ObjectReference,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> [ObjectReference] {
+    do throws(EngineError) { return try transaction.origins(of: object.table, object.key) } catch {
+      throw FileTreeError(error)
+    }
+  }
+
+  func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
+    guard case .object(_, let object) = applied.place else { return }
+    if applied.isNew { try tree.nameAlias(name, of: object, in: home) }
+    tree.noteAliasText(try text.bytes, of: object, in: ordinal)
+    if !applied.defaulted.isEmpty {
+      let path = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
+      tree.reportDefaults(applied.defaulted, of: object, in: ordinal, path)
+    }
+    if let staged = tree.staged, applied.isNew,
+      let table = try tree.read({ view in view.directory(ordinal)?.table }), table.primaryKey == nil,
+      case .objectKey = NameEscaping.parse(file: name, primaryKey: nil)
+    {
+      staged.noteChosen(ObjectReference(table: table.key, key: object))
+    }
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? { tree.shownPlace(name, in: ordinal) }
+}
+
+extension TreeContext {
+  /// Where users look for what an object refused.
+  fileprivate func shownPlace(_ name: [UInt8], in ordinal: TableOrdinal) -> ShownPlace {
+    ShownPlace(
+      path: shownPath(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
+      rejected: RejectedText(ordinal: ordinal, name: name)
+    )
+  }
+
+  /// The path of a table's directory.
+  func shownPath(of ordinal: TableOrdinal) -> String {
+    (views.registry.isClass(ordinal) ? "" : ".realm/tables/") + shownName(of: ordinal)
+  }
+
+  /// The path of the directory of a selection.
+  func shownPath(of selection: ObjectSelection) -> String {
+    shownPath(of: selection.ordinal) + String(decoding: selection.path, as: UTF8.self)
+  }
+
+  /// The name of a class as users know it, also of one that is gone.
+  func shownName(of ordinal: TableOrdinal) -> String {
+    String(decoding: views.registry.name(ordinal) ?? [], as: UTF8.self)
+  }
+
+  /// Lets a name that is not the one by which an object is listed lead to it.
+  func nameAlias(_ name: [UInt8], of key: ObjKey, in directory: ClassNode) throws(FileTreeError) {
+    let type = try read { view throws(FileTreeError) in
+      try view.existing(directory.ordinal).table.primaryKey?.type
+    }
+    if NameEscaping.parse(file: name, primaryKey: type) == nil {
+      overlay.addAlias(name, of: key, in: directory.inode)
+    }
+  }
+
+  /// Writes what differs; what is touched is the object alone, because links to it stay.
+  fileprivate func patch(
+    _ bytes: [UInt8],
+    _ object: ObjectReference,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> Effect {
+    do throws(JSONInputError) {
+      let outcome = try ObjectPatcher(mode: options.write, missingLinks: missingLinks)
+        .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
+      return outcome.hasChanged ? .changed(object) : .none
+    } catch {
+      throw FileTreeError(error, missingLinks)
+    }
+  }
+
+  // MARK: objects by name
+
+  /// The object that a name leads to: its own name, or the one it was created by.
+  func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
+    do throws(EngineError) {
+      if let key = try directory.objectKey(named: name) { return key }
+      guard let key = overlay.alias(name, in: directory.inode) else { return nil }
+      if try directory.table.contains(key) { return key }
+      overlay.removeAlias(name, in: directory.inode)
+      return nil
+    } catch {
+      throw .damaged(directory.shownName, error)
+    }
+  }
+
+  /// The file name of an object.
+  func name(of key: ObjKey, in directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
+    let cursor = ObjectCursor(directory.table), name = OutputBuffer()
+    do throws(EngineError) {
+      let exists = try cursor.seek(key)
+      if exists { try directory.name(of: cursor, into: name) }
+      if exists { return name.bytes }
+    } catch {
+      throw .damaged(directory.shownName, error)
+    }
+    throw .stale
+  }
+}

@@ -1,0 +1,62 @@
+// Drafts of `.realm/schema.json` and of the files of `.realm/schema`: the change from the realm's schema to the text's.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+/// The schema of the file `.realm/schema/NAME`, or the whole one.
+struct SchemaTarget: TextTarget {
+  /// Nil for the whole schema.
+  var name: [UInt8]?
+
+  var mayWait: Bool { false }
+
+  func apply(
+    _ text: DraftText,
+    to transaction: borrowing WriteTransaction,
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Applied {
+    let change = try change(text.bytes, transaction)
+    // Converting the objects takes time, so a check ends here.
+    if change.isEmpty || text.isCheck { return Applied(effect: .none, place: .computed(self)) }
+    try Self.changing { () throws(SchemaChangeError) in try change.apply(transaction) }
+    return Applied(effect: Effect(touched: nil, replacesSchema: true), place: .computed(self))
+  }
+
+  private func change(
+    _ bytes: [UInt8],
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> SchemaChange {
+    guard let name else {
+      let wanted = try Self.description { () throws(JSONInputError) in try SchemaDescription(JSONText(bytes)) }
+      return try Self.changing { () throws(SchemaChangeError) in try SchemaChange(to: wanted, in: transaction) }
+    }
+    let wanted = try Self.description { () throws(JSONInputError) in try ClassDescription(JSONText(bytes)) }
+    let stem = Array(name.dropLast(NameEscaping.suffix.utf8.count))
+    guard NameEscaping.className(ofDirectory: stem).isExactly(wanted.name) else {
+      throw .refused(.invalid, "the text is the schema of class \(wanted.name), the file is that of another")
+    }
+    return try Self.changing { () throws(SchemaChangeError) in try SchemaChange(toClass: wanted, in: transaction) }
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? {
+    ShownPlace(
+      path: ".realm/schema" + (name.map { "/" + String(decoding: $0, as: UTF8.self) } ?? ".json"),
+      rejected: RejectedText(ordinal: nil, name: name ?? Array("schema.json".utf8))
+    )
+  }
+
+  private static func description<T>(_ body: () throws(JSONInputError) -> T) throws(FileTreeError) -> T {
+    do throws(JSONInputError) { return try body() } catch { throw FileTreeError(error) }
+  }
+
+  private static func changing<T>(_ body: () throws(SchemaChangeError) -> T) throws(FileTreeError) -> T {
+    do throws(SchemaChangeError) { return try body() } catch {
+      switch error.reason {
+      case .engine(let error): throw FileTreeError(error)
+      default: throw .refused(.invalid, error.description)
+      }
+    }
+  }
+}
