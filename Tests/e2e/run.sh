@@ -2,7 +2,7 @@
 # Runs the end-to-end tests: all scripts beside it, or those named (`run.sh keys xattr`). Prints their lines, then
 # `N passed, N failed`, and exits 1 if anything failed. REALMFS names the program to test.
 #
-# E2E_JOBS (3) scripts run at the same time, because most of them wait most of the time; the lines of each come when it
+# E2E_JOBS (2) scripts run at the same time, because most of them wait most of the time; the lines of each come when it
 # ends. Scripts with a line `# alone: WHY` run one after another behind all others.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
@@ -21,7 +21,7 @@ if [ ! -e /dev/fuse ]; then
   exit
 fi
 
-jobs=${E2E_JOBS:-3}
+jobs=${E2E_JOBS:-2}
 [ ${#scripts[@]} -gt 1 ] || jobs=1
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
