@@ -224,19 +224,19 @@ if Context.environment["REALMFS_BENCHMARKS"] != nil {
       name: "WriteBench",
       dependencies: ["RealmPages", "CSQLite"],
       path: "Benchmarks/WriteBench",
-      swiftSettings: plain
+      swiftSettings: settings
     ),
     .executableTarget(
       name: "ObjectBench",
       dependencies: ["RealmSwift"],
       path: "Benchmarks/ObjectBench",
-      swiftSettings: plain
+      swiftSettings: settings
     ),
     .executableTarget(
       name: "ReplicaLoad",
       dependencies: ["RealmPages"],
       path: "Benchmarks/ReplicaLoad",
-      swiftSettings: plain
+      swiftSettings: settings
     ),
   ]
 }
