@@ -35,14 +35,16 @@ struct ClassModel {
     var object: Int?
     /// How often the object was made when the handle was opened: a handle does not follow to another object.
     var incarnation = 0
-    /// Whether a save or a close failed, and none succeeded since.
+    /// True if a save or a close failed, and none has succeeded since.
     var hasFailed = false
+    /// True if it was cut to nothing, and nothing was written since.
+    var isEmptied = false
     /// What was written in order from the start on; nil if something was written elsewhere.
     var inOrder: [UInt8]? = []
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Whether the bytes are a beginning that can still be completed.
+    /// True if the bytes are a beginning that can still be completed.
     var isUnfinished: Bool { inOrder?.count == bytes.count && Self.isDecided(bytes) == nil }
 
     /// Whether the bytes that were written in order are an object, or can never be one.
@@ -91,6 +93,8 @@ struct ClassModel {
   private var deletions: [Int: Deletion] = [:]
   /// The objects that a text was refused for, that no save has changed since, and whose removal has not failed since.
   private var rejected: Set<Int> = []
+  /// The objects that were closed emptied. What is appended to one next begins a new text.
+  private var emptied: Set<Int> = []
   private let defaults: Properties
 
   /// Starts with `objects`; a new one has `defaults` and its key.
@@ -277,7 +281,7 @@ struct ClassModel {
     text: [UInt8]
   ) throws(Refusal) {
     let file: File
-    var isEdit = false, isWatched = true
+    var isEdit = false, isWatched = true, beginsAnew = truncates
     if let present = files[name] {
       file = present
       isWatched = Self.key(name) != nil
@@ -287,10 +291,11 @@ struct ClassModel {
       file.incarnation = incarnations[key, default: 0]
       file.inOrder = appends ? text : []
       isEdit = true
+      if writes || truncates, emptied.remove(key) != nil, appends { beginsAnew = true }
     } else {
       throw .notFound
     }
-    if truncates { truncate(file, 0) }
+    if beginsAnew { truncate(file, 0) }
     handles[id] = Handle(file: file, writes: writes, appends: appends, isWatched: isWatched, isEdit: isEdit)
   }
 
@@ -316,6 +321,7 @@ struct ClassModel {
     }
     file.bytes.replaceSubrange(start..<start + bytes.count, with: bytes)
     file.state = .dirty
+    file.isEmptied = false
     guard handle.isWatched else {
       file.inOrder = nil
       return
@@ -343,12 +349,18 @@ struct ClassModel {
     } else {
       file.bytes += repeatElement(0, count: size - file.bytes.count)
     }
+    file.isEmptied = size == 0
     if size == 0 { file.state = .clean } else if case .refused = file.state {} else { file.state = .dirty }
     if size == 0 { file.inOrder = [] } else if let inOrder = file.inOrder, size < inOrder.count { file.inOrder = nil }
   }
 
   mutating func flush(_ id: Int) throws(Refusal) {
     guard let handle = handles[id], handle.writes else { return }
+    try save(handle)
+    if handle.file.isEmptied, handle.isEdit, let key = handle.file.object { emptied.insert(key) }
+  }
+
+  private mutating func save(_ handle: Handle) throws(Refusal) {
     switch handle.file.state {
     case .clean: return
     case .refused(let refusal):
@@ -364,7 +376,9 @@ struct ClassModel {
     }
   }
 
-  mutating func synchronize(_ id: Int) throws(Refusal) { try flush(id) }
+  mutating func synchronize(_ id: Int) throws(Refusal) {
+    if let handle = handles[id], handle.writes { try save(handle) }
+  }
 
   mutating func release(_ id: Int) {
     guard let handle = handles[id] else { return }
