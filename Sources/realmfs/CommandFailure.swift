@@ -60,8 +60,8 @@ struct CommandFailure: Error {
   private static func rights(_ code: Int32?, _ path: String) -> String {
     guard let code, [EACCES, EPERM, EROFS].contains(code), unsafe access(path, R_OK) == 0 else { return "" }
     if unsafe access(path, W_OK) != 0 { return "; you may read the file, but not write to it" }
-    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-    return unsafe access(folder, W_OK) != 0 ? "; you may not make files in its folder, which changes need" : ""
+    return unsafe access(System.folder(of: path), W_OK) != 0
+      ? "; you may not make files in its folder, which changes need" : ""
   }
 
   /// For what needs a realm that no other program has open. `reason` is what there is to say if no program is found.

@@ -206,7 +206,7 @@ private struct Mount {
     if let reason = RealmWriter.reasonAgainst(writing: newest) { return reason }
     if unsafe access(path, W_OK) != 0 { return "it is write-protected" }
     // The first save to a copy makes files beside it, which other realms have made when they are opened.
-    let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let folder = System.folder(of: path)
     if newest.isStreamingForm, unsafe access(folder, W_OK | X_OK) != 0 {
       return "it is a copy, and \(folder) does not let files be made beside it"
     }

@@ -6,21 +6,20 @@ import Glibc
 import RealmPages
 
 enum RealmPlace {
-  /// Refuses to make a file in a mount of ours: it would be in memory only, and gone with the mount.
+  /// Refuses to make a file in a mount of ours, where it would be in memory only.
   static func checkOutput(_ arguments: Arguments) throws(CommandFailure) {
     let specs = Options.command(arguments.command)?.arguments ?? []
     let index = arguments.command == .create ? 0 : specs.firstIndex { $0.name == "OUT" }
     guard let index, index < arguments.operands.count else { return }
     let given = arguments.operands[index]
     if given == "-" { return }
-    let path = System.absolute(given)
-    let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
-    guard let real = RealmLinks.real(folder.isEmpty ? "/" : folder), let mount = MountTable.entry(containing: real),
+    guard let real = RealmLinks.real(System.folder(of: System.absolute(given))),
+      let mount = MountTable.entry(containing: real),
       mount.isOurs
     else { return }
     throw CommandFailure(
       .mountPoint,
-      "\(given) lies in the mount \(mount.mountPoint), where it would be in memory only; name a file outside of it"
+      "\(given) is in the mount \(mount.mountPoint), where it would be in memory only; name a file outside of it"
     )
   }
 

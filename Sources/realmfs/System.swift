@@ -83,6 +83,11 @@ enum System {
     return directory.hasSuffix("/") ? directory + path : directory + "/" + path
   }
 
+  /// The folder that a file with this path is in.
+  static func folder(of path: String) -> String {
+    path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  }
+
   /// The real path of a mount point whose file system may be dead: only its parent is touched, unless the last part is
   /// a symbolic link.
   static func realMountPoint(_ path: String) -> String {

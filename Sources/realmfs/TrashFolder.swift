@@ -70,7 +70,7 @@ final class TrashFolder: Sendable {
   }
 
   private func write(_ text: [UInt8], _ name: String, in folder: TrustedDirectory) throws(EngineError) {
-    let directory = folder.descriptor, file = folder.path + "/" + name
+    let directory = folder.descriptor
     var status = stat()
     if unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
       let time = status.st_mtim
@@ -80,12 +80,6 @@ final class TrashFolder: Sendable {
         throw .failed("rename", folder.path + "/" + earlier, errno)
       }
     }
-    let descriptor = unsafe openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw .failed("open", file, errno) }
-    var problem = StandardOutput.write(text, to: descriptor)
-    if close(descriptor) != 0 && problem == 0 { problem = errno }
-    if problem == 0 { return }
-    unsafe unlinkat(directory, name, 0)
-    throw .failed("write", file, problem)
+    try folder.makeFile(name, text)
   }
 }

@@ -54,7 +54,7 @@ enum UmountCommand {
 
   private static func holdsUnsaved(_ given: String, _ paths: [String]) -> CommandFailure {
     for path in paths.prefix(mostPaths) { Log.error("\(path) is in memory only") }
-    if paths.count > mostPaths { Log.error("so are \(paths.count - mostPaths) more files") }
+    if paths.count > mostPaths { Log.error("\(paths.count - mostPaths) more files are in memory only") }
     return CommandFailure(
       .mountPoint,
       "\(given) stays mounted, because these files are not in the realm: save or remove them, or use --discard"

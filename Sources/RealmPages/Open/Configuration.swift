@@ -132,14 +132,7 @@ public struct Configuration: Sendable {
   public init() { self.init(path: Self.defaultPath) }
 
   /// The path of the default realm: `realmfs/default.realm` in `$XDG_DATA_HOME`, or in `~/.local/share`.
-  public static var defaultPath: String {
-    func folder(_ name: String) -> String? {
-      // Paths that are not absolute do not count, says the base directory specification.
-      unsafe getenv(name).map { unsafe String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
-    }
-    let home = unsafe folder("HOME") ?? getpwuid(getuid()).map { unsafe String(cString: $0.pointee.pw_dir) } ?? "/"
-    return (folder("XDG_DATA_HOME") ?? home + "/.local/share") + "/realmfs/default.realm"
-  }
+  public static var defaultPath: String { UserFolders.data + "/realmfs/default.realm" }
 
   /// Throws if no realm can be opened in this way.
   func check() throws(EngineError) {
