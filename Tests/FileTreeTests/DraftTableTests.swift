@@ -12,7 +12,7 @@ struct DraftTableTests {
   private enum State: String, CaseIterable {
     case clean, incomplete, complete, refused
 
-    /// What was written.
+    /// The text that was written.
     var text: String {
       switch self {
       case .clean: ""
@@ -22,7 +22,7 @@ struct DraftTableTests {
       }
     }
 
-    /// What makes it a text of another state, or another text of the same.
+    /// The bytes that make it a text of another state, or another text of the same state.
     func rest(to state: State) -> String {
       switch (self, state) {
       case (.clean, _): state.text
@@ -60,11 +60,11 @@ struct DraftTableTests {
       case .clean: .clean
       case .dirty: file.draft?.memory.isUnfinished == true ? .incomplete : .complete
       case .refused: .refused
-      case nil: nil
+      case .failed, nil: nil
       }
     }
 
-    /// What became of the object, or the error.
+    /// The outcome for the object, or the error.
     func outcome(_ body: (Subject) throws -> Void) throws -> String {
       if let error = failure({ try body(self) }) {
         #expect(try tree.version == version, "an error commits nothing")

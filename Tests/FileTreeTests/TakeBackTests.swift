@@ -172,7 +172,7 @@ struct TakeBackTests {
     let child = Caller(user: 0, group: 0, process: ended.processIdentifier)
     #expect(child.isProcess(of: child.now) && !WritableTree.me.isProcess(of: child.now))
     // As if its number had belonged to a process that is gone.
-    #expect(!child.isProcess(of: Caller.Moment(of: before, thread: child.process)))
+    #expect(!child.isProcess(of: Caller.Moment(thread: child.process, time: before.time)))
     let records = RemovalRecords(), place = Overlay.Place(directory: .root, name: [1])
     records.note(place, Removal(ObjKey(1), .init(text: [1, 2, 3], links: [])), by: child)
     records.forgetEnded()

@@ -3,11 +3,11 @@
 
 import RealmPages
 
-/// What a program is writing.
+/// A text that a program is writing.
 struct Draft: Sendable {
   /// The bytes and their state.
   let memory: MemoryFile
-  /// What a save changes; nil for a file of the overlay, whose name says it.
+  /// The part of the realm that a save changes; nil for a file of the overlay, whose name says it.
   let target: (any DraftTarget)?
   /// The file that was the realm when the draft was opened, by `Standing.file`. The text is meant for that file alone.
   /// Nil if it may go to any file.
@@ -29,9 +29,10 @@ enum DraftState: Sendable {
   case clean
   /// It was written, or truncated to another size than 0.
   case dirty
+  /// A save failed for a reason that may pass, such as a full disk. The next write, close or sync tries again.
+  case failed
   /// A complete text cannot be saved for this reason, or a part of it could not be written. Each write and close
-  /// reports the reason until the draft is truncated to nothing. If the reason may pass, such as a full disk, they try
-  /// again.
+  /// reports the reason until the draft is truncated to nothing.
   case refused(FileTreeError)
 }
 
@@ -46,42 +47,34 @@ struct DraftText {
   let name: [UInt8]?
   /// True if an object that exists must not be replaced.
   let mustBeNew: Bool
-  /// What a program removed to make room for this text.
+  /// The object or property that a program removed to make room for this text.
   let removal: Removal?
   /// The object that the save removes, because its file is renamed onto the target's.
-  var moved: ObjectMove?
+  let moved: ObjectMove?
   /// True if the text is only checked. Links may lead to objects of later lines then, and no objects are converted to
   /// another schema.
-  var isCheck = false
+  private(set) var isCheck = false
 
   /// All bytes as one array, a copy if they are many.
   var bytes: [UInt8] { get throws(FileTreeError) { try text.whole } }
 
   init(
-    _ contents: MemoryFile.Contents,
+    _ text: ChunkedBytes,
+    of moved: ObjectMove? = nil,
     by caller: Caller,
     name: [UInt8]? = nil,
     mustBeNew: Bool = false,
     replacing removal: Removal? = nil
   ) {
-    text = contents.text
+    self.text = text
+    self.moved = moved
     self.caller = caller
     self.name = name
     self.mustBeNew = mustBeNew
     self.removal = removal
   }
 
-  /// The text of an object whose file is renamed onto the target.
-  init(_ text: ChunkedBytes, of moved: ObjectMove, by caller: Caller, mustBeNew: Bool, replacing removal: Removal?) {
-    self.text = text
-    self.caller = caller
-    self.moved = moved
-    self.mustBeNew = mustBeNew
-    self.removal = removal
-    name = nil
-  }
-
-  /// The same text, to be checked only; of lines, those that were not checked yet.
+  /// This text, to be checked only; of lines, those that were not checked yet.
   func asCheck(_ contents: MemoryFile.Contents, of form: TextForm) -> DraftText {
     var check = self
     check.isCheck = true

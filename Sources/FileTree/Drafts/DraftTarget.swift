@@ -1,17 +1,17 @@
-// What a draft changes. A text has one verb: `apply` changes a transaction to what the text says. A check rolls that
+// The targets of drafts. A text has one verb: `apply` changes a transaction to what the text says. A check rolls that
 // transaction back and a save commits it, so they cannot disagree.
 
 import RealmPages
 
-/// What a draft changes.
+/// The part of the realm that a draft changes, or a command.
 protocol DraftTarget: Sendable {
   /// The name of the operation in `.realm/errors`.
   var operation: String { get }
-  /// What the bytes are.
+  /// The kind of text.
   var form: TextForm { get }
   /// Where users look for what was refused; nil if the target cannot be named.
   func shownPlace(_ tree: TreeContext) -> ShownPlace?
-  /// The same for a target that had this name and may be gone.
+  /// The place of a target that had this name and may be gone.
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace?
 }
 
@@ -22,7 +22,7 @@ protocol TextTarget: DraftTarget {
   /// True if the commit may be delayed as `-o group_commit` says.
   var mayWait: Bool { get }
 
-  /// What the bytes are already, if the realm has this text: then nothing is to be saved.
+  /// The place of the bytes if the realm has this text already: then nothing is to be saved.
   func stored(_ text: DraftText, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> SavedAs?
   /// Changes a transaction on the version of `view` to what the text says.
   func apply(
@@ -66,7 +66,7 @@ extension CommandTarget {
   var obeysTruncation: Bool { false }
 }
 
-/// What applying a text has done to a transaction.
+/// The changes that a text made in a transaction.
 struct Applied {
   let effect: Effect
   /// Where the bytes are once it is committed.
@@ -121,7 +121,7 @@ extension TreeContext {
       do throws(FileTreeError) {
         saved = try carryOut(text, target, realmFile.map(saver.saving(to:)) ?? saver)
       } catch {
-        // What another file lacks is not the reason.
+        // An object that another file lacks is not the reason.
         try checkRealm(is: realmFile)
         throw error
       }
@@ -177,7 +177,7 @@ extension TreeContext {
     if let file, realm.standing.file != file { throw .replaced }
   }
 
-  /// What a file at a place changes when it is saved; nil for a scratch file.
+  /// The target of a file at a place; nil for a scratch file.
   func draftTarget(of place: Overlay.Place) throws(FileTreeError) -> (any DraftTarget)? {
     guard saver != nil else { throw .readOnly }
     return try node(place.directory).draftTarget(of: place.name, self)

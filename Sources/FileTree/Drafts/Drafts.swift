@@ -1,4 +1,4 @@
-// What programs do with drafts: open, write, close, sync. Closing or syncing a draft saves it.
+// The operations on drafts: open, write, close, sync. Closing or syncing a draft saves it.
 //
 // A handle on an object has a draft of its own, so two programs that write one object do not mix their texts; each save
 // is a patch, and the last one wins property by property. Handles on a file in memory share its bytes.
@@ -50,8 +50,8 @@ extension TreeContext {
       ? SpoolFile(besideRealm: realm.configuration.path) : nil
   }
 
-  /// What saving a draft changes: what its handle names, or what it is by its name. Nil if it is a scratch file, or is
-  /// in no directory any more.
+  /// The target of a draft: that of its handle, or the one that its name leads to. Nil for a scratch file, and for a
+  /// file that is in no directory any more.
   func target(of draft: Draft) throws(FileTreeError) -> (any DraftTarget)? {
     let memory = draft.memory
     if memory.role == .refusedText || memory.role == .formerText { return nil }
@@ -113,7 +113,7 @@ extension TreeContext {
       try memory.inTurn { () throws(FileTreeError) in
         let isOne = target.form != .lines
         try memory.withContents(asOne: isOne, isText: target.form.isText) { contents throws(FileTreeError) in
-          let text = DraftText(contents, by: caller, name: memory.name, replacing: memory.removal)
+          let text = DraftText(contents.text, by: caller, name: memory.name, replacing: memory.removal)
           do throws(FileTreeError) {
             let applied = try check(text.asCheck(contents, of: target.form), target, draft.realmFile)
             if let applied { memory.noteChecked(contents, applied.lineCount) }
@@ -186,15 +186,21 @@ extension TreeContext {
     defer { openFiles.settle(file) }
     let memory = draft.memory
     try memory.inTurn { () throws(FileTreeError) in
-      switch memory.draft {
-      case .clean: if memory.isEmptied, draft.target?.form == .object { emptiedFiles.note(file.inode) }
-      case .refused(let error) where !memory.mayRetry:
-        takeBack(memory)
-        throw error
-      case .refused, .dirty:
-        try checkIsComplete(draft, by: caller)
-        try saveInTurn(draft, by: caller)
-      }
+      if memory.isEmptied, draft.target?.form == .object { emptiedFiles.note(file.inode) }
+      try saveWritten(draft, by: caller)
+    }
+  }
+
+  /// Saves what was written, or throws why it is not saved.
+  private func saveWritten(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
+    switch draft.memory.draft {
+    case .clean: break
+    case .refused(let error):
+      takeBack(draft.memory)
+      throw error
+    case .failed, .dirty:
+      try checkIsComplete(draft, by: caller)
+      try saveInTurn(draft, by: caller)
     }
   }
 
@@ -233,17 +239,9 @@ extension TreeContext {
   /// Saves what a handle has written, and waits until all that was ever saved is on disk.
   func synchronize(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     if case .draft(let draft) = file.content, file.access.writes {
-      let memory = draft.memory
-      try memory.inTurn { () throws(FileTreeError) in
-        switch memory.draft {
-        case .clean: try saveEmptied(draft, by: caller)
-        case .refused(let error) where !memory.mayRetry:
-          takeBack(memory)
-          throw error
-        case .refused, .dirty:
-          try checkIsComplete(draft, by: caller)
-          try saveInTurn(draft, by: caller)
-        }
+      try draft.memory.inTurn { () throws(FileTreeError) in
+        try saveEmptied(draft, by: caller)
+        try saveWritten(draft, by: caller)
       }
     }
     try saver?.synchronize()
@@ -275,7 +273,7 @@ extension TreeContext {
       switch memory.draft {
       case .clean: try saveEmptied(draft, by: nil)
       case .dirty: if isLast || !memory.isUnfinished { try saveInTurn(draft, by: nil) }
-      case .refused: break
+      case .refused, .failed: break
       }
     }
   }
@@ -293,8 +291,9 @@ extension TreeContext {
     let memory = draft.memory
     guard let target = try target(of: draft) else { return memory.noteKept() }
     func text(_ contents: MemoryFile.Contents) -> DraftText {
-      DraftText(contents, by: caller ?? memory.owner, name: memory.name, replacing: memory.removal)
+      DraftText(contents.text, by: caller ?? memory.owner, name: memory.name, replacing: memory.removal)
     }
+    var isNoted = false
     do throws(FileTreeError) {
       try memory.withContents(asOne: target.form != .lines, isText: target.form.isText) {
         (contents) throws(FileTreeError) -> Void in
@@ -302,12 +301,13 @@ extension TreeContext {
           became(try save(text(contents), as: target, for: draft.realmFile), memory)
           memory.noteSaved(contents)
         } catch {
+          isNoted = true
           memory.noteRefused(contents, error)
           throw error
         }
       }
     } catch {
-      if !memory.hasFailed { refuseWithoutRoom(memory, target, error, text) }
+      if !isNoted { refuseWithoutRoom(memory, target, error, text) }
       takeBack(memory)
       throw error
     }

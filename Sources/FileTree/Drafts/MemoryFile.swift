@@ -67,15 +67,13 @@ final class MemoryFile: Sendable {
     var isWrittenTo = false
     /// True once the file's command was carried out; later writes are ignored.
     var isObeyed = false
-    /// True if the file was emptied, and nothing was written since.
+    /// True if the file was emptied, and nothing was written since: the draft is clean.
     var isEmptied = false
-    /// True if the draft was refused for a reason that may pass, so that the text can be saved later.
-    var mayRetry = false
     /// The number of handles whose end is being saved.
     var releases = 0
     /// The object that the file became when it was saved.
     var object: (any DraftTarget)?
-    /// What a program removed to make room for the file.
+    /// The object or property that a program removed to make room for the file.
     var removal: Removal?
     /// What programs set for the file since it was written: the object that it becomes has it, too.
     var settings: Settings?
@@ -89,8 +87,6 @@ final class MemoryFile: Sendable {
     var checked = CheckedLines()
     /// Of lines, the bytes at the end that no line end follows yet.
     var unfinished = 0
-    /// Of lines, true as long as each was written after the one before. Others are judged when they are saved.
-    var isInOrder = true
   }
 
   /// The end of what was checked of lines, in bytes, and the number of lines before it that are not saved.
@@ -204,10 +200,7 @@ final class MemoryFile: Sendable {
   /// True if the file was emptied, and nothing was written since.
   var isEmptied: Bool { state.withLock { $0.isEmptied } }
 
-  /// True if the draft was refused for a reason that may pass, so that the text can be saved later.
-  var mayRetry: Bool { state.withLock { $0.mayRetry } }
-
-  /// What a program removed to make room for the file, as long as nothing is saved in its place.
+  /// The object or property that a program removed to make room for the file, until a save takes its place.
   var removal: Removal? {
     get { state.withLock { $0.removal } }
     set { state.withLock { $0.removal = newValue } }
@@ -216,16 +209,14 @@ final class MemoryFile: Sendable {
   /// Returns what was removed to make room for the file, and forgets it.
   func takeRemoval() -> Removal? { state.withLock { $0.removal.take() } }
 
-  /// Of lines, true as long as each was written after the one before.
+  /// True if the bytes were written in order, from the start to the end.
   var isInOrder: Bool { state.withLock { $0.isInOrder } }
 
   /// True if the bytes are the beginning of a JSON text that can still be completed, as far as they were written in
   /// order.
   var isUnfinished: Bool {
     state.withLock { state in
-      guard form == .object || form == .value, state.text.position == state.allocated ?? state.bytes.count else {
-        return false
-      }
+      guard form == .object || form == .value, state.isInOrder else { return false }
       return state.text.outline.verdict == .open || state.text.outline.verdict == .blank
     }
   }
@@ -316,10 +307,10 @@ final class MemoryFile: Sendable {
   func write(_ bytes: [UInt8], at offset: Int?, isWatched: Bool = false) throws(FileTreeError) -> Bool {
     if bytes.isEmpty { return false }
     return try state.withLock { state throws(FileTreeError) in
-      if case .refused(let error) = state.draft, !state.mayRetry { throw error }
+      if case .refused(let error) = state.draft { throw error }
       let start = offset ?? state.bytes.count
       state.saved = min(state.saved, start)
-      if start != state.end { state.isInOrder = false }
+      if start < state.checked.end { state.checked = CheckedLines(end: state.saved) }
       let (end, overflow) = start.addingReportingOverflow(bytes.count)
       guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
       do throws(FileTreeError) {
@@ -339,10 +330,10 @@ final class MemoryFile: Sendable {
         state.text.position = nil
         return false
       }
-      if form == .lines { return state.isInOrder && state.unfinished == 0 && start == state.checked.end }
       let before = state.text.note(bytes, at: start), verdict = state.text.outline.verdict
-      let isDecided = state.text.outline.decisions != before && (verdict == .complete || verdict == .hopeless)
-      return isDecided && state.text.position == state.allocated ?? state.bytes.count
+      if !state.isInOrder { return false }
+      if form == .lines { return state.unfinished == 0 && start == state.checked.end }
+      return state.text.outline.decisions != before && (verdict == .complete || verdict == .hopeless)
     }
   }
 
@@ -368,12 +359,10 @@ final class MemoryFile: Sendable {
       if size == 0 {
         state.text = Text(form)
         state.isWrittenTo = false
-        state.isInOrder = true
         state.draft = .clean
         state.isEmptied = true
-      } else {
-        state.isInOrder = false
-        if let position = state.text.position, size < position { state.text.position = nil }
+      } else if let position = state.text.position, size < position || form == .lines {
+        state.text.position = nil
       }
     }
   }
@@ -464,7 +453,9 @@ final class MemoryFile: Sendable {
   func noteRefused(_ contents: Contents, _ error: FileTreeError) {
     state.withLock { state in
       state.hasFailed = true
-      if state.generation == contents.generation { state.refuse(error, mayRetry: !error.endsWrite) }
+      if state.generation != contents.generation { return }
+      state.draft = error.endsWrite ? .refused(error) : .failed
+      state.isEmptied = false
     }
   }
 }
@@ -472,6 +463,9 @@ final class MemoryFile: Sendable {
 extension MemoryFile.State {
   /// The end of what was written or truncated to, without bytes that were only allocated.
   fileprivate var end: Int { allocated ?? bytes.count }
+
+  /// True if the bytes were written in order, from the start to the end.
+  fileprivate var isInOrder: Bool { text.position == end }
 
   /// Notes lines that are about to be written at `start`. A line that is too long is refused before it takes room.
   fileprivate mutating func noteLines(_ bytes: [UInt8], at start: Int) throws(FileTreeError) {
@@ -481,15 +475,15 @@ extension MemoryFile.State {
     if unfinished > ChunkedBytes.longestLine { throw .lineIsTooLong() }
   }
 
-  fileprivate mutating func refuse(_ error: FileTreeError, mayRetry: Bool = false) {
+  fileprivate mutating func refuse(_ error: FileTreeError) {
     draft = .refused(error)
-    self.mayRetry = mayRetry
     hasFailed = true
+    isEmptied = false
   }
 
   fileprivate mutating func noteChange() {
     generation += 1
-    if case .refused = draft, !mayRetry {} else { draft = .dirty }
+    if case .refused = draft {} else { draft = .dirty }
     isEmptied = false
     metadata.modified = Timestamp.now
     settings?.time = nil

@@ -68,11 +68,11 @@ final class AliasTexts: Sendable {
 
 extension TreeContext {
   /// Notes the text that an object was saved with, if its file has another name than its own.
-  func noteAliasText(_ bytes: [UInt8], of key: ObjKey, in ordinal: TableOrdinal) {
+  func noteAliasText(_ text: DraftText, of key: ObjKey, in ordinal: TableOrdinal) {
     guard overlay.hasAlias(of: key, in: views.registry.inode(ordinal)) else { return }
     do throws(FileTreeError) {
-      let shown = try read { view throws(FileTreeError) in try text(of: key, try view.existing(ordinal), view) }
-      aliasTexts.note(bytes, shown: shown, ordinal, key)
+      let shown = try read { view throws(FileTreeError) in try self.text(of: key, try view.existing(ordinal), view) }
+      aliasTexts.note(try text.bytes, shown: shown, ordinal, key)
     } catch {
       // Then the file has all that its object shows.
       aliasTexts.forget(ordinal, key)
@@ -106,13 +106,10 @@ extension TreeContext {
     } else {
       let written = aliasTexts.written(home.ordinal, key, ifShowing: shown) ?? shown
       guard let text = ChunkedBytes(written, memory) else { throw .memoryIsShort }
-      let move = ObjectMove(home: home, key: key), removal = removals.take(goal, by: caller)
-      do throws(FileTreeError) {
+      let move = ObjectMove(home: home, key: key)
+      try replacing(goal, by: caller) { removal throws(FileTreeError) in
         let text = DraftText(text, of: move, by: caller, mustBeNew: rule == .keep, replacing: removal)
         _ = try save(text, as: target)
-      } catch {
-        if let removal { takeBack(removal, at: goal) }
-        throw error
       }
       _ = overlay.unlink(goal)
       aliasTexts.forget(home.ordinal, key)

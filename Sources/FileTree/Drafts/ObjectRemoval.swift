@@ -73,7 +73,7 @@ extension TreeContext {
     if let place = overlay.place(of: memory.inode) { takeBack(memory, at: place) }
   }
 
-  /// The same for a file that was at a place.
+  /// Brings back what was removed to make room for a draft that was at a place.
   func takeBack(_ memory: MemoryFile, at place: Overlay.Place) {
     if let removal = memory.takeRemoval() { takeBack(removal, at: place) }
   }

@@ -32,7 +32,7 @@ struct ObjectTarget: TextTarget {
   }
 
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
-    tree.noteAliasText(try text.bytes, of: key, in: ordinal)
+    tree.noteAliasText(text, of: key, in: ordinal)
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? { shownPlace(tree, known: nil) }
@@ -132,7 +132,7 @@ struct NamedObjectTarget: TextTarget {
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
     guard case .object(_, let object) = applied.place else { return }
     if applied.isNew { try tree.nameAlias(name, of: object, in: home) }
-    tree.noteAliasText(try text.bytes, of: object, in: ordinal)
+    tree.noteAliasText(text, of: object, in: ordinal)
     if !applied.defaulted.isEmpty {
       let path = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
       tree.reportDefaults(applied.defaulted, of: object, in: ordinal, path)

@@ -51,6 +51,13 @@ final class RefusalLog: Sendable {
     var count = 0
     /// By path, the users whose text could not be saved there, and who have not tried to remove the file since.
     var protected: [ExactName: Set<UInt32>] = [:]
+
+    /// False if the file was not protected.
+    mutating func unprotect(_ name: ExactName, from user: UInt32) -> Bool {
+      guard var users = protected[name], users.remove(user) != nil else { return false }
+      protected[name] = users.isEmpty ? nil : users
+      return true
+    }
   }
 
   private let state = Mutex(State())
@@ -58,6 +65,8 @@ final class RefusalLog: Sendable {
   private let isPersonal = Atomic<Bool>(false)
 
   private static let limit = 100
+  /// Of so many files it is known why they were refused.
+  private static let mostFiles = 1000
 
   /// Notes a refusal of something at `path`, such as `Person/4.json`. The file at `owner`, if it is another one, has
   /// the reason as an attribute.
@@ -65,7 +74,7 @@ final class RefusalLog: Sendable {
     add(operation, reason, [("path", .string(path))])
     let name = ExactName(owner ?? path)
     state.withLock { state in
-      if state.refusals.count >= 1000 {
+      if state.refusals.count >= Self.mostFiles {
         state.refusals.removeAll()
         state.hasForgotten = true
       }
@@ -78,19 +87,14 @@ final class RefusalLog: Sendable {
   /// Keeps the file at `path` from being removed by a user whose text could not be saved there, once.
   func protect(_ path: String, from user: UInt32) {
     state.withLock { state in
-      if state.protected.count >= 1000 { state.protected.removeAll() }
+      if state.protected.count >= Self.mostFiles { state.protected.removeAll() }
       state.protected[ExactName(path), default: []].insert(user)
     }
   }
 
   /// Returns true once after `protect`.
   func takeProtection(_ path: String, from user: UInt32) -> Bool {
-    state.withLock { state in
-      let name = ExactName(path)
-      guard state.protected[name]?.remove(user) != nil else { return false }
-      if state.protected[name]?.isEmpty ?? false { state.protected[name] = nil }
-      return true
-    }
+    state.withLock { $0.unprotect(ExactName(path), from: user) }
   }
 
   /// True if any file is protected.
@@ -129,7 +133,7 @@ final class RefusalLog: Sendable {
   /// Forgets why a file was refused that a user has saved now. What was refused of other users' stays.
   func clear(_ path: String, of user: UInt32) {
     state.withLock { state in
-      state.protected[ExactName(path)]?.remove(user)
+      _ = state.unprotect(ExactName(path), from: user)
       guard let known = state.refusals[ExactName(path)] else { return }
       let left = known.filter { $0.reason.user != nil && $0.reason.user != user }
       state.refusals[ExactName(path)] = left.isEmpty ? nil : left

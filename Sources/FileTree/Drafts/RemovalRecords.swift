@@ -1,4 +1,4 @@
-// What programs removed to make room for a new text. Many programs replace a file by unlinking it and writing a new one
+// Removals that make room for a new text. Many programs replace a file by unlinking it and writing a new one
 // (mv between file systems, install, tar, git checkout). That must not cut the links to an object, nor cost the object
 // if the new text is refused. So a removal is remembered as long as the process runs that made it. If that process
 // makes a file of the name, its text gives the object its key and the links to it again; if the text is refused, the
@@ -10,9 +10,9 @@ import Glibc
 import RealmPages
 import Synchronization
 
-/// What is needed to bring a removed object or property back.
+/// A removed object or property, which can be brought back.
 struct Removal: Sendable {
-  /// What it was.
+  /// Its former content.
   struct Content: Sendable {
     /// Its text; nil if it could not be read.
     let text: [UInt8]?
@@ -48,7 +48,7 @@ final class RemovalRecords: Sendable {
     var cost = 0
     /// How many records there are of each thread.
     var threads: [Int32: Int] = [:]
-    /// What could not be brought back, and is tried again.
+    /// Removals that could not be undone, and are tried again.
     var kept: [(place: Overlay.Place, removal: Removal)] = []
   }
 
@@ -90,7 +90,7 @@ final class RemovalRecords: Sendable {
     }
   }
 
-  /// What the process of `caller` removed at `place`, which is forgotten from now on: the name is in use again.
+  /// Returns what the process of `caller` removed at `place`, and forgets it: the name is in use again.
   func take(_ place: Overlay.Place, by caller: Caller) -> Removal? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     guard let record = state.withLock({ $0.forget(place) }), caller.isProcess(of: record.remover) else { return nil }

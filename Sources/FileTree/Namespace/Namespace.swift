@@ -134,7 +134,7 @@ extension TreeContext {
       if let target, try renameAlias(source, to: goal, as: target, rule, by: caller) { return }
       return try node(source.directory).move(source.name, to: goal, self)
     }
-    // What was removed to make room for the file at its place is not what it takes the place of now.
+    // The file made room for itself at its old place, not at the new one.
     if let own = file.takeRemoval() { removals.note(source, own, by: caller) }
     guard let target else {
       overlay.move(file.inode, to: goal)
@@ -145,24 +145,34 @@ extension TreeContext {
       file.removal = takeRemoval(goal, by: caller)
       return overlay.move(file.inode, to: goal)
     }
-    let removal = takeRemoval(goal, by: caller)
-    do throws(FileTreeError) {
+    try replacing(goal, by: caller) { removal throws(FileTreeError) in
       try file.inTurn { () throws(FileTreeError) in
         try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
-          let text = DraftText(contents, by: caller, mustBeNew: rule == .keep, replacing: removal)
+          let text = DraftText(contents.text, by: caller, mustBeNew: rule == .keep, replacing: removal)
           let saved = try save(text, as: target)
           _ = overlay.unlink(goal)
           became(saved, file)
           file.noteSaved(contents)
         }
       }
-    } catch {
-      if let removal { takeBack(removal, at: goal) }
+    }
+  }
+
+  /// Runs `body`, which saves a text in the place of what the caller's process removed there. If that fails, what was
+  /// removed comes back.
+  func replacing(
+    _ place: Overlay.Place,
+    by caller: Caller,
+    _ body: (Removal?) throws(FileTreeError) -> Void
+  ) throws(FileTreeError) {
+    let removal = takeRemoval(place, by: caller)
+    do throws(FileTreeError) { try body(removal) } catch {
+      if let removal { takeBack(removal, at: place) }
       throw error
     }
   }
 
-  /// What the caller's process removed at a place, which is forgotten from now on.
+  /// Returns what the caller's process removed at a place, and forgets it.
   private func takeRemoval(_ place: Overlay.Place, by caller: Caller) -> Removal? {
     overlay.file(at: place)?.takeRemoval() ?? removals.take(place, by: caller)
   }

@@ -4,7 +4,7 @@
 import RealmJSON
 import RealmPages
 
-/// The names of files that nobody means to keep. They decide about messages only.
+/// Names that editors and tools give to files of theirs. They decide about messages only.
 enum ScratchNames {
   /// True if editors, file managers and tools give such names to files of their own.
   static func contains(_ name: [UInt8]) -> Bool {

@@ -40,7 +40,7 @@ public struct Caller: Sendable {
   struct Moment: Sendable {
     let thread: Int32
     /// The time since the machine was started.
-    fileprivate let time: Duration
+    let time: Duration
   }
 
   /// The caller's thread, now.
@@ -65,9 +65,4 @@ public struct Caller: Sendable {
     let second = max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
     return .seconds(ticks / second) + .nanoseconds(ticks % second * 1_000_000_000 / second)
   }
-}
-
-extension Caller.Moment {
-  /// Another thread at the same time, for tests.
-  init(of other: Caller.Moment, thread: Int32) { self.init(thread: thread, time: other.time) }
 }

@@ -95,9 +95,10 @@ public final class FileTree: Sendable {
     _ name: [UInt8],
     user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
-    let dot = UInt8(ascii: ".")
-    if name == [dot] { return try lookupAgain(parent) }
-    if name == [dot, dot] { return try lookupAgain(directory(above: parent)) }
+    if name.first == UInt8(ascii: ".") {
+      if name.count == 1 { return try lookupAgain(parent) }
+      if name.count == 2, name[1] == name[0] { return try lookupAgain(directory(above: parent)) }
+    }
     let place = try place(parent)
     let found = try inDirectory(place) { directory throws(FileTreeError) in try place.tree.lookUp(name, in: directory) }
     let shown = place.tree.withOwnSize(place.tree.withOpenSizes(found), for: user)

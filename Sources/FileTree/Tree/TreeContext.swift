@@ -23,7 +23,7 @@ final class TreeContext: Sendable {
   /// Nil for a tree that only shows.
   let saver: Saver?
   let refusals = RefusalLog()
-  /// What programs removed and may replace.
+  /// Objects and properties that programs removed and may replace.
   let removals = RemovalRecords()
   /// The properties of which it was reported that new objects have their defaults.
   let defaultedProperties = DefaultedProperties()
