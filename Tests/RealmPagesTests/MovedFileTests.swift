@@ -358,6 +358,22 @@ struct MovedFileTests {
     }
   }
 
+  @Test("a grouped commit that was not read yet is shown and reaches the file after the lock file was removed")
+  func groupedWithoutLockFile() throws {
+    try withTemporaryPath { path in
+      try makeCounter(path)
+      let writer = try RealmWriter(Configuration(path: path))
+      #expect(try value(writer.realm) == 0)
+      try count(writer, .grouped)
+      #expect(unlink(path + ".lock") == 0)
+      #expect(try value(writer.realm) == 1 && stored(path) == 0)
+      try count(writer, .grouped)
+      #expect(try value(writer.realm) == 2)
+      try writer.sync()
+      #expect(try stored(path) == 2)
+    }
+  }
+
   @Test("grouped commits to a file that was overwritten are reported as lost, and it is not touched")
   func groupedAndOverwritten() throws {
     try withTemporaryPath { path in

@@ -178,7 +178,12 @@ final class Participant: VersionReader {
           return snapshot
         }
       } catch {
-        if state.isWriting || !becomesLost(session, state) { throw error }
+        guard becomesLost(session, state) else { throw error }
+        if state.isWriting {
+          // Commits that are not on disk yet are only in this session. The next writer publishes them and leaves it.
+          if session.lockFile.isSpoiled { throw error }
+          return try advance(&state, session, isLost: true)
+        }
         leave(&state)
         return nil
       }
@@ -250,9 +255,14 @@ final class Participant: VersionReader {
     } catch { return false }
   }
 
-  /// Takes the newest version from the list; nil if the file does not hold it.
-  private func advance(_ state: inout State, _ session: Session) throws(EngineError) -> Snapshot? {
-    try session.lockFile.checkIsInPlace()
+  /// Takes the newest version from the list; nil if the file does not hold it. `isLost` says that other programs cannot
+  /// find the session any more, and none is in it.
+  private func advance(
+    _ state: inout State,
+    _ session: Session,
+    isLost: Bool = false
+  ) throws(EngineError) -> Snapshot? {
+    if !isLost { try session.lockFile.checkIsInPlace() }
     let listed = try session.versions.grabNewest()
     let pin = VersionPin(session, listed)
     let space = try space(&state, session, covering: listed.logicalSize)

@@ -1,4 +1,0 @@
-// libxlsxwriter, for exports into spreadsheets.
-#pragma once
-
-#include <xlsxwriter.h>
