@@ -44,6 +44,9 @@ enum SpreadsheetDateForm: String, CaseIterable {
 
   /// Makes a file that does not exist yet.
   init(path: String) throws(TransferError) {
+    if let reason = unsafe cxlsxwriter_load() {
+      throw .unsuitable(unsafe "spreadsheets need libxlsxwriter: \(String(cString: reason))")
+    }
     self.path = path
     folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     let tmpdir = unsafe strdup(folder)

@@ -22,6 +22,9 @@ public struct PostgresAddress: Sendable {
 
   /// Checks the words. A password in them would be visible to all users of the machine.
   public init(_ text: String) throws(ReplicaError) {
+    if let reason = unsafe cpostgres_load() {
+      throw .unsuitable(unsafe "replicas need libpq (Debian package libpq5): \(String(cString: reason))")
+    }
     var message: UnsafeMutablePointer<CChar>?
     guard let options = unsafe PQconninfoParse(text, &message) else {
       let cause = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
