@@ -19,8 +19,7 @@ final class MountServer {
   }
 
   private init?(_ process: pid_t, _ mountPoint: String) {
-    let name = KernelText.of("/proc/\(process)/comm")
-    guard name == KernelText.of("/proc/self/comm") else { return nil }
+    guard Self.isServer(process) else { return nil }
     let descriptor = clinux_process_descriptor(process)
     guard descriptor >= 0 else { return nil }
     self.descriptor = descriptor
@@ -28,6 +27,12 @@ final class MountServer {
   }
 
   deinit { close(descriptor) }
+
+  /// Whether a process runs this program, by its name.
+  static func isServer(_ process: pid_t) -> Bool {
+    let name = KernelText.of("/proc/\(process)/comm")
+    return name != nil && name == KernelText.of("/proc/self/comm")
+  }
 
   /// The paths of the files that a mount has in memory only, as they can be shown; none if that cannot be read.
   static func unsavedFiles(of mountPoint: String) -> [String] {

@@ -15,6 +15,8 @@ struct RealmMount {
   let report: MountReport?
   /// Why it tells nothing.
   let silence: Errno?
+  /// The processes that see it, if this one does not: those of another mount namespace.
+  let seenBy: [pid_t]
 
   /// How long a mount has to answer, in milliseconds.
   private static let patience: Int32 = 2000
@@ -22,11 +24,32 @@ struct RealmMount {
   private static let mostBytes = 1 << 16
 
   /// All mounts of the mount table.
-  static func all() -> [RealmMount] { MountTable.entries().filter(\.isOurs).map(RealmMount.init) }
+  static func all() -> [RealmMount] { MountTable.entries().filter(\.isOurs).map { RealmMount($0) } }
 
-  private init(_ entry: MountEntry) {
+  /// The mounts that only processes of other mount namespaces see, as far as this user may look at those: all for root.
+  static func elsewhere() -> [RealmMount] {
+    guard let own = MountNamespace.of("self") else { return [] }
+    var processes: [MountNamespace: [pid_t]] = [:]
+    // Without /proc there are none.
+    for process in ((try? DirectoryListing.names(in: "/proc")) ?? []).compactMap({ pid_t($0) }) {
+      if let namespace = MountNamespace.of("\(process)"), namespace != own {
+        processes[namespace, default: []].append(process)
+      }
+    }
+    var known = Set(MountTable.entries().map(\.device)), mounts: [RealmMount] = []
+    for members in processes.values.sorted(by: { $0[0] < $1[0] }) {
+      for entry in MountTable.entries(of: members[0]) where entry.isOurs && known.insert(entry.device).inserted {
+        mounts.append(RealmMount(entry, seenBy: members))
+      }
+    }
+    return mounts
+  }
+
+  private init(_ entry: MountEntry, seenBy: [pid_t] = []) {
     (point, source) = (entry.mountPoint, entry.source)
-    switch Self.attribute(MountReport.attribute, of: entry.mountPoint) {
+    self.seenBy = seenBy
+    let path = seenBy.first.map { "/proc/\($0)/root\(entry.mountPoint)" } ?? entry.mountPoint
+    switch Self.attribute(MountReport.attribute, of: path) {
     case .success(let text): (report, silence) = (MountReport(text), nil)
     case .failure(let error): (report, silence) = (nil, error)
     }
@@ -50,5 +73,16 @@ struct RealmMount {
     case ENODATA, nil: return "served by another version of realmfs"
     case let code?: return System.message(code)
     }
+  }
+}
+
+/// The set of mounts that some processes see, by its number.
+private struct MountNamespace: Hashable {
+  let number: UInt64
+
+  /// That of a process; nil if it has ended or this user may not look at it.
+  static func of(_ process: String) -> MountNamespace? {
+    guard case .success(let status) = System.status("/proc/\(process)/ns/mnt") else { return nil }
+    return MountNamespace(number: UInt64(status.st_ino))
   }
 }

@@ -12,7 +12,7 @@ enum StatusCommand {
         "what is mounted cannot be seen, because /proc is missing: mount it ('mount -t proc proc /proc')"
       )
     }
-    let mounts = RealmMount.all(), output = StandardOutput()
+    let mounts = RealmMount.all() + RealmMount.elsewhere(), output = StandardOutput()
     if arguments.has(.json) {
       output.print(JSONValue.array(mounts.map(\.json)).text)
     } else if mounts.isEmpty {
@@ -32,13 +32,23 @@ enum StatusCommand {
 extension RealmMount {
   /// The cells of a row; the last one says why, where nothing more is known.
   fileprivate var cells: [String] {
-    guard let report else { return [source, point, problem ?? ""] }
+    guard let report else { return [source, shownPoint, problem ?? ""] }
     let idle = report.idleSeconds.map(Self.duration) ?? "-"
-    return [report.file, point, "\(report.process)", report.mode.rawValue, idle, "\(report.snapshots)"]
+    return [report.file, shownPoint, "\(report.process)", report.mode.rawValue, idle, "\(report.snapshots)"]
+  }
+
+  /// The mount point, with how to get there from here if that takes more than the path.
+  private var shownPoint: String {
+    guard let process = seenBy.first else { return point }
+    if let server = report?.process, seenBy.contains(server), seenBy.allSatisfy(MountServer.isServer) {
+      return "\(point) (no other process sees it; 'kill \(server)' ends it)"
+    }
+    return "\(point) (in another mount namespace; 'nsenter -t \(process) -m' enters it)"
   }
 
   fileprivate var json: JSONValue {
-    let place: [(String, JSONValue)] = [("mountPoint", .string(point))]
+    var place: [(String, JSONValue)] = [("mountPoint", .string(point))]
+    if !seenBy.isEmpty { place.append(("seenBy", .array(seenBy.map { .number(Int($0)) }))) }
     guard let report else {
       return .object([("file", .string(source))] + place + [("problem", problem.map { .string($0) } ?? .null)])
     }

@@ -65,6 +65,29 @@ check "a mount point with a space" "$realmfs" mount "$file" "$spaces"
 equal "is listed as it is" '"read-write"' "$(of "$spaces" .mode)"
 check "umount" "$realmfs" umount "$spaces"
 
+# A mount that only another mount namespace has.
+if unshare -m true 2>/dev/null; then
+  unshare -m sh -c '"$1" mount "$2" "$3" && touch "$4" && while [ -e "$4" ]; do sleep 0.1; done' \
+    - "$realmfs" "$file" "$point" "$scratch/namespace" 2>/dev/null &
+  shell=$!
+  check "a mount in a namespace of its own" wait_until 20 test -e "$scratch/namespace"
+  check "is not one here" is_not_mounted "$point"
+  check_status "status says where it is" 0 \
+    "^$file +$point \(in another mount namespace; 'nsenter -t [0-9]+ -m' enters it\) +[0-9]+ +read-write" "$realmfs" status
+  inside=$(of "$point" '.seenBy[0]')
+  check "that leads to it" nsenter -t "$inside" -m test -d "$point/.realm"
+  rm "$scratch/namespace"
+  wait "$shell"
+  is_abandoned() { "$realmfs" status | grep -q "^$file  *$point (no other process sees it; 'kill [0-9]*' ends it)"; }
+  check "once the server is alone there, status says how to end it" wait_until 20 is_abandoned
+  left=$(of "$point" .pid)
+  kill "$left"
+  check "which works" wait_until 20 is_dead "$left"
+  equal "and it is not listed" "" "$(of "$point" .)"
+else
+  skip "no mount namespaces"
+fi
+
 # A realm that one program has for itself: the refusal of the engine, with the process behind it.
 : >"$file.lock"
 exec 5>>"$file.lock"

@@ -24,6 +24,11 @@ package enum MountTable {
   /// Empty without /proc.
   package static func entries() -> [MountEntry] { parse(KernelText.of("/proc/self/mountinfo") ?? "") }
 
+  /// All mounts that another process sees, by the paths that it has for them; none if that cannot be read.
+  package static func entries(of process: Int32) -> [MountEntry] {
+    parse(KernelText.of("/proc/\(process)/mountinfo") ?? "")
+  }
+
   /// The uppermost mount at exactly this real path.
   package static func entry(at path: String) -> MountEntry? { entries().last { $0.mountPoint == path } }
 

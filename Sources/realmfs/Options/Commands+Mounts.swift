@@ -123,10 +123,14 @@ extension Options {
       summary: "list the mounts of realms on this machine",
       description: [
         """
-        A line for each mount that this process can see: the realm file, the mount point, the process that serves it, \
+        A line for each mount: the realm file, the mount point, the process that serves it, \
         read-write, read-only or immutable, how long ago it last looked at the realm, and how many versions \
         .realm/snapshots holds. A mount that was idle for some seconds leaves the realm to other programs, and asking \
         does not end that.
+        """,
+        """
+        Root also sees the mounts of other mount namespaces, such as those of containers and of 'unshare -m', with how to \
+        enter them. A background mount in a namespace that all other processes have left is named with how to end it.
         """,
         """
         A mount that does not answer within two seconds, or that belongs to another user and lets no others in, is \
