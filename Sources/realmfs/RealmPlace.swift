@@ -10,10 +10,15 @@ enum RealmPlace {
   static func checkOutput(_ arguments: Arguments) throws(CommandFailure) {
     let specs = Options.command(arguments.command)?.arguments ?? []
     let index = arguments.command == .create ? 0 : specs.firstIndex { $0.name == "OUT" }
-    guard let index, index < arguments.operands.count else { return }
-    let given = arguments.operands[index]
-    if given == "-" { return }
-    guard let real = RealmLinks.real(System.folder(of: System.absolute(given))),
+    if let index, index < arguments.operands.count, arguments.operands[index] != "-" {
+      let given = arguments.operands[index]
+      try check(given, isIn: System.folder(of: System.absolute(given)))
+    }
+    if let folder = arguments.value(.backupFolder) { try check(folder, isIn: System.absolute(folder)) }
+  }
+
+  private static func check(_ given: String, isIn folder: String) throws(CommandFailure) {
+    guard let real = RealmLinks.real(folder),
       let mount = MountTable.entry(containing: real),
       mount.isOurs
     else { return }

@@ -93,7 +93,7 @@ struct ClassModel {
   private var deletions: [Int: Deletion] = [:]
   /// The objects that a text was refused for, that no save has changed since, and whose removal has not failed since.
   private var rejected: Set<Int> = []
-  /// The objects that were closed emptied. What is appended to one next begins a new text.
+  /// The objects that were closed emptied. What is written to one next begins a new text.
   private var emptied: Set<Int> = []
   private let defaults: Properties
 
@@ -291,7 +291,7 @@ struct ClassModel {
       file.incarnation = incarnations[key, default: 0]
       file.inOrder = appends ? text : []
       isEdit = true
-      if writes || truncates, emptied.remove(key) != nil, appends { beginsAnew = true }
+      if writes || truncates, emptied.remove(key) != nil { beginsAnew = true }
     } else {
       throw .notFound
     }
@@ -373,6 +373,7 @@ struct ClassModel {
         throw .invalid
       }
       try save(handle.file)
+      if handle.isEdit, let key = handle.file.object { emptied.remove(key) }
     }
   }
 
@@ -385,6 +386,15 @@ struct ClassModel {
     handles[id] = nil
     let isLast = handle.isEdit || !handles.values.contains { $0.file === handle.file }
     if handle.writes, case .dirty = handle.file.state, isLast || !handle.file.isUnfinished {
+      do throws(Refusal) {
+        try save(handle.file)
+        if handle.isEdit, let key = handle.file.object { emptied.remove(key) }
+      } catch { /* noted in `state` */  }
+    }
+    // A file that was made in the place of a removed object, and never written.
+    if !handle.isEdit, isLast, case .clean = handle.file.state, handle.file.bytes.isEmpty,
+      let key = handle.file.name.flatMap(Self.key), deletions[key] != nil
+    {
       do throws(Refusal) { try save(handle.file) } catch { /* noted in `state` */  }
     }
     // The text of a refused object is among the refused ones; its name is free again.

@@ -184,6 +184,37 @@ struct SettingTests {
     #expect(try tree.tree.text(".realm/schema/Dog.json").contains("weight"))
   }
 
+  @Test("a file that was emptied and closed takes what is written next as a whole text, wherever that begins")
+  func emptiedAndWritten() throws {
+    let tree = try WritableTree("people")
+    for appends in [false, true] {
+      for (path, text, shown) in [
+        ("Person/.fields/4/age", "5", "5\n"), ("Person/4.json", #"{"age": 6}"#, #""age": 6"#),
+      ] {
+        #expect(tree.put("Person/4.json", #"{"age": 21}"#) == nil)
+        let inode = try tree.tree.find(path).inode
+        // As truncate(2) by path does.
+        var emptied = MetadataChange()
+        emptied.size = 0
+        _ = try tree.tree.change(inode, nil, emptied, by: WritableTree.me)
+        let file = try tree.open(path, truncates: false, appends: appends)
+        #expect(tree.failed("write") { try tree.write(file, text) } == nil)
+        #expect(tree.failed("close") { try tree.tree.flush(file) } == nil)
+        tree.tree.release(file)
+        #expect(try tree.tree.text(path).contains(shown))
+      }
+    }
+    // As a shell's redirection does: it closes the first descriptor of the file before a command writes by the other.
+    let shell = try tree.open("Person/4.json")
+    try tree.tree.flush(shell)
+    try tree.write(shell, #"{"age": 7}"#)
+    try tree.tree.flush(shell)
+    tree.tree.release(shell)
+    let next = try tree.open("Person/4.json", truncates: false, appends: true)
+    #expect(tree.failed("write") { try tree.write(next, #"{"age": 8}"#) } == "write: refused invalid")
+    tree.tree.release(next)
+  }
+
   @Test("a file that a shell emptied takes what it appends next")
   func emptiedAndAppended() throws {
     let tree = try WritableTree("people")

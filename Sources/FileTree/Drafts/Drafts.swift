@@ -19,9 +19,9 @@ extension TreeContext {
     _ text: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     let memory: MemoryFile?
-    // `: >f; echo '{"age": 9}' >>f`: the object keeps its text when the shell closes the file empty, so what it appends
-    // next would follow that.
-    let wasEmptied = emptiedFiles.take(inode), beginsAnew = access.truncates || wasEmptied && access.appends
+    // `: >f; echo '{"age": 9}' >>f`: the object keeps its text when the shell closes the file empty, so what a program
+    // writes next would be mixed with that text.
+    let beginsAnew = emptiedFiles.take(inode) || access.truncates
     if target.form == .lines {
       memory = overlay.detachedLines(inode, name, spool, .of(caller))
     } else {
@@ -158,12 +158,14 @@ extension TreeContext {
   func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
     defer { release(file) }
     guard case .draft(let draft) = file.content, let target = draft.target, draft.memory.size != size else { return }
-    if size == 0, !target.takesEmptyText {
-      if target.form == .object { emptiedFiles.note(file.inode) }
-      return
-    }
+    if size == 0, !target.takesEmptyText { return noteEmptied(file.inode, target) }
     draft.memory.truncate(to: size)
     try save(draft, by: caller)
+  }
+
+  /// Notes that a file was emptied and closed: the next program that writes to it begins a new text.
+  private func noteEmptied(_ inode: InodeNumber, _ target: any DraftTarget) {
+    if target.form == .object || target.form == .value { emptiedFiles.note(inode) }
   }
 
   // MARK: saving
@@ -186,7 +188,7 @@ extension TreeContext {
     defer { openFiles.settle(file) }
     let memory = draft.memory
     try memory.inTurn { () throws(FileTreeError) in
-      if memory.isEmptied, draft.target?.form == .object { emptiedFiles.note(file.inode) }
+      if memory.isEmptied, let target = draft.target, !target.takesEmptyText { noteEmptied(file.inode, target) }
       try saveWritten(draft, by: caller)
     }
   }
@@ -250,7 +252,6 @@ extension TreeContext {
   /// Ends a handle. Saves what no close has saved; what cannot be saved now is refused, and the log says so.
   func release(_ file: OpenFile) {
     let isLast = openFiles.beginClose(file)
-    if case .changes(let stream) = file.content { changeStreams.close(stream) }
     if let draft = file.draft, file.access.writes || isLast {
       do throws(FileTreeError) { try saveRest(of: draft, isLast: isLast || draft.target != nil) } catch {
         options.log?("a file could not be saved when it was closed: \(error)")
@@ -271,7 +272,10 @@ extension TreeContext {
     let memory = draft.memory
     try memory.release { () throws(FileTreeError) in
       switch memory.draft {
-      case .clean: try saveEmptied(draft, by: nil)
+      case .clean:
+        try saveEmptied(draft, by: nil)
+        // A program that removed an object to write it anew, and wrote nothing: that is no text of the object.
+        if memory.removal != nil, memory.size == 0, isLast { try saveInTurn(draft, by: nil) }
       case .dirty: if isLast || !memory.isUnfinished { try saveInTurn(draft, by: nil) }
       case .refused, .failed: break
       }
@@ -300,6 +304,8 @@ extension TreeContext {
         do throws(FileTreeError) {
           became(try save(text(contents), as: target, for: draft.realmFile), memory)
           memory.noteSaved(contents)
+          // The handle that was closed empty may be a copy of this one, as those that a shell makes.
+          if draft.target != nil { _ = emptiedFiles.take(memory.inode) }
         } catch {
           isNoted = true
           memory.noteRefused(contents, error)
@@ -369,7 +375,7 @@ extension TreeContext {
       }
     }
     takeBackKept()
-    changeStreams.stop()
+    changePipes.stop()
     snapshots.removeAll()
     do throws(FileTreeError) { try saver?.finish() } catch {
       options.log?("what was saved last is not on disk: \(error)")

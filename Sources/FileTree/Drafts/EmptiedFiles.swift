@@ -1,5 +1,5 @@
-// Files of objects that were emptied and closed. An empty text changes no object, but a program that appends to the
-// file next begins a new text.
+// Files that were emptied and closed. An empty text changes no object and no value, but the next program that writes to
+// the file begins a new text.
 
 import Synchronization
 

@@ -4,7 +4,8 @@
 // makes a file of the name, its text gives the object its key and the links to it again; if the text is refused, the
 // object comes back as it was.
 //
-// Invariant: what is remembered takes `room` bytes at most. The oldest content is dropped first, but not its record.
+// Invariant: the content of all removals takes `room` bytes at most, also of those that a new file has taken. The oldest
+// content is dropped first, but not its record.
 
 import Glibc
 import RealmPages
@@ -23,10 +24,54 @@ struct Removal: Sendable {
   }
 
   let key: ObjKey
-  /// Nil if there was no room for it.
-  fileprivate(set) var content: Content?
+  fileprivate let kept: KeptContent
 
-  init(_ key: ObjKey, _ content: Content?) { (self.key, self.content) = (key, content) }
+  /// Nil if there was no room for it.
+  var content: Content? { kept.content }
+
+  init(_ key: ObjKey, _ content: Content) { (self.key, kept) = (key, KeptContent(content)) }
+}
+
+/// The content of a removal, until the removal is gone or the records drop the content to make room.
+private final class KeptContent: Sendable {
+  private struct State {
+    var content: Removal.Content?
+    /// What counts its bytes.
+    var usage: Usage?
+  }
+
+  /// The bytes of all content.
+  final class Usage: Sendable {
+    private let bytes = Atomic<Int>(0)
+
+    var count: Int { bytes.load(ordering: .relaxed) }
+    func add(_ count: Int) { bytes.wrappingAdd(count, ordering: .relaxed) }
+  }
+
+  private let state: Mutex<State>
+
+  init(_ content: Removal.Content) { state = Mutex(State(content: content)) }
+
+  deinit { drop() }
+
+  var content: Removal.Content? { state.withLock { $0.content } }
+
+  /// Counts the bytes in `usage`; false if they are counted already, or dropped.
+  func count(in usage: Usage) -> Bool {
+    state.withLock { state in
+      guard state.usage == nil, let content = state.content else { return false }
+      state.usage = usage
+      usage.add(content.cost)
+      return true
+    }
+  }
+
+  func drop() {
+    state.withLock { state in
+      if let content = state.content { state.usage?.add(-content.cost) }
+      state.content = nil
+    }
+  }
 }
 
 /// Removals, by the place where the object or property was.
@@ -37,16 +82,21 @@ final class RemovalRecords: Sendable {
     let number: UInt64
   }
 
+  fileprivate struct WeakContent {
+    weak var kept: KeptContent?
+  }
+
   fileprivate struct State {
     var records: [Overlay.Place: Record] = [:]
     /// The places in the order of their removals, from `first` on; some are forgotten or were removed again since.
     var queue: [(place: Overlay.Place, number: UInt64)] = []
     var first = 0
-    /// The first of the queue that may have content.
-    var firstWithContent = 0
+    /// The content of removals in their order, from `firstContent` on; of some the removal is gone.
+    var contents: [WeakContent] = []
+    var firstContent = 0
+    var trimAt = 1024
     var lastNumber: UInt64 = 0
-    var cost = 0
-    /// How many records there are of each thread.
+    /// How many records there are of each process, by its first thread.
     var threads: [Int32: Int] = [:]
     /// Removals that could not be undone, and are tried again.
     var kept: [(place: Overlay.Place, removal: Removal)] = []
@@ -60,6 +110,7 @@ final class RemovalRecords: Sendable {
 
   private let state = Mutex(State())
   private let room: Int
+  private let bytes = KeptContent.Usage()
   /// True if there is anything, so that saving costs nothing where nothing was removed.
   private let isUsed = Atomic<Bool>(false)
 
@@ -70,22 +121,23 @@ final class RemovalRecords: Sendable {
   var mostLinks: Int { room / Self.linkCost }
 
   /// The bytes in use.
-  var usage: Int { state.withLock { $0.cost } }
+  var usage: Int { bytes.count }
 
   /// Remembers what `caller` removed at `place`.
   func note(_ place: Overlay.Place, _ removal: Removal, by caller: Caller) {
     isUsed.store(true, ordering: .releasing)
-    if state.withLock({ $0.threads[caller.process] == nil }) { forgetEnded() }
+    let remover = caller.now
+    if state.withLock({ $0.threads[remover.thread] == nil }) { forgetEnded() }
     state.withLock { state in
       state.forget(place)
       state.lastNumber += 1
-      var removal = removal
-      if let content = removal.content, content.cost > room { removal.content = nil }
-      state.cost += removal.content?.cost ?? 0
-      state.threads[caller.process, default: 0] += 1
-      state.records[place] = Record(removal: removal, remover: caller.now, number: state.lastNumber)
+      if let content = removal.content, content.cost > room { removal.kept.drop() }
+      if removal.kept.count(in: bytes) { state.contents.append(WeakContent(kept: removal.kept)) }
+      state.threads[remover.thread, default: 0] += 1
+      state.records[place] = Record(removal: removal, remover: remover, number: state.lastNumber)
       state.queue.append((place, state.lastNumber))
-      while state.cost > room, state.dropOldestContent() {}
+      while bytes.count > room, state.dropOldestContent() {}
+      state.trimContents()
       while state.queue.count - state.first > Self.mostRecords { state.dropOldest() }
     }
   }
@@ -128,7 +180,6 @@ extension RemovalRecords.State {
   @discardableResult
   fileprivate mutating func forget(_ place: Overlay.Place) -> RemovalRecords.Record? {
     guard let record = records.removeValue(forKey: place) else { return nil }
-    cost -= record.removal.content?.cost ?? 0
     let left = (threads[record.remover.thread] ?? 1) - 1
     threads[record.remover.thread] = left > 0 ? left : nil
     return record
@@ -136,14 +187,18 @@ extension RemovalRecords.State {
 
   /// False if there is none.
   fileprivate mutating func dropOldestContent() -> Bool {
-    firstWithContent = max(first, firstWithContent)
-    guard firstWithContent < queue.count else { return false }
-    let (place, number) = queue[firstWithContent]
-    firstWithContent += 1
-    guard let record = records[place], record.number == number else { return true }
-    cost -= record.removal.content?.cost ?? 0
-    records[place]?.removal.content = nil
+    guard firstContent < contents.count else { return false }
+    contents[firstContent].kept?.drop()
+    firstContent += 1
     return true
+  }
+
+  /// Forgets content whose removal is gone, each time that there is twice as much as was left the last time.
+  fileprivate mutating func trimContents() {
+    if contents.count < trimAt { return }
+    contents = contents[firstContent...].filter { $0.kept != nil }
+    firstContent = 0
+    trimAt = max(1024, 2 * contents.count)
   }
 
   fileprivate mutating func dropOldest() {
@@ -163,7 +218,6 @@ extension RemovalRecords.State {
   private mutating func trim() {
     if first * 2 < queue.count { return }
     queue.removeFirst(first)
-    firstWithContent = max(0, firstWithContent - first)
     first = 0
   }
 }

@@ -43,11 +43,19 @@ public struct Caller: Sendable {
     let time: Duration
   }
 
-  /// The caller's thread, now.
+  /// The first thread of the caller's process, now: the caller's own thread may end before its process.
   var now: Moment {
     var now = timespec()
     unsafe clock_gettime(CLOCK_BOOTTIME, &now)
-    return Moment(thread: process, time: .seconds(now.tv_sec) + .nanoseconds(now.tv_nsec))
+    let thread = Self.leader(of: process) ?? process
+    return Moment(thread: thread, time: .seconds(now.tv_sec) + .nanoseconds(now.tv_nsec))
+  }
+
+  /// The first thread of the process of a thread; nil where that cannot be seen.
+  private static func leader(of thread: Int32) -> Int32? {
+    if thread <= 0 { return nil }
+    let lines = (KernelText.of("/proc/\(thread)/status") ?? "").split(separator: "\n")
+    return lines.first { $0.hasPrefix("Tgid:") }.flatMap { Int32($0.dropFirst(5).drop { $0 == "\t" }) }
   }
 
   /// True if the caller is a thread of the process that `moment` names. False where that cannot be seen.
