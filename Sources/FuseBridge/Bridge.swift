@@ -32,11 +32,6 @@ final class Bridge: Sendable {
     notifier = try Notifier(tree, kernel)
   }
 
-  private let lastRead = Atomic<UInt64>(0)
-
-  /// A number for a read that may have to wait; never 0.
-  func nextRead() -> UInt64 { lastRead.wrappingAdd(1, ordering: .relaxed).newValue }
-
   /// The mount that a request belongs to.
   static func of(_ request: fuse_req_t) -> Unmanaged<Bridge> {
     // The session was made with a pointer to a bridge, which lives longer than the session.

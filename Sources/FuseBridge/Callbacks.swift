@@ -84,9 +84,7 @@ enum Callbacks {
     }
     unsafe operations.getattr = { raw, inode, info in
       let request = unsafe FuseRequest(raw)
-      // With a handle the kernel asks for the size alone: the program looks for the end of the file.
       let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue()
-      file?.changes?.follow()
       do throws(FileTreeError) {
         let inode = InodeNumber(inode), caller = request.caller
         let attributes = try request.tree.attributes(inode, with: file, for: caller.process, user: caller.user)
@@ -188,10 +186,8 @@ enum Callbacks {
       guard let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
         return Callbacks.answer(request, InodeNumber(inode), offset, size)
       }
-      guard let changes = file.changes else { return Callbacks.answer(request, file, offset, size) }
-      unsafe Callbacks.park(raw, request, changes, size, waits: (info?.pointee.flags ?? 0) & O_NONBLOCK == 0)
+      Callbacks.answer(request, file, offset, size)
     }
-    unsafe operations.poll = { raw, _, info, handle in unsafe Callbacks.answerPoll(raw, info, PollWakeUp(handle)) }
     unsafe operations.release = { raw, _, info in
       let request = unsafe FuseRequest(raw)
       if let file = unsafe Callbacks.handle(info, OpenFile.self) {
@@ -200,43 +196,6 @@ enum Callbacks {
       }
       request.reply()
     }
-  }
-
-  /// Answers what a program can do with a file without waiting; if nothing, it is woken when that changes.
-  private static func answerPoll(
-    _ raw: fuse_req_t?,
-    _ info: UnsafeMutablePointer<fuse_file_info>?,
-    _ wakeUp: PollWakeUp?
-  ) {
-    let request = unsafe FuseRequest(raw)
-    let reading = POLLIN | Int32(POLLRDNORM), writing = POLLOUT | Int32(POLLWRNORM)
-    guard let changes = unsafe handle(info, OpenFile.self)?.takeUnretainedValue().changes else {
-      return request.reply(events: reading | writing)
-    }
-    var send: (@Sendable () -> Void)?
-    if let wakeUp { send = { wakeUp.send() } }
-    request.reply(events: changes.isReadable(orElse: send) ? reading : 0)
-  }
-
-  /// Reads what may have to wait, without keeping the thread. Interrupts are announced for the number of the read.
-  private static func park(
-    _ raw: fuse_req_t?,
-    _ request: consuming FuseRequest,
-    _ changes: ChangeStream,
-    _ size: Int,
-    waits: Bool
-  ) {
-    let id = request.bridge.nextRead()
-    unsafe fuse_req_interrupt_func(
-      raw,
-      { raw, id in
-        guard let raw = unsafe raw else { return }
-        unsafe Bridge.of(raw).takeUnretainedValue().tree.interruptRead(UInt64(UInt(bitPattern: id)))
-      },
-      unsafe UnsafeMutableRawPointer(bitPattern: UInt(id))
-    )
-    let parked = ParkedRequest(request)
-    changes.read(size, waits: waits, id: id) { parked.answer($0) }
   }
 
   /// Reads a file that was not opened.

@@ -49,7 +49,6 @@ extension Refusal {
     case .inputOutput: EIO
     case .unsupported: EOPNOTSUPP
     case .timedOut: ETIMEDOUT
-    case .interrupted: EINTR
     case .offline: ENETDOWN
     case .readOnly: EROFS
     }

@@ -137,12 +137,6 @@ import Glibc
     discardAnswered()
   }
 
-  /// Answers which of the events of poll(2) there are.
-  consuming func reply(events: Int32) {
-    unsafe fuse_reply_poll(raw, UInt32(bitPattern: events))
-    discardAnswered()
-  }
-
   /// Answers a question for a value that the asker has room for `capacity` bytes of; 0 asks for the length only.
   consuming func reply(value: [UInt8], capacity: Int) {
     if capacity == 0 {

@@ -82,9 +82,7 @@ import Threads
     // In a frozen tree there is nothing to announce.
     guard bridge.tree.isFrozen || bridge.notifier.start() else { return 1 }
     let result = unsafe loop.run(session, limits)
-    bridge.tree.endWaiting()
     unsafe endNotifier(session)
-    unsafe serveLastReads(session)
     bridge.tree.finish()
     // A failure is -errno.
     return result >= 0 ? 0 : 1
@@ -158,18 +156,6 @@ import Threads
     }
     bridge.notifier.join()
   }
-
-  /// Serves programs that were reading what commits change and ask for more: they read the end of the file, not an
-  /// error, and close it.
-  private func serveLastReads(_ session: OpaquePointer) {
-    var device = unsafe pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
-    let deadline = MonotonicTime.now.advanced(by: Self.lastReads)
-    while bridge.tree.hasWaitingHandles, MonotonicTime.now < deadline {
-      if unsafe poll(&device, 1, 20) > 0, unsafe !serveOne(session) { return }
-    }
-  }
-
-  private static let lastReads = Duration.milliseconds(1000)
 
   private func destroy() {
     guard let session = unsafe session else { return }

@@ -21,20 +21,3 @@ final class ParkedRequest: @unchecked Sendable {
     }
   }
 }
-
-/// What wakes the programs that poll a file.
-@safe final class PollWakeUp: @unchecked Sendable {
-  // Unchecked: libfuse's handle is not changed, and may be used from any thread.
-  // Safe: owns the handle.
-  private let handle: OpaquePointer
-
-  /// Nil if nothing waits.
-  init?(_ handle: OpaquePointer?) {
-    guard let handle = unsafe handle else { return nil }
-    unsafe self.handle = handle
-  }
-
-  deinit { unsafe fuse_pollhandle_destroy(handle) }
-
-  func send() { unsafe fuse_lowlevel_notify_poll(handle) }
-}

@@ -59,7 +59,6 @@ enum CatCommand {
     let stream: StreamedText?
     do throws(FileTreeError) {
       let file = try open(target, in: try FileTree(source.realm, options: options))
-      if file.changes != nil { throw .refused(.unsupported, "it waits for commits; use 'realmfs watch'") }
       stream = file.stream
       try file.read(from: 0, count: file.size) { bytes in
         output.buffer.append(bytes, in: 0..<bytes.byteCount)
@@ -95,14 +94,21 @@ enum CatCommand {
 
   private static func open(_ target: String, in tree: FileTree) throws(FileTreeError) -> OpenFile {
     let names = target.utf8.split(separator: UInt8(ascii: "/")).map { Array($0) }
-    var inode = InodeNumber.root
+    var inode = InodeNumber.root, kind = NodeKind.directory
     for (index, name) in names.enumerated() {
       do throws(FileTreeError) {
-        inode = try tree.lookup(inode, name).inode
+        let entry = try tree.lookup(inode, name)
+        (inode, kind) = (entry.inode, entry.kind)
       } catch .notFound where index == names.count - 1 {
         // `Person/4` for `Person/4.json`.
         inode = try tree.lookup(inode, name + Array(NameEscaping.suffix.utf8)).inode
       }
+    }
+    if kind == .symbolicLink {
+      throw .refused(
+        .unsupported,
+        "it is a symbolic link, which leads somewhere in a mount only; 'realmfs watch --changes' prints commits"
+      )
     }
     return try tree.open(inode)
   }

@@ -84,7 +84,7 @@ enum MountManPage {
     """,
     """
     .realm/changes has a line of JSON for each object that a commit changes, whoever commits; reading it waits for the \
-    next commit. tail -f and poll(2) work. A reader that is too slow finds {"version":17,"time":"..","gap":true}.
+    next commit. It is a symbolic link to a named pipe in $XDG_RUNTIME_DIR or /run. A reader that is too slow finds {"version":17,"time":"..","gap":true}.
     """,
     """
     mkdir .realm/tx/NAME opens a transaction: a tree in which everything can be changed, unseen by others. \

@@ -1,128 +1,141 @@
-// `.realm/changes`: reads wait for the next commit without keeping a thread, and end with a signal or the mount.
+// `.realm/changes`: a link to a pipe in which a program waits for the next commit.
 
 import Foundation
 import RealmPages
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import FileTree
 
 @Suite(".realm/changes")
-struct ChangeStreamTests {
-  /// What a read was answered with.
-  private final class Answer: Sendable {
-    private let result = Mutex<Result<[UInt8], FileTreeError>?>(nil)
-    private let arrived = DispatchSemaphore(value: 0)
+struct ChangePipeTests {
+  /// A program's end of a pipe.
+  private final class Reader {
+    let path: String
+    private let descriptor: Int32
 
-    func take(_ result: Result<[UInt8], FileTreeError>) {
-      self.result.withLock { $0 = result }
-      arrived.signal()
+    init(_ tree: WritableTree, flags: Int32 = 0) throws {
+      path = String(decoding: try tree.tree.destination(tree.tree.find(".realm/changes").inode), as: UTF8.self)
+      descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | flags)
+      try #require(descriptor >= 0)
     }
 
-    var hasCome: Bool { result.withLock { $0 != nil } }
+    deinit { close(descriptor) }
 
-    /// Waits for the answer.
-    func text() throws -> String {
-      #expect(arrived.wait(timeout: .now() + 600) == .success)
-      return String(decoding: try #require(result.withLock { $0 }).get(), as: UTF8.self)
+    /// Up to `count` bytes; waits for the first one, and returns none at the end.
+    func read(_ count: Int = 4096) throws -> String {
+      var bytes = [UInt8](repeating: 0, count: count)
+      let result = unsafe Glibc.read(descriptor, &bytes, count)
+      try #require(result >= 0, "errno \(errno)")
+      return String(decoding: bytes.prefix(result), as: UTF8.self)
     }
-  }
 
-  private static func read(
-    _ file: OpenFile,
-    _ count: Int = 4096,
-    waits: Bool = true,
-    id: UInt64 = 1
-  ) throws -> Answer {
-    let answer = Answer()
-    try #require(file.changes).read(count, waits: waits, id: id) { answer.take($0) }
-    return answer
-  }
+    /// The errno of a read that fails.
+    func errorOfRead() -> Int32 {
+      var byte: UInt8 = 0
+      return unsafe Glibc.read(descriptor, &byte, 1) < 0 ? errno : 0
+    }
 
-  private static func open(_ tree: WritableTree) throws -> OpenFile {
-    try tree.tree.open(tree.tree.find(".realm/changes").inode)
+    /// Whether there is something to read, after a wait that ends with it if `forever`.
+    func isReadable(forever: Bool) -> Bool {
+      var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      return unsafe poll(&state, 1, forever ? 600_000 : 100) > 0
+    }
   }
 
   @Test("a read waits for the next commit; readers are independent, and begin where they were opened")
   func waits() throws {
     let tree = try WritableTree("people")
-    let first = try Self.open(tree), second = try Self.open(tree)
-    let answer = try Self.read(first)
-    #expect(!answer.hasCome)
+    let first = try Reader(tree), second = try Reader(tree)
+    #expect(first.path != second.path)
+    #expect(!first.isReadable(forever: false))
     #expect(tree.put("Person/4.json", #"{"age": 55}"#) == nil)
-    let line = try answer.text()
+    let line = try first.read()
     #expect(line.contains(#""op":"update","class":"Person","key":4,"before":{"age":21},"after":{"age":55}}"#))
     #expect(line.hasSuffix("\n") && line.contains(#""version":"#))
     // The other one reads the same, in pieces.
     var pieces = ""
-    while !pieces.hasSuffix("\n") { pieces += try Self.read(second, 7).text() }
+    while !pieces.hasSuffix("\n") { pieces += try second.read(7) }
     #expect(pieces.hasSuffix(#""key":4,"before":{"age":21},"after":{"age":55}}"# + "\n"))
-    let third = try Self.open(tree)
-    #expect(failure { try Self.read(third, waits: false).text() }?.kind == "busy")
-    for file in [first, second, third] { tree.tree.release(file) }
+    let third = try Reader(tree, flags: O_NONBLOCK)
+    #expect(third.errorOfRead() == EAGAIN)
+    #expect(!third.isReadable(forever: false))
+    tree.tree.finish()
   }
 
-  @Test("commits by other programs come too")
+  @Test("a commit right after the open is not missed, and commits by other programs come too")
   func otherPrograms() throws {
     let tree = try WritableTree("people")
-    let file = try Self.open(tree)
-    let answer = try Self.read(file)
     let other = try RealmWriter(Configuration(path: tree.path))
-    let transaction = try other.begin()
-    let table = try #require(try transaction.tableKey(named: "class_Dog"))
-    let key = try #require(try transaction.objectKey(table, primaryKey: .text("Fido")))
-    try transaction.delete(table, key)
-    _ = try transaction.commit()
-    #expect(try answer.text().contains(#""op":"delete","class":"Dog","key":"Fido""#))
-    tree.tree.release(file)
-  }
-
-  @Test("a signal ends a read, whether it comes before or after; the end of the mount is the end of the file")
-  func ends() throws {
-    let tree = try WritableTree("people")
-    let file = try Self.open(tree)
-    let late = try Self.read(file, id: 1)
-    tree.tree.interruptRead(1)
-    #expect(failure { try late.text() }?.kind == "refused interrupted")
-    tree.tree.interruptRead(2)
-    let early = try Self.read(file, id: 2)
-    #expect(failure { try early.text() }?.kind == "refused interrupted")
-    let waiting = try Self.read(file, id: 3)
-    let woken = DispatchSemaphore(value: 0)
-    #expect(try !#require(file.changes).isReadable { woken.signal() })
+    for name in ["Fido", "Rex"] {
+      let reader = try Reader(tree)
+      let transaction = try other.begin()
+      let table = try #require(try transaction.tableKey(named: "class_Dog"))
+      let key = try #require(try transaction.objectKey(table, primaryKey: .text(name)))
+      try transaction.delete(table, key)
+      _ = try transaction.commit()
+      #expect(try reader.read().contains(#""op":"delete","class":"Dog","key":"\#(name)""#))
+    }
     tree.tree.finish()
-    #expect(try waiting.text() == "")
-    #expect(woken.wait(timeout: .now() + 600) == .success)
-    #expect(try Self.read(file, id: 4).text() == "")
-    tree.tree.release(file)
   }
 
-  @Test("a poll is answered when there is something to read")
+  @Test("poll ends when there is something to read")
   func polls() throws {
     let tree = try WritableTree("people")
-    let file = try Self.open(tree), changes = try #require(file.changes)
-    let woken = DispatchSemaphore(value: 0)
-    #expect(!changes.isReadable { woken.signal() })
+    let reader = try Reader(tree)
+    #expect(!reader.isReadable(forever: false))
     #expect(tree.put("Person/4.json", #"{"age": 56}"#) == nil)
-    #expect(woken.wait(timeout: .now() + 600) == .success)
-    #expect(changes.isReadable(orElse: nil))
-    tree.tree.release(file)
+    #expect(reader.isReadable(forever: true))
+    tree.tree.finish()
   }
 
-  @Test("a program that looks for the end of the file learns by the size that there is more")
-  func follows() throws {
+  @Test("the end of the mount is the end of the file, after what was not read yet")
+  func ends() throws {
     let tree = try WritableTree("people")
-    let file = try Self.open(tree)
-    #expect(try tree.tree.find(".realm/changes").size == 0)
-    try #require(file.changes).follow()
-    #expect(try Self.read(file).text() == "")
+    let early = try Reader(tree), late = try Reader(tree)
     #expect(tree.put("Person/4.json", #"{"age": 57}"#) == nil)
-    let size = try tree.tree.find(".realm/changes").size
-    #expect(size > 0)
-    #expect(try Self.read(file).text().utf8.count == size)
-    #expect(try tree.tree.find(".realm/changes").size == size)
-    tree.tree.release(file)
-    #expect(try tree.tree.find(".realm/changes").size == 0)
+    #expect(try early.read() != "")
+    let folder = (early.path as NSString).deletingLastPathComponent
+    #expect(FileManager.default.fileExists(atPath: folder))
+    tree.tree.finish()
+    #expect(try early.read() == "")
+    #expect(try late.read().contains(#""after":{"age":57}"#))
+    #expect(try late.read() == "")
+    #expect(!FileManager.default.fileExists(atPath: folder))
+  }
+
+  @Test("pipes that nobody opens are few, a reader that goes takes its pipe with it, and writing fails at once")
+  func unopened() throws {
+    let tree = try WritableTree("people")
+    var paths: [String] = []
+    for _ in 0..<40 {
+      paths.append(String(decoding: try tree.tree.destination(tree.tree.find(".realm/changes").inode), as: UTF8.self))
+    }
+    let left = paths.filter { FileManager.default.fileExists(atPath: $0) }
+    #expect(left == Array(paths.suffix(16)))
+    // As root; others may not open it for writing.
+    let writer = unsafe open(left[0], O_WRONLY | O_CLOEXEC)
+    if writer >= 0 {
+      signal(SIGPIPE, SIG_IGN)
+      while unsafe write(writer, "x", 1) == 1 { usleep(1000) }
+      #expect(errno == EPIPE)
+      close(writer)
+    } else {
+      #expect(errno == EACCES)
+    }
+    let opened = unsafe open(left[1], O_RDONLY | O_CLOEXEC)
+    while unsafe access(left[1], F_OK) == 0 { usleep(1000) }
+    close(opened)
+    tree.tree.finish()
+  }
+
+  @Test("what shows one version for good has no changes to read")
+  func showOneVersion() throws {
+    let tree = try WritableTree("people")
+    let realm = try Realm(Configuration(path: tree.path))
+    var options = TreeOptions()
+    options.isFrozen = true
+    let frozen = try FileTree(realm, options: options)
+    #expect(failure { try frozen.find(".realm/changes") }?.kind == "notFound")
   }
 }

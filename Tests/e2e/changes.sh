@@ -4,20 +4,23 @@ source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
 point=$(new_directory mnt)
+# Where the pipes are that programs wait in.
+XDG_RUNTIME_DIR=$(new_directory runtime)
+export XDG_RUNTIME_DIR
 serve "$file" "$point" || exit
 changes=$point/.realm/changes
 has() { grep -q "$2" "$scratch/$1"; }
-# readers N: so many handles of the file are open; its name may have been looked up again since.
-readers() { [ "$(find /proc/[0-9]*/fd -lname "$changes*" 2>/dev/null | wc -l)" -ge "$1" ]; }
+# readers N: so many programs wait, and the mount knows of them. It holds the other end of each pipe.
+readers() {
+  [ "$(find /proc/[0-9]*/fd -lname "$XDG_RUNTIME_DIR/*(deleted)" 2>/dev/null | wc -l)" -ge $(($1 * 2)) ]
+}
 
 cat "$changes" >"$scratch/cat" 2>"$scratch/cat_errors" &
 cat=$!
-tail -f "$changes" >"$scratch/tail" 2>/dev/null &
+tail -n +1 -f "$changes" >"$scratch/tail" 2>/dev/null &
 tail=$!
 background+=("$cat" "$tail")
 check "two readers wait" wait_until 10 readers 2
-# tail reads once more before it waits for what comes.
-sleep 1
 check "an object changes" bash -c 'echo "{\"age\": 77}" >"$1/Person/4.json"' - "$point"
 check "one comes by another program" "$realmfs" insert --quiet "$file" Dog '{"name": "Snoopy", "weight": 3}'
 check "and one goes" rm "$point/Person/11.json"
@@ -29,7 +32,7 @@ done
 equal "with what it was before and after" '{"age":21} {"age":77}' \
   "$(jq -r 'select(.op == "update" and .key == 4) | "\(.before) \(.after)"' "$scratch/cat")"
 
-# Readers that wait keep no thread: with more of them than there are threads, the mount still answers.
+# Readers that wait do not keep the mount busy: with more of them than it has threads, it still answers.
 for _ in $(seq 40); do
   cat "$changes" >/dev/null 2>&1 &
   background+=($!)
@@ -57,7 +60,37 @@ assert b'"after":{"age":78}' in os.read(handle, 4096)
 writer.wait()
 EOF
 check "without waiting: EAGAIN; poll ends when there is something" timeout 30 python3 "$scratch/poll.py" "$point"
-check_status "it is not written" 1 'Operation not permitted|Permission denied' bash -c 'echo >"$1"' - "$changes"
+check_status "it is not written" 1 'Broken pipe|Permission denied' \
+  env --ignore-signal=PIPE timeout 20 bash -c 'echo >"$1"' - "$changes"
+stat "$changes" >/dev/null
+check "looking at it leaves no reader" readers 42
+
+# A program that waits can be frozen with the mount, as before a suspend to disk or memory.
+group=$(awk '$3 == "cgroup" && $4 ~ /freezer/ {print $2; exit}' /proc/self/mounts)
+[ -n "$group" ] || group=$(awk '$3 == "cgroup2" {print $2; exit}' /proc/self/mounts)
+group=$group/realmfs-$$
+if mkdir "$group" 2>/dev/null && echo "$server" >"$group/cgroup.procs" && echo "$cat" >"$group/cgroup.procs"; then
+  if [ -e "$group/freezer.state" ]; then
+    freeze() { echo FROZEN >"$group/freezer.state"; }
+    is_frozen() { grep -q FROZEN "$group/freezer.state"; }
+    thaw() { echo THAWED >"$group/freezer.state"; }
+  else
+    freeze() { echo 1 >"$group/cgroup.freeze"; }
+    is_frozen() { grep -q 'frozen 1' "$group/cgroup.events"; }
+    thaw() { echo 0 >"$group/cgroup.freeze"; }
+  fi
+  freeze
+  check "reader and mount can be frozen together" wait_until 20 is_frozen
+  thaw
+  check "and go on" timeout 20 bash -c 'echo "{\"age\": 79}" >"$1"' - "$point/Person/4.json"
+  check "the reader has what came after" wait_until 20 has cat '"after":{"age":79}'
+  while read -r pid; do echo "$pid"; done <"$group/cgroup.procs" | while read -r pid; do
+    echo "$pid" >"${group%/*}/cgroup.procs"
+  done
+  rmdir "$group"
+else
+  skip "no control group that freezes programs"
+fi
 
 # A reader that does not read keeps no version: space is used again.
 exec 4<"$changes"

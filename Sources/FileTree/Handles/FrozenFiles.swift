@@ -114,10 +114,6 @@ extension FileTree {
       unsafe body(bytes.span.bytes)
       return stream.readAhead(from: offset + bytes.count)
     }
-    if file.changes != nil {
-      release(file)
-      throw .refused(.unsupported, "nothing changes in a frozen mount")
-    }
     defer { if offset + count < file.size { keep(file) } else { release(file) } }
     try file.read(from: offset, count: count, body)
   }

@@ -44,8 +44,6 @@ public final class OpenFile: Sendable {
     case draft(Draft)
     /// A text that is made while it is read.
     case stream(StreamedText)
-    /// What commits change, as they come.
-    case changes(ChangeStream)
   }
 
   /// The file that is open.
@@ -117,20 +115,6 @@ public final class OpenFile: Sendable {
     (isWatched, opener) = (false, 0)
   }
 
-  init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, changes: ChangeStream) {
-    self.inode = inode
-    caching = .bypass
-    maySeedPageCache = false
-    hasNewSize = false
-    number = decision.number
-    content = .changes(changes)
-    access = OpenAccess()
-    (isWatched, opener) = (false, 0)
-  }
-
-  /// What the handle reads, if it waits for commits. Then `read` gives nothing.
-  public var changes: ChangeStream? { if case .changes(let changes) = content { changes } else { nil } }
-
   /// The text, if it is made while it is read. Then `read` gives nothing.
   public var stream: StreamedText? { if case .stream(let stream) = content { stream } else { nil } }
 
@@ -142,7 +126,7 @@ public final class OpenFile: Sendable {
     switch content {
     case .text(let text): text.count
     case .draft(let draft): draft.memory.size
-    case .stream, .changes: 0
+    case .stream: 0
     }
   }
 
@@ -155,7 +139,6 @@ public final class OpenFile: Sendable {
     case .text(let text): text.count
     case .draft(let draft): draft.memory.size
     case .stream(let stream): stream.size
-    case .changes: nil
     }
   }
 
@@ -167,7 +150,7 @@ public final class OpenFile: Sendable {
       let end = start + min(max(count, 0), text.count - start)
       return unsafe body(text.span.bytes.extracting(start..<end))
     case .draft(let draft): return try draft.memory.read(from: offset, count: count, body)
-    case .stream, .changes: return unsafe body([UInt8]().span.bytes)
+    case .stream: return unsafe body([UInt8]().span.bytes)
     }
   }
 }

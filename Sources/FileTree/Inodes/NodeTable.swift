@@ -26,16 +26,16 @@ final class NodeTable: Sendable {
     var identity: NodeIdentity?
     var lookups: UInt64 = 0
     var isPinned: Bool
-    /// Whether it is there as long as the mount.
-    var isLasting = false
+    /// Whether its name may lead to something else after a commit.
+    var isNamedByText = true
   }
 
   fileprivate struct State {
     var entries: [InodeNumber: Entry] = [:]
     var numbers: [NodeIdentity: InodeNumber] = [:]
     var last = InodeNumber.root.value
-    /// How many nodes the kernel knows that come and go.
-    var othersKnown = 0
+    /// How many nodes the kernel knows whose names may lead to something else after a commit.
+    var namedByText = 0
   }
 
   private let state = Mutex(State())
@@ -45,7 +45,7 @@ final class NodeTable: Sendable {
     state.withLock { state in
       if let number = state.numbers[identity] { return number }
       let number = state.next()
-      state.entries[number] = Entry(node: make(number), identity: identity, isPinned: true, isLasting: true)
+      state.entries[number] = Entry(node: make(number), identity: identity, isPinned: true, isNamedByText: false)
       state.numbers[identity] = number
       return number
     }
@@ -56,12 +56,21 @@ final class NodeTable: Sendable {
   func number(of identity: NodeIdentity) -> InodeNumber { state.withLock { $0.number(of: identity) } }
 
   /// Counts a lookup of the node `identity`, which is made if the kernel does not know it, and is gone once the kernel
-  /// has forgotten it.
-  func enter(_ identity: NodeIdentity, _ make: (InodeNumber) -> any Node) -> InodeNumber {
+  /// has forgotten it. `isNamedByText` says whether its name may lead to something else after a commit.
+  func enter(
+    _ identity: NodeIdentity,
+    isNamedByText: Bool = true,
+    _ make: (InodeNumber) -> any Node
+  ) -> InodeNumber {
     state.withLock { state in
       let number = state.number(of: identity)
       if state.entries[number] == nil {
-        state.entries[number] = Entry(node: make(number), identity: identity, isPinned: false)
+        state.entries[number] = Entry(
+          node: make(number),
+          identity: identity,
+          isPinned: false,
+          isNamedByText: isNamedByText
+        )
       }
       state.numbers[identity] = number
       state.changeLookups(number) { $0 + 1 }
@@ -91,8 +100,9 @@ final class NodeTable: Sendable {
   /// What a number stands for; nil once it is forgotten.
   func node(_ inode: InodeNumber) -> (any Node)? { state.withLock { $0.entries[inode]?.node } }
 
-  /// Whether the kernel knows nodes that come and go: of queries and properties, and files in memory.
-  var isOthersKnown: Bool { state.withLock { $0.othersKnown > 0 } }
+  /// Whether the kernel knows names that may lead to something else after a commit: of queries and properties, and of
+  /// files in memory.
+  var hasNamesByText: Bool { state.withLock { $0.namedByText > 0 } }
 
   /// Counts a lookup of a node.
   func retain(_ inode: InodeNumber) { state.withLock { $0.changeLookups(inode) { $0 + 1 } } }
@@ -128,7 +138,7 @@ extension NodeTable.State {
     let wasKnown = entry.lookups > 0
     entry.lookups = change(entry.lookups)
     entries[inode] = entry
-    if !entry.isLasting { othersKnown += (entry.lookups > 0 ? 1 : 0) - (wasKnown ? 1 : 0) }
+    if entry.isNamedByText { namedByText += (entry.lookups > 0 ? 1 : 0) - (wasKnown ? 1 : 0) }
   }
 
   fileprivate mutating func dropIfUnused(_ inode: InodeNumber) {

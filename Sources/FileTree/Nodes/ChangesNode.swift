@@ -1,26 +1,26 @@
-// `.realm/changes`: a line for each object that a commit changes, whoever commits. Reading it waits for the next
-// commit.
+// `.realm/changes`: a line for each object that a commit changes, whoever commits. It is a symbolic link to a pipe in
+// which a program waits for the next commit.
 
 import RealmJSON
 import RealmPages
 
-/// The file `changes`.
-struct ChangesNode: FileNode {
+/// The link `changes`. Each lookup makes another one, because the kernel remembers where a link leads, and each reader
+/// needs a pipe of its own.
+struct ChangesNode: SymbolicLinkNode {
   let inode: InodeNumber
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let size = tree.changeStreams.size
-    return try tree.readable { view in view.rules.file(inode, size: size, view.modified).readOnly.uncached }
+    // Where it leads is not known before somebody asks.
+    try tree.readable { view in view.rules.symbolicLink(inode, size: 0, view.modified) }
   }
 
-  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates { throw .refused(.forbidden, ".realm/changes is computed") }
-    // The tree of a snapshot shows one version, in which nothing changes.
-    if !tree.views.isFollowing { throw .refused(.unsupported, "nothing changes in a snapshot") }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/changes" }
+
+  func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     let feed: ChangeFeed
     do throws(EngineError) {
       feed = try ChangeFeed(tree.realm, classes: tree.options.classes, style: tree.options.json)
     } catch { throw .unavailable(error) }
-    return OpenFile(inode, tree.openFiles.openStream(inode, nil), changes: try tree.changeStreams.open(feed))
+    return try tree.changePipes.make(feed, try tree.readable { view in view.rules })
   }
 }

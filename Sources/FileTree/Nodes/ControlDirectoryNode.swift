@@ -17,8 +17,9 @@ struct ControlDirectoryNode: DirectoryNode {
     var needsWriter = false
     /// Whether only the tree of a synced realm has it.
     var needsSync = false
-    /// Whether listings have it: not what programs that read all files would wait in for ever.
-    var isListed = true
+    /// Whether only a tree that follows the realm has it. It is not listed, because programs that read all files and
+    /// follow links would wait in it for ever, and each lookup makes another node.
+    var isFollowing = false
     /// Whether the tree of a transaction has it, too.
     var isStaged = false
     let make: @Sendable (InodeNumber) -> any Node
@@ -39,7 +40,7 @@ struct ControlDirectoryNode: DirectoryNode {
     },
     Entry(name: "schema", kind: .directory, isStaged: true) { SchemaDirectoryNode(inode: $0) },
     Entry(name: "tables", kind: .directory, isStaged: true) { TablesDirectoryNode(inode: $0) },
-    Entry(name: "changes", isListed: false) { ChangesNode(inode: $0) },
+    Entry(name: "changes", kind: .symbolicLink, isFollowing: true) { ChangesNode(inode: $0) },
     Entry(name: "snapshots", kind: .directory, needsWriter: true) { SnapshotsDirectoryNode(inode: $0) },
     Entry(name: "tx", kind: .directory, needsWriter: true) { TransactionsDirectoryNode(inode: $0) },
     Entry(name: "errors", needsWriter: true, isStaged: true) { ErrorsNode(inode: $0) },
@@ -68,6 +69,7 @@ struct ControlDirectoryNode: DirectoryNode {
   private func entries(_ tree: TreeContext) -> [Entry] {
     Self.entries.filter { entry in
       if entry.needsSync, tree.options.syncReport == nil { return false }
+      if entry.isFollowing, !tree.views.isFollowing { return false }
       return (!entry.needsWriter || tree.saver != nil) && (entry.isStaged || tree.staged == nil)
     }
   }
@@ -83,6 +85,13 @@ struct ControlDirectoryNode: DirectoryNode {
     guard let entry = entries(tree).first(where: { $0.name.description.utf8.elementsEqual(name) }) else {
       throw .notFound
     }
+    if entry.isFollowing {
+      return try tree.enter(
+        NodeIdentity(Self.self, tree.changePipes.newNumber(), name),
+        isNamedByText: false,
+        entry.make
+      )
+    }
     return try tree.node(Self.inode(of: entry, tree)).attributes(tree)
   }
 
@@ -94,7 +103,7 @@ struct ControlDirectoryNode: DirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     var listing = ShortListing(of: inode, in: .root, from: position, into: &sink)
-    for (index, entry) in entries(tree).enumerated() where entry.isListed {
+    for (index, entry) in entries(tree).enumerated() where !entry.isFollowing {
       let inode = Self.inode(of: entry, tree)
       let node = try tree.node(inode)
       try listing.add(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink) {

@@ -21,7 +21,7 @@ enum ControlTexts {
         schema.json         the whole schema
         schema/CLASS.json   the schema of one class
         tables/             tables that are not classes, by object key
-        changes             what commits change, as they come: cat, head -n 1 or tail -f wait for the next one
+        changes             what commits change, as they come: cat and head -n 1 wait for the next one
       \(tree.saver != nil
       ? """
         snapshots/          mkdir holds the newest version under a name, rmdir lets go of it;

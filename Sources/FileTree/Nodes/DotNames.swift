@@ -69,9 +69,10 @@ extension TreeContext {
   /// The attributes of a node that the kernel asked for by name. It is there as long as the kernel remembers it.
   func enter(
     _ identity: NodeIdentity,
+    isNamedByText: Bool = true,
     _ make: (InodeNumber) -> any Node
   ) throws(FileTreeError) -> FileAttributes {
-    let inode = nodes.enter(identity, make)
+    let inode = nodes.enter(identity, isNamedByText: isNamedByText, make)
     do throws(FileTreeError) { return try node(inode).entryAttributes(self).uncached } catch {
       nodes.forget(inode, lookups: 1)
       throw error

@@ -251,7 +251,7 @@ struct SnapshotNode: DirectoryNode {
       return OpenFile(inode, tree.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
     case .text(let text):
       return OpenFile(inode, tree.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
-    case .draft, .changes: throw .readOnly
+    case .draft: throw .readOnly
     }
   }
 

@@ -40,9 +40,6 @@ extension FileTree {
   /// Waits until all that was saved is on disk.
   public func synchronize() throws(FileTreeError) { try tree.saver?.synchronize() }
 
-  /// Has the read of `.realm/changes` with this number answered: the program that waits for it got a signal.
-  public func interruptRead(_ id: UInt64) { tree.changeStreams.interrupt(id) }
-
   /// Lets go of a handle. What it wrote and never saved, because no close was seen, is saved now.
   public func release(_ file: OpenFile) { home(of: file).release(file) }
 

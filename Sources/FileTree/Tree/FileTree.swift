@@ -64,16 +64,10 @@ public final class FileTree: Sendable {
   public func observeVersions(_ body: @escaping @Sendable (_ namesStay: Bool) -> Void) { tree.views.observer.set(body) }
 
   /// Whether the kernel may know names that depend on texts, or names in transactions.
-  public var hasChangingNames: Bool { tree.nodes.isOthersKnown || !tree.transactions.all.isEmpty }
+  public var hasChangingNames: Bool { tree.nodes.hasNamesByText || !tree.transactions.all.isEmpty }
 
   /// Looks whether there is a new version.
   public func refresh() throws(FileTreeError) { try tree.read { _ in } }
-
-  /// Ends the reads that wait for commits, as at the end of a file.
-  public func endWaiting() { tree.changeStreams.stop() }
-
-  /// Whether handles are open that can wait for commits.
-  public var hasWaitingHandles: Bool { tree.changeStreams.areOpen }
 
   /// Saves what handles have written and could not be closed, before the tree goes away.
   public func finish() { tree.finish() }

@@ -40,8 +40,6 @@ public enum Refusal: Sendable, Hashable {
   case unsupported
   /// More work than one call may be.
   case timedOut
-  /// The program that waits got a signal.
-  case interrupted
   /// The server of a synced realm cannot be reached.
   case offline
   /// The realm takes no changes, or none of this program.
@@ -103,7 +101,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     case .outOfRange: problem = "a value is out of range"
     case .tooLarge, .nameTooLong: problem = "a value or name is too long"
     case .notEmpty, .noSpace, .busy, .moved, .otherTree, .inUse, .noAccess, .inputOutput, .unsupported, .timedOut,
-      .interrupted, .offline, .readOnly:
+      .offline, .readOnly:
       return reason
     }
     let words = reason.split(separator: " ", maxSplits: 4, omittingEmptySubsequences: false)

@@ -39,8 +39,8 @@ final class TreeContext: Sendable {
   let snapshots = SnapshotTable()
   /// Files that are read without handles, in a frozen tree.
   let frozenFiles = FrozenFiles()
-  /// The open handles of `.realm/changes`.
-  let changeStreams = ChangeStreams()
+  /// The pipes behind `.realm/changes`.
+  let changePipes = ChangePipes()
   /// The transactions over several files.
   let transactions: TransactionTable
   /// The transaction whose tree this is; nil for the realm's.

@@ -10,6 +10,9 @@ package enum UserFolders {
   /// What programs keep from one run to the next: `$XDG_STATE_HOME`, or `~/.local/state`.
   package static var state: String { folder("XDG_STATE_HOME") ?? home + "/.local/state" }
 
+  /// What programs make for the time that they run: `$XDG_RUNTIME_DIR`, or `/run` for root and `/tmp` for others.
+  package static var runtime: String { folder("XDG_RUNTIME_DIR") ?? (geteuid() == 0 ? "/run" : "/tmp") }
+
   private static var home: String {
     unsafe folder("HOME") ?? getpwuid(getuid()).map { unsafe String(cString: $0.pointee.pw_dir) } ?? "/"
   }

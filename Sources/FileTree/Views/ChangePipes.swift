@@ -1,0 +1,194 @@
+// The pipes behind `.realm/changes`. Each program that follows the link gets a named pipe of its own, outside the
+// mount. A program that waits in a pipe waits in the kernel, not for this server: it can be frozen, killed or polled
+// while the server itself is frozen, and it reads the end of the file when the server ends, however it ends.
+
+import Glibc
+import RealmJSON
+import RealmPages
+import Threads
+
+/// All pipes of a mount, and the thread that writes to them.
+final class ChangePipes: @unchecked Sendable {
+  // Unchecked: variables are touched under the monitor's lock.
+  private let monitor = Monitor()
+  /// In the order in which they were made.
+  private var pipes: [ChangePipe] = []
+  private var folder: String?
+  private var thread: Thread?
+  private var isEnding = false
+  private var lastNumber: UInt64 = 0
+
+  /// How often the thread looks for commits and readers while there are pipes.
+  private static let interval = Duration.milliseconds(20)
+  /// How many pipes are kept that no program has opened: looking where the link leads makes one, too.
+  private static let mostUnopened = 16
+
+  /// A number that was never returned before.
+  func newNumber() -> UInt64 {
+    monitor.locked {
+      lastNumber += 1
+      return lastNumber
+    }
+  }
+
+  /// Makes a pipe that gives the lines of `feed` to the program that opens it, and returns its path. Programs that
+  /// `rules` let read the files of the tree can open it, if they can reach the runtime folder of this user.
+  ///
+  /// - Throws: `inputOutput` or `noSpace` if the system does not give a pipe or a thread.
+  func make(_ feed: sending ChangeFeed, _ rules: AccessRules) throws(FileTreeError) -> [UInt8] {
+    let folder = try usableFolder()
+    let pipe: ChangePipe
+    do throws(EngineError) { pipe = try ChangePipe(in: folder, feed, rules) } catch {
+      throw .refused(error.code == EMFILE ? .noSpace : .inputOutput, "no pipe for .realm/changes: \(error)")
+    }
+    let isServed = monitor.locked {
+      if isEnding { return false }
+      if thread == nil { thread = Thread { [self] in run() } }
+      pipes.append(pipe)
+      let unopened = pipes.filter { !$0.isOpened }
+      if unopened.count > Self.mostUnopened, let oldest = unopened.first { pipes.removeAll { $0 === oldest } }
+      monitor.wakeAll()
+      return thread != nil
+    }
+    if isServed { return Array(pipe.path.utf8) }
+    throw .refused(.noSpace, "there is no thread for .realm/changes")
+  }
+
+  /// Ends the thread and all pipes: their readers find the end of the file after what was written.
+  func stop() {
+    let thread = monitor.locked {
+      isEnding = true
+      monitor.wakeAll()
+      return self.thread.take()
+    }
+    thread?.join()
+    monitor.locked {
+      for pipe in pipes { _ = pipe.serve() }
+      pipes = []
+      if let folder = folder.take() { unsafe _ = rmdir(folder) }
+    }
+  }
+
+  /// The folder that has the pipes, which is made when the first one is wanted.
+  private func usableFolder() throws(FileTreeError) -> String {
+    let made: Result<String, EngineError> = monitor.locked {
+      if let folder { return .success(folder) }
+      var failure = EngineError.failed("mkdtemp", UserFolders.runtime, ENOENT)
+      for parent in [UserFolders.runtime, "/tmp"] {
+        var template = Array((parent + "/realmfs-XXXXXX").utf8CString)
+        guard unsafe mkdtemp(&template) != nil else {
+          failure = .failed("mkdtemp", parent, errno)
+          continue
+        }
+        let made = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // Others may open a pipe whose name they were told, but not list the names.
+        unsafe _ = chmod(made, 0o711)
+        folder = made
+        return .success(made)
+      }
+      return .failure(failure)
+    }
+    do throws(EngineError) { return try made.get() } catch {
+      throw .refused(.inputOutput, "no folder for the pipes of .realm/changes: \(error)")
+    }
+  }
+
+  private func run() {
+    var isRunning = true
+    while isRunning {
+      isRunning = monitor.locked {
+        if !isEnding { monitor.wait(until: pipes.isEmpty ? nil : MonotonicTime.now.advanced(by: Self.interval)) }
+        pipes.removeAll { !$0.serve() }
+        return !isEnding
+      }
+    }
+  }
+}
+
+/// One named pipe and what is to be written to it. One thread at a time.
+private final class ChangePipe {
+  let path: String
+  /// Whether a program has opened it.
+  private(set) var isOpened = false
+  private let writeEnd: Int32
+  private let feed: ChangeFeed
+  /// What the feed gave and the pipe has not taken yet.
+  private var rest: ArraySlice<UInt8> = []
+
+  /// What is taken from the feed at once.
+  private static let block = 16 << 10
+
+  init(in folder: String, _ feed: sending ChangeFeed, _ rules: AccessRules) throws(EngineError) {
+    path = folder + "/" + String(UInt64.random(in: .min ... .max), radix: 36)
+    self.feed = feed
+    // Only this process writes, so the mode has no bit for that.
+    let mode = rules.filePermissions & 0o444
+    guard unsafe mkfifo(path, 0o600) == 0 else { throw .failed("mkfifo", path, errno) }
+    // A pipe can be opened for writing only while it is open for reading.
+    let readEnd = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    writeEnd = unsafe open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+    let code = errno
+    if readEnd >= 0 { close(readEnd) }
+    guard readEnd >= 0, writeEnd >= 0 else {
+      unsafe unlink(path)
+      throw .failed("open", path, code)
+    }
+    // Only root can give it away; for others the owner of the realm is who mounted it, or their group may read it.
+    unsafe _ = lchown(path, rules.owner, rules.group)
+    unsafe chmod(path, mode)
+  }
+
+  deinit {
+    close(writeEnd)
+    if !isOpened { unsafe unlink(path) }
+  }
+
+  private var hasReader: Bool {
+    var state = pollfd(fd: writeEnd, events: Int16(POLLOUT), revents: 0)
+    return unsafe poll(&state, 1, 0) >= 0 && state.revents & Int16(POLLERR) == 0
+  }
+
+  /// Writes what the realm's commits change, as much as the pipe takes. False when its reader has gone.
+  func serve() -> Bool {
+    if hasReader {
+      if !isOpened {
+        isOpened = true
+        unsafe unlink(path)
+      }
+      return write()
+    }
+    if isOpened { return false }
+    // A program that opens it for writing, as only root can, gets EPIPE instead of waiting for a reader. What it has
+    // written until then is discarded.
+    let readEnd = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    if readEnd >= 0 {
+      var discarded = [UInt8](repeating: 0, count: 4096)
+      unsafe _ = read(readEnd, &discarded, discarded.count)
+      close(readEnd)
+    }
+    advance()
+    return true
+  }
+
+  private func write() -> Bool {
+    while true {
+      if rest.isEmpty {
+        advance()
+        rest = feed.take(Self.block)[...]
+      }
+      if rest.isEmpty { return true }
+      let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(writeEnd, $0.baseAddress, $0.count) }
+      let code = errno
+      if count < 0, code == EINTR { continue }
+      if count < 0 {
+        advance()
+        return code == EAGAIN
+      }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  /// Makes the lines of what has come. What cannot be read now is tried again with the next look, and a gap tells what
+  /// was missed.
+  private func advance() { try? feed.advance() }
+}
