@@ -106,8 +106,8 @@ INSTALLED = \
   completions/_realmfs:$(ZSHDIR)/_realmfs \
   completions/realmfs.fish:$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish \
   Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
-  $(foreach text,README.md LICENSE CHANGELOG.md,$(text):$(DOCDIR)/$(text)) \
-  $(foreach text,SEMANTICS RELIABILITY COOKBOOK TOUR TROUBLESHOOTING SYNC POSTGRESQL,docs/$(text).md:$(DOCDIR)/docs/$(text).md) \
+  $(foreach text,README.md LICENSE CHANGELOG.md SECURITY.md,$(text):$(DOCDIR)/$(text)) \
+  $(foreach text,SEMANTICS COMMANDS RELIABILITY COOKBOOK TROUBLESHOOTING SYNC POSTGRESQL,docs/$(text).md:$(DOCDIR)/docs/$(text).md) \
   docs/terminal.svg:$(DOCDIR)/docs/terminal.svg \
   $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/docs/format/$(text))
 # The names by which mount(8) and umount(8) find the program, and the page that tells of them.

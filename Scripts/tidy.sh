@@ -182,15 +182,18 @@ python3 Scripts/citations.py | breach "a citation of docs/format that leads nowh
 
 # ---- documents name tests that exist ----
 
-if [ -f docs/SEMANTICS.md ]; then
+for text in docs/SEMANTICS.md docs/COMMANDS.md; do
+  [ -f "$text" ] || continue
   # `[t: mount_lifecycle]` or `[t: NameEscapingTests]`: an end-to-end script, or a word in a Swift test.
-  grep -noE '\[t: [^]]+\]' docs/SEMANTICS.md | while IFS=: read -r number _ ids; do
+  grep -noE '\[t: [^]]+\]' "$text" | while IFS=: read -r number _ ids; do
     for id in $(tr -d '],' <<<"$ids"); do
       [ -f "Tests/e2e/$id.sh" ] || grep -rqw --include='*.swift' -- "$id" Tests ||
-        echo "docs/SEMANTICS.md:$number: test $id"
+        echo "$text:$number: test $id"
     done
   done | breach "a statement names a test that does not exist"
-fi
+  grep -nE '\[t:[^]]*$' "$text" | sed "s|^\([0-9]*\):.*|$text:\1: [t:|" |
+    breach "the names of tests after a statement are in one line"
+done
 
 if [ -f docs/TROUBLESHOOTING.md ]; then
   # The quoted messages of its tables are the program's: each part between words in capitals is in the sources.

@@ -67,7 +67,7 @@ static pthread_cond_t *condition(struct clinux_shared_info *info, enum clinux_sh
 
 bool clinux_shared_is_awaited(struct clinux_shared_info *info, enum clinux_shared_condition which) {
 #ifdef __GLIBC__
-  // glibc counts the waiters above three bits of flags, and looks at that count first itself.
+  // glibc counts the waiters above three flag bits, and checks that count first itself.
   return __atomic_load_n(&condition(info, which)->__data.__wrefs, __ATOMIC_SEQ_CST) >> 3 != 0;
 #else
   return true;

@@ -17,7 +17,7 @@ static int write_all(int fd, const char *bytes, size_t count) {
   return 0;
 }
 
-/// Moves the place over text in UTF-8.
+/// Advances `place` past UTF-8 text.
 static void advance(struct clinux_text_place *place, const char *bytes, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (bytes[i] == '\n') {
@@ -38,7 +38,7 @@ static int convert(int from, int to, iconv_t converter, struct clinux_text_place
     if (count < 0) return errno;
     char *next = input;
     size_t left = kept + (size_t)count;
-    // At the end, flush what the converter holds back.
+    // At the end of the input, flush the converter.
     for (;;) {
       char *end = output;
       size_t room = sizeof output;

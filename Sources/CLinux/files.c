@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static int open_unnamed(int base, const char *folder) {
-  // It gets its name through there.
+  // The file gets its name through /proc/self/fd.
   if (access("/proc/self/fd", X_OK) != 0) return errno = EOPNOTSUPP, -1;
   return openat(base, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
@@ -33,9 +33,9 @@ int clinux_name_file_at(int fd, int folder, const char *name) {
 int clinux_move_to_new(int folder, const char *from, int new_folder, const char *to) {
   if (renameat2(folder, from, new_folder, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;
-  // A file system without that flag: a hard link is as exclusive.
+  // A file system without that flag: a hard link is exclusive, too.
   if (linkat(folder, from, new_folder, to, 0) == 0) return unlinkat(folder, from, 0), 0;
-  // No hard links either, as on some file systems of other systems: all that is left is to look first.
+  // Without hard links, as on some non-Linux file systems, the only option is to check first.
   if (errno == EEXIST || faccessat(new_folder, to, F_OK, 0) == 0) return errno = EEXIST, -1;
   return renameat(folder, from, new_folder, to);
 }
@@ -75,7 +75,7 @@ bool clinux_folder_is_in_memory(const char *folder) {
 
 void clinux_copy_attributes(int from, int to) {
   char names[4096], value[4096];
-  // What a folder's default ACL allows need not be allowed for the file that is replaced.
+  // An ACL inherited from the folder's default must not grant more than the replaced file did.
   if (fgetxattr(from, "system.posix_acl_access", NULL, 0) < 0) (void)fremovexattr(to, "system.posix_acl_access");
   ssize_t length = flistxattr(from, names, sizeof names);
   for (ssize_t i = 0; i < length; i += (ssize_t)strlen(names + i) + 1) {
@@ -91,7 +91,7 @@ void clinux_start_sync(int fd, int64_t offset, int64_t length) {
 int clinux_sync_file_system(int fd) {
   struct statfs status;
   if (fstatfs(fd, &status) != 0) return -1;
-  // The program behind such a file system does not learn of syncfs.
+  // syncfs does not reach the server of such a file system.
   if (status.f_type == FUSE_SUPER_MAGIC || status.f_type == V9FS_MAGIC) {
     errno = EOPNOTSUPP;
     return -1;

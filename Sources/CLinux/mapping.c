@@ -119,7 +119,7 @@ void clinux_drop_pages(void *base, size_t length) { madvise(base, length, MADV_D
 void *clinux_secret_alloc(size_t length) {
   void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return NULL;
-  // Both are hardening: without the right to lock memory the key is still usable.
+  // Both calls are hardening: without the permission to lock memory, the key is still usable.
   (void)mlock(base, length);
   (void)madvise(base, length, MADV_DONTDUMP);
   return base;

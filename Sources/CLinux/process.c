@@ -26,7 +26,7 @@
 static int argument_count;
 static char **arguments;
 
-// glibc passes the arguments of main to what runs before it.
+// glibc passes the arguments of main to constructors.
 __attribute__((constructor)) static void keep_arguments(int count, char **words) {
   if (!clinux_has_glibc()) return;
   argument_count = count;
@@ -67,7 +67,7 @@ int clinux_process_descriptor(pid_t process) {
   return descriptor >= 0 ? (int)descriptor : -errno;
 }
 
-// The child alone waits for the file system, and nothing can end it while that does not answer: it is left behind then.
+// Only the child waits for the file system. While that does not respond, the child cannot be killed and is left behind.
 ssize_t clinux_ask_attribute(const char *path, const char *name, void *value, size_t size, int milliseconds) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
@@ -143,7 +143,7 @@ static const int interrupting[] = {SIGINT, SIGTERM, SIGHUP};
 static void pass_on(int number) {
   int error = errno;
   unsigned char byte = (unsigned char)number;
-  // A full pipe holds more signals than anyone will read.
+  // A full pipe already holds more signals than will be read.
   ssize_t written = write(interruptions[1], &byte, 1);
   (void)written;
   errno = error;
@@ -180,7 +180,7 @@ void clinux_die_of(int number) {
 static void do_nothing(int number) { (void)number; }
 
 void clinux_survive(int signal) {
-  // Not SIG_IGN, which exec(3) would pass on.
+  // Not SIG_IGN, which is inherited across exec(3).
   struct sigaction action = {.sa_handler = do_nothing};
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, NULL);
@@ -192,7 +192,7 @@ int clinux_terminal_columns(int fd) {
 }
 
 int clinux_scalar_width(uint32_t scalar) {
-  // wcwidth(3) goes by the locale of the thread; this one is part of the C library.
+  // wcwidth(3) uses the locale of the thread. This locale is built into the C library.
   static __thread int is_set;
   if (!is_set) {
     locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);

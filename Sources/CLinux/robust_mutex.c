@@ -1,8 +1,8 @@
 // See robust_mutex.h.
 //
-// The kernel marks what a thread holds when it dies: it goes through a list that begins in the thread's own memory and
-// leads through the mutexes, and touches only words that hold the number of that thread. Each thread has one such list,
-// glibc's, which has nothing else in it while these functions hold a mutex.
+// When a thread dies, the kernel marks the mutexes that it holds: it follows a list from the thread's own memory
+// through the mutexes, and changes only words that contain the thread's id. Each thread has one such list, which
+// belongs to glibc and contains nothing else while these functions hold a mutex.
 #define _GNU_SOURCE
 #include "robust_mutex.h"
 #include <errno.h>
@@ -16,18 +16,18 @@
 #include <time.h>
 #include <unistd.h>
 
-// What glibc writes into `__owner` of a mutex that cannot be used any more: who found its holder dead unlocked it as it
-// was.
+// The value of `__owner` with which glibc marks a mutex as unusable: a thread locked it after its holder died, but
+// unlocked it without making it consistent.
 static const int not_recoverable = INT_MAX - 1;
-// `__kind` of a mutex that is robust and shared between processes.
+// `__kind` of a robust mutex that is shared between processes.
 static const int robust_and_shared = 16 | 128;
 
-// More than any thread holds at once: three for each realm.
+// More than any thread holds at once: three per realm.
 enum { most = 24 };
 static _Thread_local struct robust_list_head *head;
 static _Thread_local pthread_mutex_t *held[most];
 static _Thread_local int count;
-// Where the list leads behind the first mutex of `held`.
+// The rest of the list, following the first mutex of `held`.
 static _Thread_local struct robust_list *rest;
 
 static struct robust_list *entry(pthread_mutex_t *mutex) { return (struct robust_list *)&mutex->__data.__list.__next; }
@@ -43,7 +43,7 @@ static int find_list(void) {
   return 0;
 }
 
-// The kernel looks when this thread dies, which is between any two instructions.
+// The kernel reads the list when this thread dies, which may be between any two instructions.
 static void in_order(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
 static void begin_change(pthread_mutex_t *mutex) {
@@ -104,7 +104,7 @@ static bool is_past(const struct timespec *until) {
   return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
 }
 
-// Makes `word` hold `self`, the number of this thread. 0, EOWNERDEAD, or ETIMEDOUT.
+// Stores `self`, the id of this thread, in `word`. Returns 0, EOWNERDEAD or ETIMEDOUT.
 static int acquire(int *word, int self, int64_t milliseconds) {
   int waiters = 0, old = 0;
   if (__atomic_compare_exchange_n(word, &old, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
@@ -113,7 +113,7 @@ static int acquire(int *word, int self, int64_t milliseconds) {
     old = __atomic_load_n(word, __ATOMIC_RELAXED);
     bool is_left = old & (int)FUTEX_OWNER_DIED;
     if (old == 0 || is_left) {
-      // Others may have begun to wait since we did.
+      // Other threads may have started to wait since then.
       int new = self | waiters | (old & (int)FUTEX_WAITERS);
       if (__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         return is_left ? EOWNERDEAD : 0;
@@ -126,7 +126,7 @@ static int acquire(int *word, int self, int64_t milliseconds) {
       waiters = (int)FUTEX_WAITERS;
       syscall(SYS_futex, word, FUTEX_WAIT_BITSET, old, &until, NULL, FUTEX_BITSET_MATCH_ANY);
     }
-    // Whatever others write there.
+    // Ends the loop whatever other processes write to the word.
     if (milliseconds > 0 && is_past(&until)) return ETIMEDOUT;
   }
 }
@@ -147,7 +147,7 @@ int robust_lock(pthread_mutex_t *mutex, int64_t milliseconds) {
     add(mutex);
     mutex->__data.__count = 1;
     mutex->__data.__owner = self;
-    // One that died is still counted.
+    // A holder that died is still counted.
     if (result == 0) mutex->__data.__nusers++;
   }
   end_change();
@@ -167,7 +167,7 @@ void robust_unlock(pthread_mutex_t *mutex) {
 
 #else
 
-// No program with another C library shares a realm: clinux_has_glibc.
+// Programs with another C library do not share realms: clinux_has_glibc.
 int robust_lock(pthread_mutex_t *mutex, int64_t milliseconds) {
   (void)mutex, (void)milliseconds;
   return ENOSYS;

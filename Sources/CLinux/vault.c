@@ -1,4 +1,4 @@
-// See vault.h. Slots of one size in reserved memory: what lies in it is found by its address.
+// See vault.h. Slots of equal size in reserved memory, so that an address shows whether it is in the vault.
 #define _GNU_SOURCE
 #include "include/vault.h"
 #include <pthread.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// A slot takes the largest that libcrypto allocates for a cipher. Each version of an encrypted realm that is open has
-// four.
+// A slot has room for the largest object that libcrypto allocates for a cipher. Each open version of an encrypted realm
+// has four.
 enum { slot_size = 1024, slots = 4096, page_size = 4096 };
 static char *vault;
 static uint64_t taken[slots / 64];
@@ -21,7 +21,7 @@ bool clinux_vault_open(void) {
     size_t length = (size_t)slot_size * slots;
     void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base != MAP_FAILED) {
-      // Hardening: where the system does not know it, the keys are still usable.
+      // Hardening: if the system does not support it, the keys are still usable.
       (void)madvise(base, length, MADV_DONTDUMP);
       __atomic_store_n(&vault, base, __ATOMIC_RELEASE);
     }
@@ -39,7 +39,7 @@ static bool has(const void *start) {
   return base && at >= base && at - base < (size_t)slot_size * slots;
 }
 
-// Memory, wiped; NULL if all is taken.
+// Returns a zeroed slot; NULL if all are taken.
 static void *take(void) {
   void *found = NULL;
   pthread_mutex_lock(&mutex);
@@ -50,7 +50,7 @@ static void *take(void) {
     found = vault + slot * slot_size;
   }
   pthread_mutex_unlock(&mutex);
-  // Only a hint: the right to lock memory may be used up.
+  // Best effort: the limit of locked memory may be reached.
   if (found) (void)mlock((void *)((uintptr_t)found & ~(uintptr_t)(page_size - 1)), page_size);
   return found;
 }

@@ -360,16 +360,20 @@ enum Callbacks {
     }
     unsafe operations.rename = { raw, parent, name, newParent, newName, flags in
       guard let rule = RenameRule(flags: flags) else { return unsafe FuseRequest(raw).reply(errno: EINVAL) }
-      let caller = unsafe Caller(raw)
-      unsafe Callbacks.answer(raw) { tree throws(FileTreeError) in
-        try unsafe tree.rename(
+      let request = unsafe FuseRequest(raw)
+      do throws(FileTreeError) {
+        try unsafe request.tree.rename(
           InodeNumber(parent),
           Callbacks.bytes(name),
           to: InodeNumber(newParent),
           Callbacks.bytes(newName),
           rule,
-          by: caller
+          by: request.caller
         )
+        request.reply()
+      } catch {
+        // mv(1) reports EINVAL of rename(2) as moving a directory into itself.
+        request.reply(errno: error.errno == EINVAL ? EBADMSG : error.errno)
       }
     }
     unsafe operations.mkdir = { raw, parent, name, mode in

@@ -1,8 +1,8 @@
-// Text as bytes: base64, and UUIDs in it. Each returns nil for what is not exactly one.
+// Parses binary values in text: base64, and the bytes of a UUID. Returns nil for malformed input.
 
 import RealmPages
 
-/// The bytes that base64 text stands for, with or without padding.
+/// Returns the bytes that base64 text encodes, with or without padding; nil if the text is malformed.
 func decodedBase64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
   let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
   let digits = text.dropLast(padding)
@@ -19,12 +19,12 @@ func decodedBase64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
       bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
     }
   }
-  // Bits that belong to no byte are zero, or the text was cut.
+  // Leftover bits must be zero; otherwise the text was truncated.
   return bits & (1 << UInt32(count) - 1) == 0 ? bytes : nil
 }
 
 extension UniqueID {
-  /// Takes 16 bytes.
+  /// Creates a UUID from 16 bytes, most significant first; nil for any other count.
   init?(bytes: [UInt8]) {
     guard bytes.count == 16 else { return nil }
     func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }

@@ -1,4 +1,4 @@
-// Bytes as text: base64 and lower-case hexadecimal digits.
+// Formats bytes as text: base64 and hexadecimal digits.
 
 public import RealmPages
 
@@ -25,36 +25,36 @@ extension OutputBuffer {
     }
   }
 
-  /// Appends the bytes in base64 with padding.
+  /// Appends the bytes of `view` in base64 with padding.
   func append(base64 view: ByteView) {
     view.withSpan { append(base64: $0) }
   }
 
-  /// Appends two hexadecimal digits.
+  /// Appends `byte` as two lower-case hexadecimal digits.
   public func append(hex byte: UInt8) {
     append(pair: Self.hexDigits(byte))
   }
 
-  /// Appends two hexadecimal digits, upper-case.
+  /// Appends `byte` as two upper-case hexadecimal digits.
   public func append(upperHex byte: UInt8) {
     append(Self.upperHexDigit(byte >> 4))
     append(Self.upperHexDigit(byte & 15))
   }
 
-  /// Appends the lowest `digits` hexadecimal digits of `value`; an even number, at most 16.
+  /// Appends the lowest `digits` hexadecimal digits of `value`; `digits` is even and at most 16.
   public func append(hex value: UInt64, digits: Int) {
     for shift in stride(from: digits * 4 - 8, through: 0, by: -8) {
       append(hex: UInt8(truncatingIfNeeded: value >> UInt64(shift)))
     }
   }
 
-  /// Appends 24 hexadecimal digits.
+  /// Appends an object ID as 24 hexadecimal digits.
   public func append(_ id: ObjectID) {
     append(hex: id.high, digits: 16)
     append(hex: UInt64(id.low), digits: 8)
   }
 
-  /// Appends the usual text of a UUID, lower-case: `8-4-4-4-12`.
+  /// Appends a UUID in its usual form, in lower case: `8-4-4-4-12`.
   public func append(_ id: UniqueID) {
     append(hex: id.high >> 32, digits: 8)
     append(UInt8(ascii: "-"))
@@ -67,7 +67,7 @@ extension OutputBuffer {
     append(hex: id.low, digits: 12)
   }
 
-  /// The base64 digits of 24 bits.
+  /// Appends 24 bits as four base64 digits.
   private func append(sextets bits: UInt32) {
     let first = Self.base64Digit(bits >> 18) | Self.base64Digit(bits >> 12 & 63) << 8
     let last = Self.base64Digit(bits >> 6 & 63) << 16 | Self.base64Digit(bits & 63) << 24

@@ -1,22 +1,22 @@
-// The changes of a realm as they come, for one reader, with bounded memory and without keeping versions for long: what
-// a reader does not take in time is lost to it, and a gap tells so.
+// Streams the changes of a realm to one reader with bounded memory. It never holds old versions for long: changes that
+// the reader does not take in time are dropped, and a gap line marks the loss.
 
 public import RealmPages
 import Threads
 
-/// Lines of what commits change from some version on, whoever commits. Commits that follow each other faster than lines
-/// are made come together.
+/// A stream of JSON lines that describe what commits change, starting at some version, whichever process commits.
+/// Commits that arrive faster than lines are rendered are merged.
 ///
-/// It holds the version up to which it has made lines. When a newer one has come, `advance` makes the lines between
-/// both, as many as there is room for, and lets go of the older one at their end. A reader that takes too long with
-/// what does not fit loses the rest, so that no version is held for more than two seconds because of it.
+/// The feed holds the version up to which it has rendered lines. When a newer version exists, `advance` renders the
+/// lines between the two, as far as the buffer has room, and releases the older version after the last line. A reader
+/// that drains a full buffer too slowly loses the rest, so it never keeps a version held for more than two seconds.
 ///
-/// One thread at a time.
+/// Not thread-safe: one thread at a time.
 public final class ChangeFeed {
   private struct Step {
     let to: VersionHold
     let lines: ChangeLines
-    /// When the buffer became full with more to come; how long the reader has let it be so before.
+    /// When the buffer became full with lines still to come, and how long earlier full buffers kept this step waiting.
     var fullSince: MonotonicTime?
     var waited: Int64 = 0
   }
@@ -24,20 +24,20 @@ public final class ChangeFeed {
   private let realm: Realm
   private let classes: [String]?
   private let style: JSONStyle
-  /// Up to here lines were made; nil after a loss, until there is room to go on.
+  /// The version up to which lines were rendered; nil after a loss, until there is room to continue.
   private var from: VersionHold?
   private var file: Int
   private var step: Step?
-  /// What was made and not yet taken, from `start` on.
+  /// Rendered lines. The bytes from `start` on were not taken yet.
   private let buffer = OutputBuffer()
   private var start = 0
 
-  /// No more is made while the buffer holds this much.
+  /// Rendering pauses while the buffer holds this many bytes.
   private static let room = 256 << 10
-  /// How long a reader may keep versions waiting in all, in nanoseconds.
+  /// The total time, in nanoseconds, that a slow reader may keep a version held.
   private let patience: Int64
 
-  /// Lines from the newest version on.
+  /// Creates a feed that starts at the newest version.
   public convenience init(_ realm: Realm, classes: [String]? = nil, style: JSONStyle = .plain) throws(EngineError) {
     try self.init(realm, classes: classes, style: style, patience: .milliseconds(1500))
   }
@@ -54,29 +54,29 @@ public final class ChangeFeed {
     file = realm.standing.file
   }
 
-  /// The version up to which lines were made; nil after a loss.
+  /// The version up to which lines were rendered; nil after a loss.
   public var version: UInt64? { from?.snapshot.version }
 
-  /// The bytes that are kept.
+  /// The number of bytes in the buffer, including those already taken.
   var size: Int { buffer.count }
 
-  /// The bytes that can be taken.
+  /// The number of bytes that can be taken.
   public var count: Int { buffer.count - start }
 
-  /// Whether there may be something to make.
+  /// True if there may be changes that were not rendered yet.
   public var isBehind: Bool { step != nil || from.map { realm.hasChanged(since: $0.snapshot) } ?? true }
 
-  /// Waits until there is a newer version than lines were made of, at most for `timeout`.
+  /// Waits, at most for `timeout`, until there is a version newer than `version`.
   public func waitForChange(timeout: Duration) {
     if let from, step == nil { _ = realm.waitForChange(since: from.snapshot, timeout: timeout) }
   }
 
-  /// Takes up to `count` bytes.
+  /// Removes up to `count` bytes from the front and returns them.
   public func take(_ count: Int) -> [UInt8] {
     let end = min(start + count, buffer.count)
     let bytes = unsafe Array(buffer.unsafeBytes[start..<end])
     start = end
-    // A reader that never takes all of it must not make it grow.
+    // Compact the buffer, so that a reader that never drains it fully does not make it grow.
     if start == buffer.count || start >= Self.room {
       let rest = unsafe Array(buffer.unsafeBytes[start...])
       buffer.reset()
@@ -86,8 +86,9 @@ public final class ChangeFeed {
     return bytes
   }
 
-  /// Begins with the changes from `old` on, which is held, or cannot be overwritten during the call: all lines are made
-  /// at once. False if they are too many.
+  /// Renders the changes since `old` all at once. Returns false if they exceed the buffer limit.
+  ///
+  /// The caller holds `old`, or knows that it cannot be overwritten during the call.
   public func begin(from old: Snapshot) throws(EngineError) -> Bool {
     guard let from else { return false }
     let lines = try ChangeLines(
@@ -107,18 +108,18 @@ public final class ChangeFeed {
     return false
   }
 
-  /// Adds the line that tells that changes are missing, up to the version of the feed.
+  /// Appends the line that reports missing changes, up to the version of the feed.
   public func addGap() {
     if let version { ChangeLines.gap(upTo: version, time: Self.now(), into: buffer) }
   }
 
   private static func now() -> Timestamp {
     let time = Timestamp.now
-    // Whole milliseconds: when a version came is not known better than that.
+    // Whole milliseconds: the time of a version is not known more precisely.
     return Timestamp(seconds: time.seconds, nanoseconds: time.nanoseconds / 1_000_000 * 1_000_000)
   }
 
-  /// Makes the lines of what has come, as many as there is room for.
+  /// Renders lines for new versions, as far as the buffer has room.
   public func advance() throws(EngineError) {
     while count < Self.room {
       if step != nil {
@@ -132,11 +133,11 @@ public final class ChangeFeed {
       }
     }
     noteFull()
-    // The version that the realm showed last is pinned until it shows a newer one.
+    // Without a hold, refresh the realm, since it pins the version it returned last until it sees a newer one.
     if from == nil { _ = try realm.latest() }
   }
 
-  /// Notes how long the reader lets a full buffer be, and gives up what does not fit in time.
+  /// Measures how long the reader has left the buffer full, and drops the remaining changes after too long.
   private func noteFull() {
     guard var step else { return }
     let now = MonotonicTime.now
@@ -151,9 +152,9 @@ public final class ChangeFeed {
     from = nil
   }
 
-  /// Takes up what a newer version changes; false if there is none.
+  /// Starts a step to the newest version; returns false if there is none.
   private func begin(after from: VersionHold) throws(EngineError) -> Bool {
-    // Unlike `hasChanged` this looks at the path, too.
+    // Unlike `hasChanged`, `latest` also checks the path.
     if try realm.latest() === from.snapshot { return false }
     let to = try realm.hold()
     let isOtherFile = realm.standing.file != file
@@ -165,7 +166,7 @@ public final class ChangeFeed {
     do throws(EngineError) {
       lines = try ChangeLines(from: from.snapshot, to: to.snapshot, time: Self.now(), classes: classes, style: style)
     } catch { lines = nil }
-    // Keys of another file mean something else, and what is damaged cannot be compared.
+    // Keys of a different file are unrelated, and damaged versions cannot be compared.
     guard let lines, !isOtherFile, to.snapshot.version > from.snapshot.version, areCurrent(from, to) else {
       lose()
       return true
@@ -178,7 +179,7 @@ public final class ChangeFeed {
     realm.isCurrent(from.snapshot) && realm.isCurrent(to.snapshot)
   }
 
-  /// Makes lines of the present step until there are enough.
+  /// Renders lines of the current step until the buffer is full or the step ends.
   private func make() {
     guard let from, var step else { return lose() }
     if let since = step.fullSince {
@@ -195,7 +196,7 @@ public final class ChangeFeed {
       case .end: hasEnded = true
       }
     }
-    // Lines that were made from what was overwritten meanwhile do not count.
+    // Discard the lines if either version was overwritten while they were rendered.
     if !areCurrent(from, step.to) {
       buffer.truncate(to: before)
       return lose()

@@ -1,47 +1,46 @@
-// What differs between two versions as JSON Lines: one line an object, and one for each class whose schema differs.
-// This is the one form of a change, whatever shows it. Lines are made one after another, so memory does not grow with
+// Renders the difference between two versions as JSON Lines: one line per object, and one per class whose schema
+// differs. Every view of changes uses this format. Lines are rendered one at a time, so memory use does not depend on
 // their number.
 
 public import RealmPages
 
-/// The lines of the changes that lead from one version to another.
+/// The JSON lines for the changes from one version to another.
 ///
-/// A line of an object is
-/// `{"version":17,"time":"..","op":"update","class":"Person","key":4,"before":{..},"after":{..}}`, where `op` is
-/// `insert`, `update` or `delete`. An insert has `after`, a delete `before`, each with the whole object; an update has
-/// both, with the properties that differ. A line of a class has the op `schema`, with the class as in schema files. It
-/// comes before the lines of its objects, that of a class that was removed behind them.
+/// An object line is `{"version":17,"time":"..","op":"update","class":"Person","key":4,"before":{..},"after":{..}}`,
+/// where `op` is `insert`, `update` or `delete`. An insert has `after` and a delete has `before`, each with the whole
+/// object; an update has both, with only the properties that differ. A class line has the op `schema` and contains the
+/// class in the form of a schema file. It precedes the lines of its objects; for a removed class, it follows them.
 ///
-/// The precondition is that of `VersionDifference`. One thread at a time.
+/// The precondition is that of `VersionDifference`. Not thread-safe: one thread at a time.
 public final class ChangeLines {
-  /// A place between two lines.
+  /// A position between two lines.
   public struct Place: Sendable, Hashable {
     var table = 0
     var stage = Stage.begin
 
-    /// The place before the first line.
+    /// The position before the first line.
     public init() {}
   }
 
   enum Stage: Sendable, Hashable {
     case begin
-    /// Behind the object with this key.
+    /// After the object with this key.
     case after(ObjKey)
-    /// Behind all objects.
+    /// After the last object.
     case end
   }
 
-  /// What came of a step.
+  /// The result of a call of `next`.
   public enum Step: Sendable {
     case line
-    /// Something that cannot be shown; the next step goes on behind it.
+    /// Something could not be rendered, for this reason; the next call continues after it.
     case damage(String)
     case end
   }
 
-  /// The versions.
+  /// The two versions.
   public let old: Snapshot, new: Snapshot
-  /// Behind the last line.
+  /// The position after the last rendered line.
   public private(set) var place = Place()
 
   private let difference: VersionDifference
@@ -52,7 +51,7 @@ public final class ChangeLines {
   private var changes: ObjectChanges?
   private var cursors: (old: ObjectCursor?, new: ObjectCursor?) = (nil, nil)
 
-  /// The lines of some classes, or of all. `time` is when the newer version came.
+  /// Creates the lines for the given classes, or for all. `time` is when the newer version was committed.
   ///
   /// Cost: that of a `VersionDifference`.
   public init(
@@ -72,14 +71,14 @@ public final class ChangeLines {
     newRenderer = ObjectRenderer(new, style: style)
   }
 
-  /// Goes to a place where these lines were before.
+  /// Moves to a position that these lines have reached before.
   public func go(to place: Place) {
     if place == self.place { return }
     self.place = place
     leaveTable()
   }
 
-  /// Appends the next line. After damage and at the end `out` is as it was.
+  /// Appends the next line. On damage and at the end, `out` is unchanged.
   public func next(into out: OutputBuffer) -> Step {
     let start = out.count
     while place.table < tables.count {
@@ -105,7 +104,7 @@ public final class ChangeLines {
     leaveTable()
   }
 
-  /// Moves on by a line, or to the next stage; whether there was a line.
+  /// Advances by one line, or to the next stage; returns true if it appended a line.
   private func step(_ table: TableDifference, _ out: OutputBuffer) throws(RenderError) -> Bool {
     switch place.stage {
     case .begin:
@@ -173,7 +172,7 @@ public final class ChangeLines {
       out.append(",\"before\":{")
       var isFirst = true
       for index in properties {
-        // A property that is new has no value before.
+        // A new property has no value in the old version.
         guard let oldIndex = table.oldProperty(index) else { continue }
         try member(after.table.columns[index].name, oldIndex, of: before, oldRenderer, &isFirst, out)
       }
@@ -191,7 +190,7 @@ public final class ChangeLines {
     RenderError(.damaged(EngineError.damaged("object \(key) cannot be found")))
   }
 
-  /// The primary key as links show it, or the object key of a class without one.
+  /// Appends the primary key as links show it, or the object key if the class has no primary key.
   private func key(of cursor: ObjectCursor, _ renderer: ObjectRenderer, _ out: OutputBuffer) throws(RenderError) {
     out.append(",\"key\":")
     if let index = cursor.table.primaryKeyIndex {
@@ -203,7 +202,7 @@ public final class ChangeLines {
 
   private func whole(_ cursor: ObjectCursor, _ renderer: ObjectRenderer, _ out: OutputBuffer) throws(RenderError) {
     try renderer.render(cursor, layout: .compact, into: out)
-    // The line goes on.
+    // Remove the line feed: the line continues.
     out.truncate(to: out.count - 1)
   }
 
@@ -250,8 +249,8 @@ public final class ChangeLines {
     out.append("}\n")
   }
 
-  /// The line in place of changes that are not known any more: what it took to find them was overwritten. `version` is
-  /// the one from which on there are lines again.
+  /// Appends the line that replaces changes that are lost because their versions were overwritten. `version` is the
+  /// version from which lines continue.
   public static func gap(upTo version: UInt64, time: Timestamp, into out: OutputBuffer) {
     out.append("{\"version\":")
     out.append(decimal: version)

@@ -1,12 +1,11 @@
-// Points in time as ISO 8601 text in UTC, with the proleptic Gregorian calendar.
+// Formats points in time as ISO 8601 text in UTC, in the proleptic Gregorian calendar.
 
 public import RealmPages
 
 extension OutputBuffer {
-  /// Appends a date as `2024-05-01T10:00:00Z`, with 0, 3, 6 or 9 digits of a second as needed.
+  /// Appends a date as `2024-05-01T10:00:00Z`, with 0, 3, 6 or 9 fractional digits as needed.
   ///
-  /// False, and nothing
-  /// appended, outside the years 0001 to 9999.
+  /// Returns false and appends nothing outside the years 0001 to 9999.
   public func append(date: Timestamp) -> Bool {
     var (seconds, nanoseconds) = (date.seconds, Int64(date.nanoseconds))
     guard seconds >= -62_135_596_800, seconds <= 253_402_300_799 else { return false }
@@ -25,7 +24,7 @@ extension OutputBuffer {
   }
 
   private func append(day daysSince1970: Int64) {
-    // Years run from March to February here, so that a leap day is the last day of its year; an era is 400 years.
+    // Years run from March to February, so that a leap day is the last day of its year; an era is 400 years.
     let daysSince0000March = daysSince1970 + 719_468
     let era = (daysSince0000March >= 0 ? daysSince0000March : daysSince0000March - 146_096) / 146_097
     let dayOfEra = daysSince0000March - era * 146_097
@@ -65,7 +64,7 @@ extension OutputBuffer {
 }
 
 extension Timestamp {
-  /// Milliseconds since 1970; nil if the date is not a whole number of them or lies too far off.
+  /// Milliseconds since 1970; nil if the date is not a whole number of milliseconds or does not fit.
   var exactMilliseconds: Int64? {
     guard nanoseconds % 1_000_000 == 0 else { return nil }
     let (thousands, overflow) = seconds.multipliedReportingOverflow(by: 1000)

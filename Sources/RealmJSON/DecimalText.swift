@@ -1,12 +1,11 @@
-// Decimal128 as text, in the two shapes that Realm itself prints. Source: docs/format/2-model.md M13.
-//
-// A coefficient of up to 64 bits prints its digits with a point moved left until the exponent is used up or one digit
-// is before it (`1.10`, `1E-6143`); a longer one prints as a signed integer with an exponent (`+31415..E-33`).
+// Formats Decimal128 values in the two forms that Realm prints (docs/format/2-model.md M13). A coefficient of up to 64
+// bits prints its digits, with the point moved left until the exponent is used up or one digit is left before the point
+// (`1.10`, `1E-6143`). A longer coefficient prints as a signed integer with an exponent (`+31415..E-33`).
 
 public import RealmPages
 
 extension OutputBuffer {
-  /// Appends the text that Realm prints.
+  /// Appends the text that Realm prints for `value`.
   public func append(_ value: Decimal128) {
     let isNegative = value.high >> 63 != 0
     switch value.parts {
@@ -61,14 +60,14 @@ extension OutputBuffer {
 }
 
 extension Decimal128 {
-  /// The kinds of a decimal.
+  /// The decoded form of a decimal.
   package enum Parts {
     case nan, infinity
     /// coefficient * 10^exponent; the sign is the highest bit of the value.
     case number(coefficient: UInt128, exponent: Int)
   }
 
-  /// What the bits say. Non-canonical numbers count as zero.
+  /// The decoded value. Non-canonical numbers count as zero.
   package var parts: Parts {
     if high & 0x7C00_0000_0000_0000 == 0x7C00_0000_0000_0000 { return .nan }
     if high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return .infinity }

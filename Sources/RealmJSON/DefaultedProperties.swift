@@ -1,10 +1,10 @@
-// Required properties that a text did not give, so that new objects have their defaults: not an error, but nothing that
-// the user wrote. Whoever makes objects reports them.
+// Required properties that an object's text omits, so that a new object gets their defaults. This is not an error, but
+// the user did not write those values; callers that create objects report them.
 
 public import RealmPages
 
 extension Column {
-  /// True if each object has a value of the type: the property is neither nullable nor a collection.
+  /// True if every object has a value of the property's type: the property is neither nullable nor a collection.
   package var isRequired: Bool { collection == nil && !isNullable && type != .mixed && type != .link }
 }
 
@@ -18,18 +18,18 @@ public struct RequiredProperty: Hashable, Sendable {
   package init(_ table: TableKey, _ column: ColKey) { (self.table, self.column) = (table, column) }
 }
 
-/// How many new objects have the default of a required property, because their texts did not give it.
+/// The number of new objects that got the default of a required property because their texts omit it.
 public struct DefaultedProperty: Sendable {
-  /// The class and the property, with a point between them.
+  /// The class and the property, joined by a dot.
   public let name: String
-  /// The number of objects.
+  /// The number of new objects.
   public var objects: Int
-  /// The JSON of the value that they have.
+  /// The default as JSON.
   public let value: String
 }
 
 extension [RequiredProperty: Int] {
-  /// The counts by the names of the properties, in the order of the schema.
+  /// Returns the counts by property name, in schema order.
   package func named(in transaction: borrowing WriteTransaction) throws(EngineError) -> [DefaultedProperty] {
     var found: [DefaultedProperty] = []
     for key in try transaction.tableKeys() {
@@ -47,7 +47,7 @@ extension [RequiredProperty: Int] {
 }
 
 extension Column {
-  /// The JSON of the default of a required property.
+  /// The default of a required property as JSON.
   fileprivate var defaultText: String {
     switch type {
     case .int, .link, .mixed: "0"

@@ -1,8 +1,7 @@
-// Floating-point numbers as the shortest text that reads back as the same number.
-//
-// The standard library finds the shortest digits. The layout here is that of C++ `std::to_chars`: plain or with an
-// exponent, whichever is shorter, plain if both are equally long; a plain whole number shows all its digits, not zeros
-// after the shortest ones. Then `.0` is added where nothing says that this is not an integer.
+// Formats floating-point numbers as the shortest text that reads back as the same number. The layout is that of C++
+// `std::to_chars`: plain or with an exponent, whichever is shorter, and plain if both have the same length. A plain
+// whole number shows its exact digits instead of padding the shortest ones with zeros. `.0` is added to text that would
+// otherwise read as an integer.
 
 extension OutputBuffer {
   /// Appends a finite number.
@@ -46,7 +45,7 @@ extension OutputBuffer {
     append(decimal: UInt64(abs(exponent)), width: abs(exponent) >= 100 ? 3 : 2)
   }
 
-  /// `point` is the number of digits before the point; there is at least one after it.
+  /// Appends a plain number. `point` is the number of digits before the point; at least one digit follows the point.
   private func append(_ number: ShortestDecimal, point: Int) {
     if point <= 0 {
       append("0.")
@@ -59,7 +58,7 @@ extension OutputBuffer {
     }
   }
 
-  /// A whole number below 10^22: longer ones are shorter with an exponent.
+  /// Appends a whole number below 10^22; for larger ones the form with an exponent is shorter.
   private func append(whole value: Double) {
     if value < 0x1p64 {
       append(decimal: UInt64(value))
@@ -82,7 +81,7 @@ private struct ShortestDecimal {
   var digitCount = 0
   var exponent = 0
 
-  /// Reads a description such as `12.5`, `100000.0`, `1.5e-07`; the sign is ignored.
+  /// Parses a description such as `12.5`, `100000.0`, `1.5e-07`; ignores the sign.
   init(_ description: String) {
     var written = 0
     var isNegative = false
@@ -108,10 +107,11 @@ private struct ShortestDecimal {
     strip()
   }
 
-  /// Numbers with at most four decimals and 15 digits, as most are that people write; nil for others.
+  /// Finds the digits of a number with at most four decimals and 15 digits, as most handwritten numbers are; nil for
+  /// others.
   ///
-  /// No two decimals of up to 15 digits are the same Double, so the first that equals the value is its shortest one.
-  /// The division is exact but for its last rounding, which is that of reading the text.
+  /// No two decimals of up to 15 digits map to the same Double, so the first one that equals the value is its shortest
+  /// form. The division is exact except for its final rounding, which is the rounding of parsing the text.
   init?(fewDigits value: Double) {
     var power = 1.0
     for decimals in 0...4 {

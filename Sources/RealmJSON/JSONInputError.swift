@@ -1,46 +1,47 @@
-// Why a text is not taken: the kind, the place in the text, and one plain line for people.
+// The error for rejected text: its kind, the position in the text, and a one-line message.
 
 public import RealmPages
 
-/// Why a text is refused.
+/// The reason that a text is rejected.
 ///
-/// `description` is one line that says where, what, and what to do.
+/// `description` is one line with the position, the problem and its remedy.
 public struct JSONInputError: Error, Sendable, CustomStringConvertible {
-  /// The kinds that a program decides on.
+  /// The kinds of error that a program distinguishes.
   public enum Kind: Sendable {
-    /// Not JSON, not UTF-8, or a member that stands there twice.
+    /// Not JSON, not UTF-8, or a duplicate member.
     case syntax
-    /// A value of another type than the property's, or null where it cannot be.
+    /// A value whose type is not the property's, or null where null is not allowed.
     case wrongType
-    /// A property that the class does not have.
+    /// A property that does not exist in the class.
     case unknownProperty
-    /// A number or date that the type cannot hold.
+    /// A number or date that the type cannot represent.
     case outOfRange
-    /// A text, name or nesting beyond the limits of the format or of this reader.
+    /// A text, name or nesting depth beyond the limits of the format or of this reader.
     case overLimit
-    /// The text has another primary key than the object or the file name, or none where one is needed.
+    /// The primary key in the text differs from that of the object or the file name, or is missing where one is
+    /// required.
     case keyMismatch
     /// A link to an object that does not exist.
     case linkTargetMissing
-    /// An object to be created exists.
+    /// The object to be created already exists.
     case duplicate
     /// The object to be changed does not exist.
     case missingObject
-    /// Something that texts do not change, such as objects of an asymmetric class.
+    /// An operation that is not possible through texts, such as writing objects of an asymmetric class.
     case forbidden
-    /// The engine refused.
+    /// The engine rejected the change.
     case engine(EngineError)
   }
 
-  /// What a program decides on.
+  /// The kind of error, for programs.
   public let kind: Kind
-  /// The line of the text, from 1; 0 if no place in the text is to blame.
+  /// The line in the text, from 1; 0 if the error has no position.
   public let line: Int
-  /// The character in the line, from 1 (Unicode scalars, however wide they show); 0 if no place is to blame.
+  /// The character in the line, from 1, counted in Unicode scalars; 0 if the error has no position.
   public let column: Int
-  /// The property or element concerned, such as `friends[2].name`; empty for the whole.
+  /// The property or element concerned, such as `friends[2].name`; empty for the whole object.
   public let path: String
-  /// What is wrong and what to do, without the place.
+  /// The problem and its remedy, without the position.
   public let problem: String
 
   init(_ kind: Kind, line: Int = 0, column: Int = 0, path: String = "", _ problem: String) {
@@ -51,7 +52,7 @@ public struct JSONInputError: Error, Sendable, CustomStringConvertible {
     self.problem = problem
   }
 
-  /// The place and the problem in one line.
+  /// The position and the problem on one line.
   public var description: String {
     var place = line > 0 ? "line \(line), column \(column)" : ""
     if !path.isEmpty { place += (place.isEmpty ? "" : ", ") + path }

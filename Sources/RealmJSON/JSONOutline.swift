@@ -1,9 +1,9 @@
-// How far a JSON text has come that arrives piece by piece: only strings and brackets are looked at, once each, so a
-// text can be watched while it is written. What is in the brackets is for JSONText to check.
+// Tracks how complete a JSON text is that arrives piece by piece. It scans only strings and brackets, each byte once,
+// so a text can be checked while it is being written. JSONText validates what is inside the brackets.
 
 /// The state of a text that must be a JSON object, or a JSON value of any kind.
 public struct JSONOutline: Sendable {
-  /// What the text must be.
+  /// The kind of value that the text must be.
   public enum Kind: Sendable {
     /// An object.
     case object
@@ -11,44 +11,44 @@ public struct JSONOutline: Sendable {
     case value
   }
 
-  /// What the bytes so far are.
+  /// The state of the bytes read.
   public enum Verdict: Sendable, Hashable {
-    /// Nothing but white space.
+    /// Only white space.
     case blank
-    /// The beginning of one.
+    /// The beginning of a value.
     case open
-    /// One, and white space. A number may go on all the same.
+    /// A complete value, possibly followed by white space. More digits may still follow a number.
     case complete
-    /// None, whatever follows.
+    /// Not a value, whatever follows.
     case hopeless
   }
 
-  /// What the bytes so far are.
+  /// The state of the bytes read.
   public private(set) var verdict = Verdict.blank { didSet { if verdict != oldValue, isDecided { decisions += 1 } } }
-  /// Counts the texts that were complete or hopeless: a number that goes on is another text. One of many digits counts
-  /// again when it is twice as long or ends, so that checking each text costs as much as reading them once.
+  /// The number of texts that were complete or hopeless. A number that grows is a new text with each digit; a long
+  /// number counts again only when its length has doubled or it ends, so that checking each text costs O(n) in total.
   public private(set) var decisions = 0
   private let kind: Kind
-  /// The first bytes of a number or of a word such as `true`, the last byte, and the number of bytes; nil outside of
+  /// The first bytes, the last byte and the length of the number or word (such as `true`) being read; nil outside of
   /// one.
   private var word: (start: [UInt8], last: UInt8, length: Int)?
-  /// The bytes of the word when it last counted as a text.
+  /// The length of the word when it was last counted as a text.
   private var decidedLength = 0
-  /// The brackets that are open.
+  /// The number of open brackets.
   private var depth = 0
   private var isInString = false
   private var isEscaped = false
-  /// The bytes of a byte order mark so far.
+  /// The number of bytes of a byte order mark read.
   private var markCount = 0
 
   private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-  /// An empty text.
+  /// Creates the state of an empty text.
   public init(_ kind: Kind = .object) { self.kind = kind }
 
   private var isDecided: Bool { verdict == .complete || verdict == .hopeless }
 
-  /// Looks at the bytes that follow. Cost: O(n).
+  /// Scans the next bytes. Cost: O(n).
   public mutating func read(_ bytes: RawSpan) {
     var index = 0
     while index < bytes.byteCount {
@@ -58,7 +58,7 @@ public struct JSONOutline: Sendable {
         continue
       }
       if verdict == .open { index = readInside(bytes, from: index) } else { readOutside(bytes[index]) }
-      // Within brackets, quotes or a word the byte is looked at again.
+      // The first byte of a bracket, string or word is scanned again by its own function.
       if verdict != .open && word == nil { index += 1 }
     }
   }
@@ -67,7 +67,7 @@ public struct JSONOutline: Sendable {
     let isStart = verdict == .blank && (markCount == 0 || markCount == Self.mark.count)
     switch byte {
     case _ where Self.isSpace(byte):
-      // A mark that is cut short is no white space.
+      // A truncated byte order mark is not white space.
       if markCount > 0 && markCount < Self.mark.count { verdict = .hopeless }
       if markCount == 0 { markCount = Self.mark.count }
     case UInt8(ascii: "{") where isStart: verdict = .open
@@ -78,7 +78,7 @@ public struct JSONOutline: Sendable {
     }
   }
 
-  /// Reads on within a number or a word. Returns the index behind it, or the end of the bytes.
+  /// Continues inside a number or a word. Returns the index after it, or the end of the bytes.
   private mutating func readWord(_ bytes: RawSpan, from start: Int) -> Int {
     guard var (first, last, length) = word else { return start }
     for index in start..<bytes.byteCount {
@@ -109,7 +109,7 @@ public struct JSONOutline: Sendable {
     return bytes.byteCount
   }
 
-  /// Up to this length, a number counts as another text with each digit.
+  /// Up to this length, each further digit makes a number a new text.
   private static let shortNumber = 64
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
@@ -117,7 +117,7 @@ public struct JSONOutline: Sendable {
   private static let words = ["true", "false", "null"]
   private static let longestWord = 6
 
-  /// Reads on within brackets or quotes. Returns the index of what ends them, or the end of the bytes.
+  /// Continues inside brackets or quotes. Returns the index of the byte that closes them, or the end of the bytes.
   private mutating func readInside(_ bytes: RawSpan, from start: Int) -> Int {
     var depth = depth, isInString = isInString, isEscaped = isEscaped
     defer { (self.depth, self.isInString, self.isEscaped) = (depth, isInString, isEscaped) }
@@ -154,7 +154,7 @@ public struct JSONOutline: Sendable {
 }
 
 extension RawSpan {
-  /// The byte at `index`, which is checked.
+  /// The byte at `index`, bounds-checked.
   fileprivate subscript(index: Int) -> UInt8 {
     unsafe unsafeLoad(fromByteOffset: index, as: UInt8.self)
   }

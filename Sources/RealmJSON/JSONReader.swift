@@ -1,14 +1,16 @@
-// Reads the grammar of JSON (RFC 8259), to the letter: bytes in, nodes out. It knows nothing of values or Realm.
+// Parses JSON, strictly by RFC 8259: bytes in, nodes out. It knows nothing about values or Realm.
 //
-// Containers that are open lie on a stack of its own, so no nesting overflows the thread's; depth and size are bounded.
+// Open containers are kept on an explicit stack, so nesting cannot overflow the thread's stack; depth and size are
+// bounded.
 
 import RealmPages
 
-/// Turns the bytes of one text into nodes.
+/// Parses the bytes of one text into nodes.
 struct JSONReader {
-  /// The levels of brackets. A value of 200 levels has up to three for each, since wrappers that tell a type count too.
+  /// The maximum nesting of brackets. A value with 200 levels can have three times as many, because wrappers that name
+  /// a type count too.
   private static let depthLimit = 1000
-  /// Objects with no more members than this are searched for duplicates pair by pair.
+  /// Objects with at most this many members are checked for duplicates by comparing all pairs.
   private static let fewMembers = 8
 
   private(set) var nodes: [JSONText.Node] = []
@@ -71,7 +73,7 @@ struct JSONReader {
     index += 1
   }
 
-  /// Reads up to the end of the next element or member of the innermost container, into it, or the container's end.
+  /// Reads either the next element or member of the innermost container, or the closing bracket of the container.
   private mutating func step(in container: Int) throws(JSONInputError) {
     let isObject = nodes[container].kind == .object, count = nodes[container].length
     let close = UInt8(ascii: isObject ? "}" : "]")
@@ -190,7 +192,7 @@ struct JSONReader {
     }
   }
 
-  /// What stands at `index`, for a message.
+  /// A description of the input at `index`, for an error message.
   private func found() -> String {
     guard let byte = current else { return "the end of the text" }
     if Self.isWordByte(byte) {
@@ -256,7 +258,7 @@ struct JSONReader {
     )
   }
 
-  /// What to write if a number is the beginning of a date such as `2024-05-01`.
+  /// The hint to append to the error if the number is the beginning of a date such as `2024-05-01`.
   private func hintAfterDigits(_ start: Int) -> String {
     let text = bytes[start...].prefix(10), hyphen = UInt8(ascii: "-"), digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     let isDay =
@@ -377,7 +379,8 @@ struct JSONReader {
 
 }
 
-/// Negative, zero or positive as `a` comes before, with or after `b`: unsigned bytes, then the shorter first.
+/// Returns a negative number, zero or a positive number if `a` orders before, equal to or after `b`: by unsigned bytes,
+/// a prefix first.
 func compare(_ a: some Sequence<UInt8>, _ b: some Sequence<UInt8>) -> Int {
   var first = a.makeIterator(), second = b.makeIterator()
   while true {
@@ -390,7 +393,7 @@ func compare(_ a: some Sequence<UInt8>, _ b: some Sequence<UInt8>) -> Int {
   }
 }
 
-/// The character that a backslash and `byte` stand for in JSON; nil for `u` and for what is no escape.
+/// Returns the character that a backslash and `byte` represent in JSON; nil for `u` and for invalid escapes.
 func simpleEscape(_ byte: UInt8) -> UInt8? {
   switch byte {
   case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): byte

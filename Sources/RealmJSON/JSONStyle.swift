@@ -1,17 +1,17 @@
-// What the user chooses about JSON text: the notation of values and the layout.
+// The user's choices about JSON text: the notation of values and the layout.
 
-/// How values are written.
+/// The notation of values.
 ///
-/// The raw values are those of `-o json=`.
+/// The raw values are the names that `-o json=` takes.
 public enum JSONStyle: String, Sendable, CaseIterable {
-  /// Typed properties bare, because the schema gives their type; Mixed values as relaxed Extended JSON.
+  /// Typed properties are bare, because the schema contains their type; Mixed values are relaxed Extended JSON.
   case plain
   /// MongoDB's relaxed Extended JSON v2 throughout.
   case ejson
   /// MongoDB's canonical Extended JSON v2 throughout.
   case canonical
 
-  /// The notation of values whose type the schema gives.
+  /// The notation of values whose type is in the schema.
   var typedForm: ValueForm {
     switch self {
     case .plain: .bare
@@ -20,15 +20,15 @@ public enum JSONStyle: String, Sendable, CaseIterable {
     }
   }
 
-  /// The notation of values that must tell their type themselves.
+  /// The notation of values whose text must include their type.
   var mixedForm: ValueForm { self == .canonical ? .canonical : .relaxed }
 }
 
-/// Where lines break.
+/// The layout of a text.
 public enum JSONLayout: Sendable {
-  /// As `jq .` prints: one member a line, two spaces a level, a final newline.
+  /// Like `jq .`: one member per line, two spaces per level, a final newline.
   case pretty
-  /// As `jq -c .` prints: one line, no spaces, a final newline.
+  /// Like `jq -c .`: one line, no spaces, a final newline.
   case compact
 }
 

@@ -1,31 +1,32 @@
-// A JSON text that was checked: a flat array of nodes over its bytes, in the order of the text.
-//
-// A container's node comes before those of its children and knows where they end, so that walking needs no pointers
-// and skipping is one step. Numbers and plain strings stay bytes of the text; places are worked out only for errors.
+// A validated JSON text, stored as a flat array of nodes over its bytes, in text order.
 
-/// One JSON text, checked against the grammar; what its values mean is up to who reads it.
+/// One JSON text, validated against the grammar; callers interpret its values.
+///
+/// A container's node precedes those of its children and stores where they end, so traversal needs no pointers and
+/// skipping a value takes one step. Numbers and plain strings refer to bytes of the text. Line and column are computed
+/// only for errors.
 public struct JSONText: Sendable {
-  /// The longest text in bytes.
+  /// The maximum size of a text in bytes.
   public static let sizeLimit = 1 << 30
 
   enum Kind: UInt8 {
     case null, `false`, `true`, number
-    /// The content is bytes of the text.
+    /// The content is a range of the text.
     case plainString
-    /// The content is bytes of `decoded`.
+    /// The content is a range of `decoded`.
     case decodedString
     case array, object
   }
 
   struct Node {
     var kind: Kind
-    /// Where the value begins in the text.
+    /// The offset of the value in the text.
     var start: UInt32
-    /// Where the content of a number or string begins.
+    /// The offset of the content of a number or string.
     var content: UInt32 = 0
-    /// The bytes of a number or string, or the number of elements or members.
+    /// The length of a number or string in bytes, or the number of elements or members.
     var length: UInt32 = 0
-    /// The node after this one and all that is in it.
+    /// The index of the first node after this one and its descendants.
     var end: UInt32
   }
 
@@ -34,8 +35,7 @@ public struct JSONText: Sendable {
   let nodes: [Node]
   private let firstLine: Int
 
-  /// Reads a text in UTF-8, with or without a byte order mark. `firstLine` is the number that errors give to its first
-  /// line.
+  /// Parses UTF-8 text, with or without a byte order mark. `firstLine` is the number of its first line in errors.
   ///
   /// Cost: O(n), and O(k log k) for an object of k members. A node takes 20 bytes.
   public init(_ bytes: [UInt8], firstLine: Int = 1) throws(JSONInputError) {
@@ -64,7 +64,7 @@ public struct JSONText: Sendable {
     return found.kind == .decodedString ? decoded[range] : bytes[range]
   }
 
-  /// The content of a string or number for a message, shortened.
+  /// The content of a string or number for a message, truncated.
   func shown(_ node: Int) -> String {
     let content = content(node)
     let shown = String(decoding: content.prefix(40), as: UTF8.self).printable
@@ -78,12 +78,12 @@ public struct JSONText: Sendable {
     Elements(nodes: nodes, position: node + 1, end: kind(node) == .array ? Int(nodes[node].end) : 0)
   }
 
-  /// The names and values of the members of an object, in the order of the text.
+  /// The names and values of the members of an object, in text order.
   func members(_ node: Int) -> Members {
     Members(nodes: nodes, position: node + 1, end: kind(node) == .object ? Int(nodes[node].end) : 0)
   }
 
-  /// The value of the member with this name; nil if there is none, or this is no object.
+  /// The value of the member with this name; nil if there is none or the node is not an object.
   func member(_ name: String, of node: Int) -> Int? {
     let length = name.utf8.count
     for member in members(node) where nodes[member.name].length == length {
@@ -118,13 +118,13 @@ public struct JSONText: Sendable {
 
   // MARK: errors
 
-  /// An error about a value.
+  /// Returns an error about the value of a node.
   func error(_ kind: JSONInputError.Kind, at node: Int, _ problem: String) -> JSONInputError {
     let (line, column) = Self.place(of: Int(nodes[node].start), in: bytes, firstLine: firstLine)
     return JSONInputError(kind, line: line, column: column, path: path(to: node), problem)
   }
 
-  /// Line and column of a byte.
+  /// Returns the line and column of a byte.
   static func place(of offset: Int, in bytes: [UInt8], firstLine: Int) -> (line: Int, column: Int) {
     var line = firstLine, column = 1
     let mark = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
@@ -139,7 +139,7 @@ public struct JSONText: Sendable {
     return (line, column)
   }
 
-  /// The way to a node, such as `friends[2].name`. Members that only tell a type are left out.
+  /// The path to a node, such as `friends[2].name`. Members that only name a type are omitted.
   private func path(to target: Int) -> String {
     var path = "", node = Self.root
     while node != target {
@@ -162,17 +162,18 @@ public struct JSONText: Sendable {
   }
 }
 
-/// The texts in a file of JSON Lines, one after another; lines without anything in them are passed over.
+/// The texts of a JSON Lines file, one after another; blank lines are skipped.
 public struct JSONLines: Sendable {
   private let bytes: [UInt8]
   private var index = 0
-  /// The number of the line that was read last, from 1.
+  /// The number of the line read last, from 1.
   public private(set) var line = 0
 
-  /// The lines of `bytes`.
+  /// Creates an iterator over the lines of `bytes`.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The next line that holds something; nil at the end. After an error it goes on with the line after.
+  /// Returns the text of the next line that is not blank; nil at the end. After an error, the next call continues with
+  /// the following line.
   public mutating func next() throws(JSONInputError) -> JSONText? {
     while index < bytes.count {
       let end = bytes[index...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count

@@ -1,4 +1,4 @@
-// Small reports as JSON: facts about a file, not objects of a realm.
+// Small reports as JSON: facts about a file, as opposed to objects of a realm.
 
 import RealmPages
 
@@ -11,15 +11,15 @@ package indirect enum JSONValue: Sendable {
   case array([JSONValue])
   case object([(String, JSONValue)])
 
-  /// Laid out as `jq .` does, with a final newline.
+  /// The value in the layout of `jq .`, with a final newline.
   package var text: String { pretty(indent: "") + "\n" }
 
-  /// On one line, with a final newline.
+  /// The value on one line, with a final newline.
   package var line: String { flat + "\n" }
 
-  /// Reads such a report; nil if the text is none.
+  /// Parses a report; nil if the text is not JSON.
   package init?(report text: [UInt8]) {
-    // Why it is none does not matter to those who ask for one.
+    // Callers do not need the reason.
     guard let text = try? JSONText(text) else { return nil }
     self.init(text, JSONText.root)
   }
@@ -49,10 +49,10 @@ package indirect enum JSONValue: Sendable {
     return members.first { $0.0.isExactly(name) }?.1
   }
 
-  /// The text of a string.
+  /// The text, if the value is a string.
   package var string: String? { if case .string(let text) = self { text } else { nil } }
 
-  /// The value of a number.
+  /// The value, if it is a number.
   package var number: Int? { if case .number(let value) = self { value } else { nil } }
 
   private var flat: String {
@@ -85,7 +85,7 @@ package indirect enum JSONValue: Sendable {
   private static func quoted(_ text: String) -> String {
     let out = OutputBuffer()
     out.append(quoted: text)
-    // Reports are read in terminals too.
+    // Reports are also read in terminals.
     return out.string.printable
   }
 }

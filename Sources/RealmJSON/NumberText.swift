@@ -1,17 +1,17 @@
-// Numbers by their text: integers and decimals are worked out digit by digit, never through a double.
+// Parses numbers from text: integers and decimals are computed digit by digit, never through a double.
 
 import RealmPages
 
-/// A number in decimal notation: sign, digits, exponent.
+/// A number in decimal notation: sign, digits and exponent.
 package struct NumberText {
   let isNegative: Bool
   /// The digits before and after the point.
   private let whole: ArraySlice<UInt8>
   private let fraction: ArraySlice<UInt8>
-  /// The exponent as written, kept within +-10^9.
+  /// The exponent as written, clamped to +-10^9.
   private let writtenExponent: Int
 
-  /// Takes `-12.5e+3` and the like, with any sign and leading zeros; nil for anything else.
+  /// Parses `-12.5e+3` and the like, with any sign and leading zeros; nil for anything else.
   package init?(_ text: ArraySlice<UInt8>) {
     var rest = text
     func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
@@ -46,12 +46,12 @@ package struct NumberText {
     writtenExponent = exponent
   }
 
-  /// The power of ten that the digits, read as one integer, are multiplied by.
+  /// The power of ten that scales the digits read as one integer.
   private var exponent: Int { writtenExponent - fraction.count }
 
   private var digitCount: Int { whole.count + fraction.count }
 
-  /// The digit at a position of both parts together.
+  /// Returns the digit at an index that counts through both parts.
   private func digit(_ index: Int) -> UInt8 {
     let byte =
       index < whole.count ? whole[whole.startIndex + index] : fraction[fraction.startIndex + index - whole.count]
@@ -82,7 +82,7 @@ package struct NumberText {
     return .value(isNegative ? Int64(truncatingIfNeeded: 0 &- magnitude) : Int64(magnitude))
   }
 
-  /// The number as a decimal with the same digits; nil if it has more than 34 or too large an exponent.
+  /// The number as a decimal with the same digits; nil if it has more than 34 digits or the exponent is out of range.
   var decimal: Decimal128? {
     let largest = 9_999_999_999_999_999_999_999_999_999_999_999 as UInt128
     var coefficient: UInt128 = 0
@@ -90,7 +90,7 @@ package struct NumberText {
     for index in 0..<digitCount {
       let next = coefficient * 10 + UInt128(digit(index))
       if next > largest {
-        // Zeros at the end of many digits say nothing.
+        // Trailing zeros do not change the value.
         for later in index..<digitCount where digit(later) != 0 { return nil }
         exponent += digitCount - index
         break
@@ -112,9 +112,9 @@ package struct NumberText {
   }
 }
 
-/// Numbers of few digits, as nearly all are: read at once. Their bytes are those of a number of JSON.
+/// A fast path for short numbers, which nearly all are. The bytes must be a valid JSON number.
 enum ShortNumber {
-  /// A whole number of up to 18 digits and nothing else; nil for any other.
+  /// Returns the value of a whole number of up to 18 digits; nil for anything else.
   @inline(__always)
   static func integer(_ bytes: [UInt8], _ range: Range<Int>) -> Int64? {
     let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-"), places = isNegative ? range.dropFirst() : range
@@ -128,8 +128,8 @@ enum ShortNumber {
     return isNegative ? -value : value
   }
 
-  /// A number of up to 15 digits without an exponent; nil for any other. Its digits and the power of ten are doubles as
-  /// they are, so that dividing gives the double that is nearest.
+  /// Returns the value of a number of up to 15 digits without an exponent; nil for anything else. Both the digits and
+  /// the power of ten are exact doubles, so the quotient is the nearest double.
   @inline(__always)
   static func real(_ bytes: [UInt8], _ range: Range<Int>) -> Double? {
     let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-"), places = isNegative ? range.dropFirst() : range

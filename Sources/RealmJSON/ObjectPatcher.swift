@@ -1,92 +1,95 @@
-// Texts into objects: finds or makes the object, works out what differs, and changes only that.
+// Applies JSON texts to objects: finds or creates the object, computes the difference, and changes only that.
 //
-// All that differs is planned from what is stored before the first change; so most refusals come before anything was
-// changed. What a new embedded object holds is planned when it is made.
+// The whole difference is planned from the stored values before the first change, so most errors occur before anything
+// was changed. The content of a new embedded object is planned after the object is created.
 
 public import RealmPages
 
-/// What a text means for the properties that it does not name.
+/// The meaning of a text for properties that it omits.
 public enum WriteMode: String, Sendable, CaseIterable {
-  /// They keep their values.
+  /// Omitted properties keep their values.
   case patch
-  /// They take their defaults.
+  /// Omitted properties get their defaults.
   case replace
 }
 
-/// Which object a text is for.
+/// The object that a text is for.
 public enum PatchTarget: Sendable {
-  /// This object, which exists. A primary key in the text must be the object's.
+  /// This existing object. A primary key in the text must match the object's.
   case object(ObjKey)
-  /// A new object. The text has its primary key, if the class has one.
+  /// A new object. The text contains its primary key, if the class has one.
   case new
   /// A new object with this primary key; the text may repeat it.
   case named(Value)
-  /// A new object with this key, in a class without primary key.
+  /// A new object with this key, in a class without a primary key.
   case keyed(ObjKey)
-  /// The object that has the text's primary key, or else a new one.
+  /// The object with the text's primary key, or a new object if none exists.
   case upsert
 }
 
-/// What is done about links whose targets do not exist.
+/// The handling of links whose targets do not exist.
 public enum MissingLinks: Sendable {
-  /// The text is refused.
+  /// Rejects the text.
   case refuse
-  /// They are counted and left out: null, or no element. Applying the same text again, when the targets exist, sets
-  /// them and changes nothing else. That is how an import, where objects name later ones, goes over such texts twice.
+  /// Counts such links and omits them: the property is null, or the element is left out. Applying the same text again
+  /// once the targets exist sets the links and changes nothing else. An import does this for texts that link to objects
+  /// later in the input.
   case leaveOut
-  /// They lead to the targets as soon as these are made, and show their primary keys until then. For versions that are
-  /// in memory only. Targets without a primary key must be there.
+  /// Keeps links that resolve once their targets are created, and that show the targets' primary keys until then. Only
+  /// for versions that exist in memory. Targets without a primary key must already exist.
   case expect
 }
 
-/// What a text did.
+/// The result of applying a text.
 public struct PatchOutcome: Sendable {
-  /// The object.
+  /// The key of the object.
   public let object: ObjKey
-  /// Whether it is new.
+  /// True if the object was created.
   public let wasCreated: Bool
-  /// Whether anything was changed.
+  /// True if anything was changed.
   public let hasChanged: Bool
-  /// The links that were left out.
+  /// The number of links that were omitted.
   public let missingLinks: Int
-  /// The required properties of new objects, embedded ones included, that the text did not give.
+  /// The required properties of new objects, embedded ones included, that the text omits.
   public var defaulted: [RequiredProperty] = []
 }
 
-/// Writes objects as texts tell them, in one transaction.
+/// Writes objects from JSON texts, in one transaction.
 ///
-/// It remembers the classes that it has met, so it is for as long as the schema stays as it is. One thread at a time.
+/// It caches the classes that it has used, so the schema must not change during its life. Not thread-safe: one thread
+/// at a time.
 public final class ObjectPatcher {
-  /// What becomes of properties that a text does not name.
+  /// The treatment of properties that a text omits.
   public let mode: WriteMode
-  /// What is done about links whose targets do not exist.
+  /// The handling of links whose targets do not exist.
   public let missingLinks: MissingLinks
-  /// Names of members of a text that are no properties and are passed over, with a `$` at the beginning.
+  /// Names of members that are ignored although they are not properties; each begins with `$`.
   public let ignoredMembers: [String]
 
-  /// Objects without a primary key that have other keys than the texts say: where links to them lead.
+  /// New keys of objects without a primary key that were stored under a different key than the one in the texts. Links
+  /// use the new keys.
   package var renumbered: [ObjectReference: ObjKey] = [:]
 
   let schemas = SchemaCache()
 
-  /// A patcher that has met no class yet.
+  /// Creates a patcher with an empty cache.
   public init(mode: WriteMode = .patch, missingLinks: MissingLinks = .refuse, ignoredMembers: [String] = []) {
     self.mode = mode
     self.missingLinks = missingLinks
     self.ignoredMembers = ignoredMembers
   }
 
-  /// Makes an object be what `text` says.
+  /// Changes an object to match `text`.
   ///
-  /// Only what differs is written; a text that tells what is stored changes nothing at all. Numbers, dates and the
-  /// like count as the same if they have the same text. Lists keep the elements before and after what differs, sets and
-  /// dictionaries all that stays, embedded objects and collections in a Mixed are changed in place. A property that is
-  /// null is cleared. An embedded object that is given is replaced whole: what its text does not name takes its
-  /// default, in both modes.
+  /// Only differences are written; a text that matches the stored object changes nothing at all. Numbers, dates and
+  /// similar values are equal if they have the same text. Lists keep the elements before and after the difference, sets
+  /// and dictionaries keep all unchanged entries, and embedded objects and collections in a Mixed are changed in place.
+  /// A property that is null in the text is cleared. An embedded object in the text replaces the stored one completely:
+  /// properties that its text omits get their defaults, in both modes.
   ///
-  /// On error the transaction may hold a part of the changes: drop it.
+  /// On error the transaction may contain part of the changes; the caller must discard it.
   ///
-  /// Cost: the size of the text and of what is stored, O(log n) for the object and for each link.
+  /// Cost: the size of the text and of the stored object, plus O(log n) for the object and for each link.
   public func apply(
     _ text: JSONText,
     to target: PatchTarget,
@@ -111,13 +114,13 @@ public final class ObjectPatcher {
 
   // MARK: the object
 
-  /// An object that is not there yet.
+  /// An object to be created.
   private struct NewObject {
     var primaryKey: Value?
     var key: ObjKey?
-    /// The value that the engine's refusal is about.
+    /// The node that an error of the engine is reported at.
     var node = JSONText.root
-    /// Whether it was not looked for.
+    /// True if the caller did not check that the object does not exist.
     var mayExist = false
   }
 
@@ -126,7 +129,7 @@ public final class ObjectPatcher {
     case new(NewObject)
   }
 
-  /// Whether the last upsert made an object: then the next one will, most likely.
+  /// True if the last upsert created an object: the next one most likely will, too.
   private var expectsNew = false
 
   private func change(
@@ -149,7 +152,7 @@ public final class ObjectPatcher {
     )
   }
 
-  /// Makes an object with all its values at once.
+  /// Creates an object with all its values at once.
   private func make(
     _ new: NewObject,
     _ text: JSONText,
@@ -161,13 +164,13 @@ public final class ObjectPatcher {
     do throws(JSONInputError) {
       try plan.addObject(JSONText.root, schema, ObjectPlan.unmade, isNew: true, mode: mode, depth: 0, transaction)
     } catch {
-      // The link may lead to the object itself.
+      // The link may refer to the object itself.
       guard case .linkTargetMissing = error.kind else { throw error }
       return try makeInSteps(new, text, schema, transaction)
     }
     let object: ObjKey
     do throws(EngineError) { object = try create(new, schema, plan.values, transaction) } catch {
-      // Nothing was changed. Step by step the refusal is about one value, whose place can be told.
+      // Nothing was changed. Step by step, the error is about a single value, whose position can be reported.
       return try makeInSteps(new, text, schema, transaction)
     }
     expectsNew = true
@@ -181,7 +184,7 @@ public final class ObjectPatcher {
     )
   }
 
-  /// Makes an object with its defaults, and changes it. If it exists after all, it is only changed.
+  /// Creates an object with its defaults, then changes it. If the object already exists, it is only changed.
   private func makeInSteps(
     _ new: NewObject,
     _ text: JSONText,
@@ -295,19 +298,19 @@ extension JSONText {
   /// True if the outermost object has a member with this name.
   public func hasMember(_ name: String) -> Bool { member(name, of: Self.root) != nil }
 
-  /// The string that a member of the outermost object holds; nil if there is no such member, or it holds no string.
+  /// Returns the string in a member of the outermost object; nil if there is no such member or it is not a string.
   public func string(ofMember name: String) -> String? {
     guard let node = member(name, of: Self.root), isString(node) else { return nil }
     return fullString(node)
   }
 
-  /// The integer that a member of the outermost object holds; nil if there is no such member.
+  /// Returns the integer in a member of the outermost object; nil if there is no such member.
   public func integer(ofMember name: String) throws(JSONInputError) -> Int64? {
     guard let node = member(name, of: Self.root), case .int(let value) = try scalar(node, as: .int) else { return nil }
     return value
   }
 
-  /// Refuses a text of an object that gives another primary key than the name of its file.
+  /// Throws if the text of an object contains a different primary key than the name of its file.
   public func checkPrimaryKey(of column: Column, is key: Value) throws(JSONInputError) {
     guard let told = try primaryKey(of: column), told != key, let node = member(column.name, of: Self.root) else {
       return
@@ -319,7 +322,7 @@ extension JSONText {
     )
   }
 
-  /// The primary key that the text of an object gives; nil if it gives none.
+  /// Returns the primary key in the text of an object; nil if it contains none.
   public func primaryKey(of column: Column) throws(JSONInputError) -> Value? {
     guard let node = member(column.name, of: Self.root) else { return nil }
     if kind(node) == .null {
@@ -329,7 +332,7 @@ extension JSONText {
     return try scalar(node, as: column.type)
   }
 
-  /// The engine's refusal, at the value that it is about.
+  /// Converts an error of the engine into one at the position of the value that caused it.
   func error(_ error: EngineError, at node: Int) -> JSONInputError {
     let kind: JSONInputError.Kind =
       switch error.reason {

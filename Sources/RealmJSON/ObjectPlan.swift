@@ -1,26 +1,24 @@
-// What differs between a text and an object, as a list of single changes in the order in which they are made.
-//
-// Positions in a list are those at the time of the change: elements are replaced before any is inserted or removed, and
-// what is inside of an element is changed before that. An object that is still to be made is planned as `unmade`: what
-// it can be made with are values, the embedded objects in it are steps.
+// The difference between a text and an object, as a list of single changes in the order of their application. List
+// positions are those at the time of the change: elements are replaced before any is inserted or removed, and the
+// inside of an element is changed before that.
 
 import RealmPages
 
-/// One change of an object.
+/// One change to an object.
 struct PatchStep {
   enum Change {
-    /// Sets the property itself, an element or an entry: what the path leads to.
+    /// Sets the target of the path: the property itself, an element or an entry.
     case put(Value)
-    /// Inserts an element before the one that the path leads to.
+    /// Inserts an element before the target of the path.
     case insert(Value)
-    /// Removes the element or entry that the path leads to.
+    /// Removes the element or entry at the path.
     case remove
-    /// Empties the collection that the path leads to.
+    /// Empties the collection at the path.
     case clear
-    /// Adds to a set, or takes out of it.
+    /// Adds a value to a set, or removes it.
     case add(Value)
     case discard(Value)
-    /// Makes an embedded object in the property or entry, or before the element.
+    /// Creates an embedded object in the property or entry, or before the element.
     case embed
   }
 
@@ -28,31 +26,35 @@ struct PatchStep {
   let object: ObjKey
   let column: Column
   let path: [PathStep]
-  /// The value in the text.
+  /// The node of the value in the text.
   let node: Int
   let depth: Int
   let change: Change
 }
 
-/// Works out what differs, and makes it so.
+/// Computes the difference between a text and an object, and applies it.
+///
+/// An object that does not exist yet is planned as `unmade`: the values that it can be created with are collected in
+/// `values`, and its embedded objects are steps.
 struct ObjectPlan {
-  /// The levels of collections and embedded objects within each other, as rendering has them.
+  /// The maximum nesting of collections and embedded objects, the same as for rendering.
   private static let depthLimit = 200
 
   let text: JSONText
   let patcher: ObjectPatcher
   let missingLinks: MissingLinks
   private(set) var steps: [PatchStep] = []
-  /// What an object that is still to be made is made with.
+  /// The values that the new object is created with.
   private(set) var values: [(ColKey, Value)] = []
   private var missing = 0
-  /// The required properties of objects to be made that the text does not give.
+  /// The required properties of new objects that the text omits.
   private var defaulted: [RequiredProperty] = []
 
-  /// By what links would name the object that is still to be made: with such a link it must exist before it is planned.
+  /// The name by which links refer to the object to be created. If the text contains such a link, the object must be
+  /// created before it is planned.
   var ownName: (table: TableKey, key: Value)?
 
-  /// In place of the key of an object that is still to be made.
+  /// The placeholder for the key of an object that does not exist yet.
   static let unmade = ObjKey.none
 
   private var schemas: SchemaCache { patcher.schemas }
@@ -63,14 +65,14 @@ struct ObjectPlan {
     self.missingLinks = missingLinks
   }
 
-  /// A property of an object, and the way into it.
+  /// A property of an object, and a path inside it.
   private struct Place {
     let schema: ClassSchema
     let object: ObjKey
     let column: Column
     var path: [PathStep] = []
 
-    /// Whether this is a property, as a whole, of an object that is still to be made.
+    /// True if this is a whole property of an object that does not exist yet.
     var isUnmade: Bool { object == ObjectPlan.unmade && path.isEmpty }
 
     func at(_ step: PathStep) -> Place {
@@ -98,7 +100,7 @@ struct ObjectPlan {
 
   // MARK: objects
 
-  /// Plans an object. One that `isNew` holds its defaults and is not read; so does one that is `unmade`.
+  /// Plans an object. An object that `isNew` has its defaults and is not read; the same holds for `unmade`.
   mutating func addObject(
     _ node: Int,
     _ schema: ClassSchema,
@@ -121,7 +123,7 @@ struct ObjectPlan {
       let index = try propertyIndex(name, schema, expected)
       expected = index + 1
       isNamed[index] = true
-      // The primary key was compared already.
+      // The primary key was compared before.
       if index == schema.primaryKeyIndex { continue }
       if object == Self.unmade, schema.isScalar[index], text.kind(value) != .null {
         values.append((schema.columns[index].key, try text.scalar(value, as: schema.columns[index].type)))
@@ -149,7 +151,8 @@ struct ObjectPlan {
     }
   }
 
-  /// The property with the name in the text; most texts name them in the order of the schema.
+  /// Returns the index of the property with the name in the text. Most texts list properties in schema order, so
+  /// `expected` is tried first.
   private func propertyIndex(_ name: Int, _ schema: ClassSchema, _ expected: Int) throws(JSONInputError) -> Int {
     let bytes = text.content(name)
     if expected < schema.names.count, isEqual(schema.names[expected], bytes) { return expected }
@@ -227,7 +230,7 @@ struct ObjectPlan {
     if text.kind(node) != .array { throw text.mismatch(node, "an array") }
   }
 
-  /// Plans one value. A new object holds null where it can.
+  /// Plans one value. A property of a new object is null if it is nullable.
   private mutating func addValue(
     _ value: Value,
     _ node: Int,
@@ -235,7 +238,7 @@ struct ObjectPlan {
     _ stored: ValueView?
   ) throws(JSONInputError) {
     if let stored {
-      // A link that shows is cleared, though it leads to no object yet.
+      // A link that shows as a value must be cleared, even though its target does not exist yet.
       let isHidden = if case .link(_, let key) = stored { isHidden(key) || !key.isUnresolved } else { true }
       if isHidden || value != .null, try format(node, { () throws(EngineError) in try value.isStored(as: stored) }) {
         return
@@ -257,7 +260,7 @@ struct ObjectPlan {
 
   // MARK: values
 
-  /// The value that a property or element of the column's type takes; nil for a link that is left out.
+  /// Returns the value for a property or element of the column's type; nil for a link that is omitted.
   private mutating func element(
     _ node: Int,
     _ column: Column,
@@ -282,7 +285,7 @@ struct ObjectPlan {
     return "the primary key of a \(try schemas.schema(key, transaction).name)"
   }
 
-  /// The value of a Mixed, with all that is in it.
+  /// Returns the value of a Mixed, including nested collections.
   private mutating func mixed(
     _ node: Int,
     _ depth: Int,
@@ -319,7 +322,7 @@ struct ObjectPlan {
 
   // MARK: links
 
-  /// The nodes of `{"$ref": type, "$id": id}`; nil for anything else.
+  /// Returns the nodes of `{"$ref": type, "$id": id}`; nil for anything else.
   private func reference(_ node: Int) -> (type: Int, id: Int)? {
     guard text.kind(node) == .object, text.count(node) == 2, let type = text.member("$ref", of: node),
       let id = text.member("$id", of: node), text.isString(type)
@@ -327,7 +330,7 @@ struct ObjectPlan {
     return (type, id)
   }
 
-  /// The link that a node names; nil if its target does not exist and such links are left out.
+  /// Returns the link that a node names; nil if its target does not exist and such links are omitted.
   private mutating func link(
     _ node: Int,
     _ target: ClassSchema,
@@ -397,7 +400,7 @@ struct ObjectPlan {
 
   // MARK: collections
 
-  /// Plans a Mixed: a collection is changed in place if one of its kind is stored.
+  /// Plans a Mixed: a collection is changed in place if the stored value is a collection of the same kind.
   private mutating func addMixed(
     _ node: Int,
     _ place: Place,
@@ -462,10 +465,10 @@ struct ObjectPlan {
     for index in difference.removed.reversed() { add(.remove, place.at(.index(index)), node) }
   }
 
-  /// Whether a link with this key leads to an object that does not exist, and so does not show.
+  /// True if a link with this key is hidden because its target does not exist.
   private func isHidden(_ key: ObjKey) -> Bool { key.isUnresolved && !(missingLinks == .expect && key.isExpected) }
 
-  /// Whether a list of links shows these elements: links to objects that do not exist yet do not show.
+  /// True if the visible elements of a list of links are `values`; links to objects that do not exist yet are hidden.
   private func showsOnly(
     _ values: [Value],
     _ list: ListView,
@@ -497,7 +500,7 @@ struct ObjectPlan {
     if var set = stored {
       for index in 0..<set.count {
         let value = try format(node) { () throws(EngineError) in try Value(copying: set.value(at: index)) }
-        // Links to objects that do not exist yet do not show in a set of links.
+        // A set of links hides those to objects that do not exist yet.
         if place.column.type == .link, case .link(_, let key) = value, isHidden(key) { continue }
         known.add(value)
       }
@@ -521,7 +524,7 @@ struct ObjectPlan {
   /// An entry of a dictionary in the text.
   private typealias Entry = (key: ArraySlice<UInt8>, node: Int)
 
-  /// The entries of a dictionary in the order of their keys; nil if the object is no dictionary.
+  /// Returns the entries of a dictionary, sorted by key; nil if the node is not a dictionary.
   private func entries(_ node: Int) throws(JSONInputError) -> [Entry]? {
     var entries: [Entry] = []
     var object = node
@@ -599,7 +602,7 @@ struct ObjectPlan {
     for entry in entries[next...] { try addEntry(entry, place, nil, depth, transaction) }
   }
 
-  /// Plans one entry; `stored` is nil if the dictionary does not have it.
+  /// Plans one entry; `stored` is nil if the dictionary does not contain it.
   private mutating func addEntry(
     _ entry: Entry,
     _ place: Place,
@@ -624,7 +627,7 @@ struct ObjectPlan {
 
   // MARK: embedded objects
 
-  /// Plans an embedded object in a property or entry: the one that is there is changed in place.
+  /// Plans an embedded object in a property or entry. An existing object is changed in place.
   private mutating func addEmbedded(
     _ node: Int,
     _ place: Place,
@@ -671,7 +674,7 @@ struct ObjectPlan {
       if !objects.isEmpty { add(.clear, place, node) }
       return
     }
-    // An element is the same if there is nothing to plan.
+    // Two elements are equal if the plan between them is empty.
     let difference = try ListDifference(old: objects.count, new: items.count) { (old, new) throws(JSONInputError) in
       var trial = ObjectPlan(text, patcher, missingLinks)
       try trial.addObject(
@@ -700,10 +703,10 @@ struct ObjectPlan {
     for index in difference.removed.reversed() { add(.remove, place.at(.index(index)), node) }
   }
 
-  // MARK: making it so
+  // MARK: applying
 
-  /// Makes the changes; `made` is the object that was still to be made. Returns the number of links that were left out,
-  /// and the required properties that took their defaults.
+  /// Applies the changes; `made` is the key of the new object, if one was planned. Returns the number of omitted links
+  /// and the required properties that got their defaults.
   consuming func apply(
     to made: ObjKey = Self.unmade,
     _ transaction: borrowing WriteTransaction
@@ -746,13 +749,13 @@ struct ObjectPlan {
     case (.embed, nil): return try transaction.setEmbedded(table, object, column)
     case (.embed, .index(let index)): return try transaction.insertEmbedded(table, object, column, at: index)
     case (.embed, .key(let key)): return try transaction.setEmbedded(table, object, column, entry: key)
-    // Only elements are inserted, only elements and entries removed.
+    // Only elements can be inserted; only elements and entries can be removed.
     case (.insert, _), (.remove, _): break
     }
     return nil
   }
 
-  /// Gives a new embedded object what the text says.
+  /// Sets the content of a new embedded object from the text.
   private func fill(
     _ step: PatchStep,
     _ target: TableKey,
@@ -774,7 +777,7 @@ struct ObjectPlan {
 }
 
 extension ValueView {
-  /// Whether this is a collection without elements.
+  /// True if this is a collection without elements.
   fileprivate var isEmpty: Bool {
     switch self {
     case .list(let list), .set(let list): list.count == 0
@@ -785,6 +788,6 @@ extension ValueView {
 }
 
 extension JSONText {
-  /// A string as text.
+  /// Returns the content of a string as a `String`.
   func fullString(_ node: Int) -> String { String(decoding: content(node), as: UTF8.self) }
 }

@@ -1,61 +1,61 @@
-// Objects as JSON text: properties in schema order, links as primary keys, embedded objects nested.
+// Renders objects as JSON text: properties in schema order, links as primary keys, embedded objects nested.
 //
-// Whatever the bytes of the file say, rendering ends: nesting and length are bounded, and a link is never followed
-// further than to the primary key of its target.
+// Invariant: rendering terminates for any file content. Nesting and length are bounded, and a link is followed only to
+// the primary key of its target.
 
 public import RealmPages
 
 /// Renders the objects of one snapshot.
 ///
-/// It keeps cursors into the tables that it has met, so rendering many objects is much cheaper than making a renderer
-/// for each. One thread at a time.
+/// It keeps cursors for the tables that it has read, so rendering many objects with one renderer is much cheaper than
+/// creating a renderer for each. Not thread-safe: one thread at a time.
 public final class ObjectRenderer {
   /// The snapshot that objects are read from.
   public let snapshot: Snapshot
-  /// How values are written.
+  /// The notation of values.
   public let style: JSONStyle
-  /// Whether a set shows each text once, in the order of the texts, rather than its elements as they are stored.
+  /// True if a set shows each distinct text once, sorted by text, instead of its elements in stored order.
   ///
   /// The stored order of links follows object keys, which differ between realms with the same objects.
   package var sortsSets = false
-  /// Whether a text is paid for, for a walk that shows each property once: objects of a damaged file can share one, as
-  /// only those with an enumerated property do in a sound one.
+  /// True if strings are charged to the work budget, for a walk that shows each property once. In a damaged file,
+  /// several objects can share one string; in a sound file, only objects with an enumerated property do.
   package var paysForTexts = false
 
-  /// Bounds that only a damaged or hostile file reaches.
+  /// Limits that only a damaged or hostile file reaches.
   struct Limits {
-    /// Levels of collections and embedded objects.
+    /// The maximum nesting of collections and embedded objects.
     ///
     /// The format allows 100 levels in a Mixed.
     var depth = 200
-    /// Bytes of text for one object.
+    /// The maximum text of one object in bytes.
     var length: Int
 
-    /// The bounds for a file of this size in bytes.
+    /// The limits for a file of this size in bytes.
     ///
-    /// The densest thing that a sound file holds is a list of zeros, 1000 of them in 16 bytes. So a text of more than
-    /// 16 MiB and 4096 times the file comes from trees that lead in circles.
+    /// The densest content of a sound file is a list of zeros, 1000 of them in 16 bytes. A text larger than 16 MiB plus
+    /// 4096 times the file size therefore comes from cyclic trees.
     init(fileSize: Int) {
       length = min(1 << 30, (1 << 24) + 4096 * min(fileSize, 1 << 18))
     }
   }
 
   private let limits: Limits
-  /// What pays for collections and embedded objects.
+  /// The work budget that collections and embedded objects are charged to.
   private let effort: Effort
-  /// Whether it pays for all objects together.
+  /// True if the budget covers all objects together.
   private let isSweep: Bool
   private let typedForm: ValueForm
   private let mixedForm: ValueForm
-  /// By table slot.
+  /// Indexed by table slot.
   private var plans: [TablePlan?] = []
 
-  /// A renderer that has read nothing yet.
+  /// Creates a renderer with an empty cache.
   public convenience init(_ snapshot: Snapshot, style: JSONStyle = .plain) {
     self.init(snapshot, style: style, limits: Limits(fileSize: snapshot.logicalSize))
   }
 
-  /// A renderer for a walk that takes each object once, and pays for all of them with `effort`.
+  /// Creates a renderer for a walk that visits each object once and charges all of them to `effort`.
   package convenience init(_ snapshot: Snapshot, style: JSONStyle = .plain, sweep effort: Effort) {
     self.init(snapshot, style: style, limits: Limits(fileSize: snapshot.logicalSize), sweep: effort)
   }
@@ -70,9 +70,9 @@ public final class ObjectRenderer {
     mixedForm = style.mixedForm
   }
 
-  /// Appends the object of `table` with this key to `out`; false if there is none.
+  /// Appends the object of `table` with this key to `out`; returns false if it does not exist.
   ///
-  /// Cost: O(log n) and the length of the text. On error `out` is as it was.
+  /// Cost: O(log n) plus the length of the text. On error, `out` is unchanged.
   public func render(
     _ table: Table,
     _ key: ObjKey,
@@ -90,19 +90,17 @@ public final class ObjectRenderer {
     return true
   }
 
-  /// Appends the object that `cursor` stands on to `out`.
+  /// Appends the object at `cursor` to `out`. The cursor must belong to this renderer's snapshot.
   ///
-  /// The cursor belongs to this renderer's snapshot.
-  ///
-  /// Cost: the length of the text. On error `out` is as it was.
+  /// Cost: the length of the text. On error, `out` is unchanged.
   public func render(_ cursor: ObjectCursor, layout: JSONLayout, into out: OutputBuffer) throws(RenderError) {
     try render(plan(of: cursor.table), cursor, layout, out)
   }
 
-  /// Appends the value of one property, by its index in the columns, of the object that `cursor` stands on: JSON text
-  /// on one line without a line break.
+  /// Appends the value of one property, given by its column index, of the object at `cursor`: JSON text on one line
+  /// without a line break.
   ///
-  /// Cost: the length of the text. On error `out` is as it was.
+  /// Cost: the length of the text. On error, `out` is unchanged.
   public func render(property index: Int, of cursor: ObjectCursor, into out: OutputBuffer) throws(RenderError) {
     let value: ValueView
     do throws(RenderError) { value = try read(index, of: cursor) } catch {
@@ -111,7 +109,7 @@ public final class ObjectRenderer {
     try render(value, property: index, of: cursor, into: out)
   }
 
-  /// Reads a property as rendering it would, for a caller that writes its text.
+  /// Reads a property and charges it like rendering does, for a caller that writes the text itself.
   package func read(_ index: Int, of cursor: ObjectCursor) throws(RenderError) -> ValueView {
     try read(plan(of: cursor.table).properties[index], index, cursor)
   }
@@ -127,7 +125,7 @@ public final class ObjectRenderer {
     return value
   }
 
-  /// Appends a value of a property, or an element of it, in the same way.
+  /// Appends a value that was read from a property, or an element of it, like `render(property:of:into:)`.
   public func render(
     _ value: ValueView,
     property index: Int,
@@ -145,12 +143,12 @@ public final class ObjectRenderer {
     }
   }
 
-  /// What went wrong while a path from the object that `cursor` stands on was read.
+  /// Returns the error for a failure to read a path from the object at `cursor`.
   public func error(_ reason: RenderError.Reason, reading name: String, of cursor: ObjectCursor) -> RenderError {
     RenderError(reason).within(name).about(plan(of: cursor.table), cursor.key)
   }
 
-  /// Appends a value that was read by another way than a property. `isMixed` says that its own text must tell its type.
+  /// Appends a value that does not come from a property. If `isMixed`, its text includes its type.
   public func render(_ value: ValueView, isMixed: Bool, into out: OutputBuffer) throws(RenderError) {
     if !isSweep { effort.renew() }
     let start = out.count
@@ -161,7 +159,7 @@ public final class ObjectRenderer {
     }
   }
 
-  /// Pays for a collection whose elements the caller reads, as rendering it would.
+  /// Charges a collection like rendering does, for a caller that reads the elements itself.
   package func enter(_ collection: ValueView) throws(RenderError) {
     try effort.pay { (effort) throws(EngineError) in
       switch collection {
@@ -270,12 +268,12 @@ public final class ObjectRenderer {
     var list = list
     var isEmpty = true
     writer.beginArray()
-    /// What was written and taken out again, to be sorted.
+    /// Elements that were rendered and cut out again, to be sorted.
     var texts: [[UInt8]] = [], length = 0
     for index in 0..<list.count {
       let element = try list.read(index)
       if !isMixed, case .link(_, let key) = element, key.isUnresolved, !isShown(key) {
-        // Links to tombstones are left out.
+        // Omit links to tombstones.
         writer.limit -= 1
         if writer.isOverLimit { throw RenderError(.tooLarge) }
         continue
@@ -300,12 +298,12 @@ public final class ObjectRenderer {
     writer.endArray(isEmpty: isEmpty)
   }
 
-  /// The three ways to write a dictionary.
+  /// The three forms of a dictionary.
   private enum DictionaryShape {
     case object
-    /// Inside `{"$dictionary":..}`, so that a key with `$` is not taken for a type.
+    /// Inside `{"$dictionary":..}`, so that a key that begins with `$` is not mistaken for a type.
     case wrappedObject
-    /// `{"$dictionary":[[key,value],..]}`: a key that is not UTF-8 cannot name a member.
+    /// `{"$dictionary":[[key,value],..]}`: a key that is not UTF-8 cannot be the name of a member.
     case wrappedPairs
   }
 
@@ -383,9 +381,9 @@ public final class ObjectRenderer {
 
   // MARK: links
 
-  /// The value that a typed property shows where its column gives the type: of a link the primary key of its target,
-  /// or the target's object key if the class has none; null for a link that does not show. A link to an embedded
-  /// object, or to an object whose primary key is null, stays a link.
+  /// Returns the value that a typed property shows. A link shows the primary key of its target, or the target's object
+  /// key if the class has no primary key; a hidden link shows null. A link to an embedded object, or to an object whose
+  /// primary key is null, is returned unchanged.
   package func shown(_ value: ValueView) throws(RenderError) -> ValueView {
     guard case .link(let tableKey, let key) = value else { return value }
     if key.value < 0, !isShown(key) { return .null }
@@ -399,7 +397,7 @@ public final class ObjectRenderer {
     return primaryKey
   }
 
-  /// Whether a link to an object that does not exist shows: one that a branch expects.
+  /// True if a link to an object that does not exist is shown, because a branch expects the object.
   private func isShown(_ key: ObjKey) -> Bool { key.isExpected && snapshot.showsExpectedObjects }
 
   private func link(
@@ -435,7 +433,7 @@ public final class ObjectRenderer {
     }
   }
 
-  /// The plan of the table that a link leads to.
+  /// Returns the plan of the table that a link points to.
   private func target(_ tableKey: TableKey, _ key: ObjKey) throws(RenderError) -> TablePlan {
     if let plan = knownPlan(tableKey) { return plan }
     guard let table = try snapshot.readTable(tableKey) else {
@@ -444,7 +442,7 @@ public final class ObjectRenderer {
     return plan(of: table)
   }
 
-  /// The primary key of the object that the target cursor stands on, or its object key if the class has none.
+  /// Returns the primary key of the object at the target cursor, or its object key if the class has no primary key.
   private func primaryKey(_ target: TablePlan, _ key: ObjKey) throws(RenderError) -> ValueView {
     guard let index = target.table.primaryKeyIndex else { return .int(key.value) }
     let value = try target.targetCursor.read(index)
@@ -460,7 +458,7 @@ public final class ObjectRenderer {
     depth: Int,
     _ writer: inout JSONWriter
   ) throws(RenderError) {
-    // An embedded object takes at least the bits of the link to it and of the one back.
+    // An embedded object takes at least the bits of the link to it and of its backlink.
     try effort.pay { (effort) throws(EngineError) in try effort.spend(1) }
     let cursor = target.takeEmbeddedCursor()
     defer { target.giveBackEmbeddedCursor() }
@@ -472,7 +470,7 @@ public final class ObjectRenderer {
 }
 
 extension RenderError {
-  /// The same error, with the object that it concerns.
+  /// Returns the error with the object concerned added.
   fileprivate func about(_ plan: TablePlan, _ key: ObjKey) -> RenderError {
     var error = self
     error.object = "\(plan.shownName)/\(key)"

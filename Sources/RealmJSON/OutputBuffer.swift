@@ -1,28 +1,28 @@
-// Growable raw memory that text is written to. The only file of this module that handles raw pointers.
+// Growable raw memory for rendered text. The only file of this module that handles raw pointers.
 //
-// Invariant: `count <= capacity`, and the first `count` bytes at `base` are initialized. Every append reserves
-// before it stores, so no store lies beyond the capacity.
+// Invariant: `count <= capacity`, and the first `count` bytes at `base` are initialized. Every append reserves before
+// it stores, so no store goes beyond the capacity.
 
 import Glibc
 public import RealmPages
 
-/// A byte buffer to render into, meant to be used again and again: it keeps its memory between objects.
+/// A reusable byte buffer for rendering: it keeps its memory between objects.
 ///
-/// Not for use by several threads at once.
+/// Not thread-safe: one thread at a time.
 @safe public final class OutputBuffer {
-  // Safe: the invariant above holds for each method, and the buffer owns its memory.
-  // Exclusive access is not checked at run time here: one thread uses a buffer, no method hands out a property for
-  // writing, and the checks would take a quarter of the time of printing a class.
+  // Safe: the invariant above holds for each method, and the buffer owns its memory. Exclusive access is not checked at
+  // run time: one thread uses a buffer and no method exposes a property for writing, and the checks would take a
+  // quarter of the time of printing a class.
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
   @safe @exclusivity(unchecked) private var capacity: Int
   /// The number of bytes written.
   @safe @exclusivity(unchecked) public private(set) var count = 0
 
-  /// Memory beyond this many bytes goes back to the system at `reset()`.
+  /// `reset()` frees memory beyond this many bytes.
   private static let keptCapacity = 1 << 20
   private static let firstCapacity = 4096
 
-  /// An empty buffer with room for a small object.
+  /// Creates an empty buffer with room for a small object.
   public init() {
     capacity = Self.firstCapacity
     unsafe base = .allocate(byteCount: capacity, alignment: 16)
@@ -30,33 +30,31 @@ public import RealmPages
 
   deinit { unsafe base.deallocate() }
 
-  /// Forgets the bytes and keeps the memory, unless that is more than 1 MiB.
+  /// Removes all bytes. Keeps the memory, unless it is more than 1 MiB.
   public func reset() {
     count = 0
     if capacity > Self.keptCapacity { move(toCapacity: Self.firstCapacity) }
   }
 
-  /// Forgets the bytes from `newCount` on; nothing happens if there are no more than that.
+  /// Removes the bytes from `newCount` on. Does nothing if `count` is not larger.
   public func truncate(to newCount: Int) {
     count = min(count, max(newCount, 0))
   }
 
   // MARK: reading
 
-  /// The bytes.
-  ///
-  /// Valid until the next append, reset or the end of the buffer's life.
+  /// The bytes. Valid until the next append or reset, or until the buffer is deallocated.
   public var unsafeBytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: base, count: count) }
 
-  /// Calls `body` with the bytes; the pointer must not escape, and `body` must not write to the buffer.
+  /// Calls `body` with the bytes. The pointer must not escape, and `body` must not write to the buffer.
   public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
     try unsafe body(unsafeBytes)
   }
 
-  /// Whether these are the bytes.
+  /// True if the buffer contains exactly these bytes.
   public func equals(_ other: [UInt8]) -> Bool { unsafe count == other.count && unsafeBytes.elementsEqual(other) }
 
-  /// Whether `other` has the same bytes.
+  /// True if both buffers contain the same bytes.
   public func equals(_ other: OutputBuffer) -> Bool {
     unsafe count == other.count && unsafeBytes.elementsEqual(other.unsafeBytes)
   }
@@ -64,10 +62,10 @@ public import RealmPages
   /// A copy of the bytes.
   public var bytes: [UInt8] { unsafe [UInt8](unsafeBytes) }
 
-  /// A copy of the bytes from an offset on; empty if there are none.
+  /// A copy of the bytes from an offset on; empty if the offset is at or past the end.
   func bytes(from offset: Int) -> [UInt8] { unsafe [UInt8](unsafeBytes.dropFirst(offset)) }
 
-  /// The bytes as text, with U+FFFD in place of what is not UTF-8.
+  /// The bytes as text, with U+FFFD in place of invalid UTF-8.
   public var string: String { unsafe String(decoding: unsafeBytes, as: UTF8.self) }
 
   // MARK: writing
@@ -93,12 +91,12 @@ public import RealmPages
     unsafe bytes.withUnsafeBytes { unsafe append($0) }
   }
 
-  /// Appends a copy of bytes of the snapshot.
+  /// Appends a copy of bytes in the snapshot.
   public func append(_ view: ByteView) {
     unsafe append(view.unsafeBytes)
   }
 
-  /// Appends a copy of the bytes of `span` in `range`, which must lie inside it.
+  /// Appends a copy of the bytes of `span` in `range`, which must be inside the span.
   public func append(_ span: RawSpan, in range: Range<Int>) {
     unsafe span.extracting(range).withUnsafeBytes { unsafe append($0) }
   }
@@ -121,13 +119,13 @@ public import RealmPages
     self.count += count
   }
 
-  /// Appends a number in decimal digits.
+  /// Appends a signed number in decimal digits.
   public func append(decimal value: Int64) {
     if value < 0 { store(UInt8(ascii: "-")) }
     append(decimal: value.magnitude)
   }
 
-  /// Appends a number in decimal digits.
+  /// Appends an unsigned number in decimal digits.
   public func append(decimal value: UInt64) {
     let digits = Self.digitCount(value)
     reserve(digits)
@@ -151,7 +149,7 @@ public import RealmPages
     )
   }
 
-  /// Appends the lowest `width` decimal digits of a number, with leading zeros.
+  /// Appends the lowest `width` decimal digits of `value`, with leading zeros.
   func append(decimal value: UInt64, width: Int) {
     reserve(width)
     var rest = value
@@ -169,7 +167,7 @@ public import RealmPages
 
   // MARK: memory
 
-  /// Makes room for `extra` more bytes.
+  /// Ensures room for `extra` more bytes.
   @inline(__always)
   func reserve(_ extra: Int) {
     if extra > capacity &- count { grow(by: extra) }
@@ -216,7 +214,7 @@ public import RealmPages
 }
 
 extension ByteView {
-  /// Calls `body` with the bytes as a span, which checks its bounds.
+  /// Calls `body` with the bytes as a bounds-checked span.
   @inline(__always)
   func withSpan<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     let pointer = unsafe unsafeBytes

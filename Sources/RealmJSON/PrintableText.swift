@@ -1,12 +1,12 @@
-// Text for terminals, logs and messages. What a terminal would obey, what ends a line, and what shows text in another
-// order than it has, is written as `\u001b`; names in a file that was sent by mail can hold all of that.
+// Escapes text for terminals, logs and messages. Characters that control a terminal, end a line or reorder text are
+// written as `\u001b`; names in a file from an untrusted source can contain all of them.
 //
-// The form is that of JSON, so JSON in which only strings hold such characters stays the same JSON.
+// The escapes are those of JSON, so JSON that has such characters only inside strings keeps its meaning.
 
 import RealmPages
 
 extension String {
-  /// One line that shows as it stands.
+  /// The text on one line, with control characters escaped.
   package var printable: String {
     if utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return self }
     let out = OutputBuffer()
@@ -14,7 +14,7 @@ extension String {
     return out.string
   }
 
-  /// The same, with line feeds and tabs as they are.
+  /// The text with control characters escaped, except line feeds and tabs.
   package var printableLines: String {
     let out = OutputBuffer()
     out.append(printable: self, keepingLines: true)
@@ -23,12 +23,13 @@ extension String {
 }
 
 extension OutputBuffer {
-  /// Appends a text in that form.
+  /// Appends `text` with control characters escaped; `keepingLines` leaves line feeds and tabs unchanged.
   package func append(printable text: String, keepingLines: Bool) {
     unsafe append(printable: Array(text.utf8).span.bytes, keepingLines: keepingLines)
   }
 
-  /// Appends a text in that form; bytes that are not UTF-8 too. `keepingLines` leaves line feeds and tabs as they are.
+  /// Appends `text`, which need not be UTF-8, with control characters escaped; `keepingLines` leaves line feeds and
+  /// tabs unchanged.
   package func append(printable text: RawSpan, keepingLines: Bool) {
     var runStart = 0, index = 0
     while index < text.byteCount {
@@ -46,7 +47,8 @@ extension OutputBuffer {
     append(text, in: runStart..<text.byteCount)
   }
 
-  /// The character of up to three bytes, 0x10000 for longer ones, and the byte itself where no character begins.
+  /// Returns the character of up to three bytes, 0x10000 for longer ones, and the byte itself where no character
+  /// begins.
   private static func value(_ text: RawSpan, _ index: Int, _ length: Int) -> UInt32 {
     func byte(_ offset: Int) -> UInt32 {
       unsafe UInt32(text.unsafeLoad(fromByteOffset: index + offset, as: UInt8.self))
@@ -59,7 +61,7 @@ extension OutputBuffer {
     }
   }
 
-  /// Whether a character is a control, a line separator, or decides the direction of text.
+  /// True if a character is a control character, a line separator, or controls the direction of text.
   package static func isControl(_ value: UInt32) -> Bool {
     switch value {
     case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true

@@ -1,37 +1,37 @@
-// Why an object cannot be shown as text. It concerns that object alone.
+// The reason that one object cannot be rendered; other objects are not affected.
 
 public import RealmPages
 
-/// Why an object cannot be rendered.
+/// The reason that an object cannot be rendered.
 ///
-/// Nothing of it was written.
+/// Nothing of the object was written.
 public struct RenderError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Reason: Sendable, Hashable {
-    /// The bytes of the object, or of one that it shows a part of, break a rule of the format.
+    /// The bytes of the object, or of an object that it shows a part of, violate a rule of the format.
     case damaged(EngineError)
-    /// It links to an object that is not there, nor is its tombstone.
+    /// The object links to an object that does not exist and has no tombstone.
     case missingTarget(table: String, key: ObjKey)
-    /// It links to an object whose primary key has a type that no primary key can have.
+    /// The object links to an object whose primary key has a type that is not allowed for primary keys.
     case badPrimaryKey(table: String, key: ObjKey)
     /// Collections and embedded objects are nested more than 200 levels deep.
     case tooDeep
-    /// The text would pass 1 GiB, or a length that no sound file of this size gives.
+    /// The text would exceed 1 GiB, or any length possible for a sound file of this size.
     case tooLarge
-    /// A path leads to more values than are collected for one object; in words.
+    /// A path leads to more values than are collected for one object; the string describes them.
     case tooMany(String)
   }
 
-  /// What is wrong.
+  /// The kind of failure.
   public let reason: Reason
-  /// The class and the key of the object concerned, as `Person/4`; empty for a schema.
+  /// The class and key of the object concerned, as `Person/4`; empty for a schema.
   public internal(set) var object = ""
-  /// The property concerned, as `address.street`; empty if none in particular.
+  /// The property concerned, as `address.street`; empty if the error is not about one property.
   public internal(set) var property = ""
 
   init(_ reason: Reason) { self.reason = reason }
 
-  /// The place and the problem in words.
+  /// The object, the property and the problem in words.
   public var description: String {
     var place = object
     if !property.isEmpty { place += (place.isEmpty ? "property " : ", property ") + property }
@@ -49,7 +49,7 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The same error, seen from the object that holds the one concerned in `outer`.
+  /// Returns the error as seen from the object that holds the failed one in its property `outer`.
   func within(_ outer: String) -> RenderError {
     var error = self
     error.property = property.isEmpty ? outer : outer + "." + property
@@ -57,7 +57,7 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
   }
 }
 
-// The reads that rendering needs, with the error of this layer.
+// Reads that rendering needs, with `RenderError` in place of `EngineError`.
 
 extension Snapshot {
   func readTable(_ key: TableKey) throws(RenderError) -> Table? {

@@ -1,18 +1,18 @@
-// Objects of JSON straight into the columns of a batch: what most lines of an import are. It takes nothing that
-// `JSONText` and `ObjectPlan` do not take, and gives it the same meaning; what is unusual, or wrong, is left to them.
+// A fast path for imports: parses JSON objects directly into the columns of a batch. It accepts a subset of what
+// `JSONText` and `ObjectPlan` accept, with the same meaning; unusual and invalid objects are left to them.
 
 package import RealmPages
 
-/// Reads the texts of objects of one class into batches.
+/// Parses the texts of objects of one class into batches.
 package struct RowReader: Sendable {
   package let form: RowForm
-  /// Where a text with escapes is decoded.
+  /// The scratch buffer for strings with escapes.
   private var decoded: [UInt8] = []
 
-  /// A reader for the class of a form.
+  /// Creates a reader for the class of a form.
   package init(_ form: RowForm) { self.form = form }
 
-  /// Adds the object that `bytes` are the text of. False, and nothing is added, if it is not of the usual form.
+  /// Adds the object with the text `bytes`. Returns false and adds nothing if the text does not have the usual form.
   package mutating func append(_ bytes: [UInt8], to batch: inout RowBatch) -> Bool {
     if appendMembers(bytes, &batch), hasKey(batch) {
       batch.endRow()
@@ -22,7 +22,7 @@ package struct RowReader: Sendable {
     return false
   }
 
-  /// Whether the object that is being added has its primary key.
+  /// True if the object being added has its primary key.
   package func hasKey(_ batch: RowBatch) -> Bool { form.primaryKey.map { batch.has($0) } ?? true }
 
   // MARK: the object
@@ -43,7 +43,7 @@ package struct RowReader: Sendable {
       guard Self.take(UInt8(ascii: ":"), bytes, &index) else { return false }
       Self.skipSpace(bytes, &index)
       if !appendValue(bytes, &index, field, &batch) { return false }
-      // What is left to its default could be named twice.
+      // A field left at its default could be named twice.
       if !batch.has(field) { seenEmpty.insert(field) }
       Self.skipSpace(bytes, &index)
       guard Self.take(UInt8(ascii: ","), bytes, &index) else {
@@ -55,7 +55,7 @@ package struct RowReader: Sendable {
     }
   }
 
-  /// The field of a name; most texts name them in the order of the class.
+  /// Returns the field with this name. Most texts list fields in the order of the class, so `expected` is tried first.
   private func field(_ bytes: [UInt8], _ name: Range<Int>, _ expected: Int) -> Int? {
     func isName(_ field: Int) -> Bool {
       let known = form.fields[field].name
@@ -63,7 +63,7 @@ package struct RowReader: Sendable {
       for i in 0..<known.count where known[i] != bytes[name.lowerBound + i] { return false }
       return true
     }
-    // Members of records begin with a dollar.
+    // Names that begin with a dollar sign are members of records, not fields.
     if name.isEmpty || bytes[name.lowerBound] == UInt8(ascii: "$") { return nil }
     if expected < form.fields.count, isName(expected) { return expected }
     return form.fields.indices.first(where: isName)
@@ -105,7 +105,7 @@ package struct RowReader: Sendable {
     }
   }
 
-  /// Gives the object null, or leaves it the default that a collection, an embedded object or a Mixed has.
+  /// Sets a field to null, or leaves the default of a collection, an embedded object or a Mixed.
   package func appendNull(_ field: Int, _ batch: inout RowBatch) -> Bool {
     switch form.fields[field].kind {
     case .null, .collection: return true
@@ -118,7 +118,7 @@ package struct RowReader: Sendable {
 
   // MARK: values
 
-  /// Gives the object a value by its text in UTF-8: a string, or what has a text of its own.
+  /// Sets a field from UTF-8 text: a string, or a type with a text form.
   package func append(text: ArraySlice<UInt8>, _ field: Int, _ batch: inout RowBatch) -> Bool {
     if text.count > RowBatch.longestText { return false }
     switch form.fields[field].type {
@@ -136,7 +136,7 @@ package struct RowReader: Sendable {
       guard let data = decodedBase64(text) else { return false }
       batch.append(text: data[...], field)
     case .decimal128:
-      // NaN and infinity are no numbers.
+      // NaN and infinity are not JSON numbers.
       guard let decimal = NumberText(text)?.decimal else { return false }
       batch.append(.decimal128(decimal), field)
     case .int, .bool, .float, .double, .mixed, .link: return false
@@ -144,7 +144,7 @@ package struct RowReader: Sendable {
     return true
   }
 
-  /// Gives the object a value by the text of a number, one of JSON.
+  /// Sets a field from the text of a JSON number.
   package func append(number bytes: [UInt8], _ range: Range<Int>, _ field: Int, _ batch: inout RowBatch) -> Bool {
     switch form.fields[field].type {
     case .int:
@@ -182,7 +182,7 @@ package struct RowReader: Sendable {
     return true
   }
 
-  /// Takes a word that a comma, a bracket or a space follows.
+  /// Consumes a word that is followed by a comma, a bracket or a space.
   private static func takeWord(_ word: [UInt8], _ bytes: [UInt8], _ index: inout Int) -> Bool {
     guard index + word.count < bytes.count else { return false }
     for i in word.indices where word[i] != bytes[index + i] { return false }
@@ -198,8 +198,8 @@ package struct RowReader: Sendable {
   @inline(__always)
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
 
-  /// Takes a string without escapes and returns the place of what is between its quotes. Nil, and nothing is taken, for
-  /// any other.
+  /// Consumes a string without escapes and returns the range between its quotes. Returns nil and consumes nothing for
+  /// anything else.
   private static func plainString(_ bytes: [UInt8], _ index: inout Int) -> Range<Int>? {
     guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") else { return nil }
     let start = index + 1
@@ -222,7 +222,7 @@ package struct RowReader: Sendable {
     return nil
   }
 
-  /// Takes a string with simple escapes, and decodes it.
+  /// Consumes a string with simple escapes and decodes it.
   private mutating func decodeString(_ bytes: [UInt8], _ index: inout Int) -> Bool {
     decoded.removeAll(keepingCapacity: true)
     var next = index + 1
@@ -250,7 +250,7 @@ package struct RowReader: Sendable {
     return false
   }
 
-  /// Takes a number and returns its place.
+  /// Consumes a number and returns its range.
   private static func number(_ bytes: [UInt8], _ index: inout Int) -> Range<Int>? {
     let start = index
     var end = index
@@ -271,7 +271,7 @@ package struct RowReader: Sendable {
       if end < bytes.count, bytes[end] == UInt8(ascii: "+") || bytes[end] == UInt8(ascii: "-") { end += 1 }
       if !skipDigits() { return nil }
     }
-    // An object goes on after a number.
+    // Inside an object, a number is never the last byte.
     guard end < bytes.count, isEnd(bytes[end]) else { return nil }
     index = end
     return start..<end

@@ -1,16 +1,16 @@
-// JSON as scalar values: what a type takes, in the bare form and in Extended JSON. The table stands in
-// docs/SEMANTICS.md. Everything that rendering writes in any style is read back.
+// Parses JSON into scalar values, in the bare form and in Extended JSON. docs/SEMANTICS.md has the table of accepted
+// forms. Everything that rendering writes, in any style, can be read back.
 
 package import RealmPages
 
 extension JSONText {
-  /// A member of the only kind that tells a type: the name without `$`, and its value.
+  /// The only member of an object that names a type: the name without `$`, and the value.
   struct Wrapper {
     let name: String
     let value: Int
   }
 
-  /// The wrapper that an object is, if its only member has a name with `$`.
+  /// Returns the wrapper if the only member of an object has a name that begins with `$`.
   func wrapper(_ node: Int) -> Wrapper? {
     guard kind(node) == .object, count(node) == 1, let (name, value) = members(node).first(where: { _ in true }),
       content(name).first == UInt8(ascii: "$")
@@ -18,13 +18,13 @@ extension JSONText {
     return Wrapper(name: String(decoding: content(name).dropFirst(), as: UTF8.self), value: value)
   }
 
-  /// The value of `{"$name": value}`; nil if the object is something else.
+  /// Returns the value of `{"$name": value}`; nil if the node is something else.
   private func unwrapped(_ node: Int, _ name: String) -> Int? {
     guard let wrapper = wrapper(node), wrapper.name == name else { return nil }
     return wrapper.value
   }
 
-  /// What stands there, for a message.
+  /// Returns a description of the value, for a message.
   func describe(_ node: Int) -> String {
     switch kind(node) {
     case .null: "null"
@@ -36,12 +36,12 @@ extension JSONText {
     }
   }
 
-  /// An error that tells what belongs here.
+  /// Returns an error that states the expected value.
   func mismatch(_ node: Int, _ expected: String) -> JSONInputError {
     error(.wrongType, at: node, "expected \(expected), found \(describe(node))")
   }
 
-  /// What a value of a type looks like, for messages.
+  /// Returns a description of a valid value of a type, for messages.
   package static func example(of type: ValueType) -> String {
     switch type {
     case .int: "a whole number"
@@ -58,7 +58,7 @@ extension JSONText {
     }
   }
 
-  /// The value of a typed property or element; not for null, Mixed and links.
+  /// Returns the value of a typed property or element; not for null, Mixed and links.
   func scalar(_ node: Int, as type: ValueType) throws(JSONInputError) -> Value {
     switch type {
     case .int: return .int(try int(node))
@@ -91,7 +91,7 @@ extension JSONText {
 
   private static let numberWrappers = ["numberInt", "numberLong", "numberDouble", "numberFloat", "numberDecimal"]
 
-  /// The node with the text of a number, bare or in a wrapper; nil if there is none.
+  /// Returns the node with the text of a number, bare or in a wrapper; nil if the node is not a number.
   private func numberNode(_ node: Int) -> Int? {
     if kind(node) == .number { return node }
     guard let wrapper = wrapper(node), Self.numberWrappers.contains(wrapper.name),
@@ -113,7 +113,7 @@ extension JSONText {
     }
   }
 
-  /// Where a bare number is; nil for any other value.
+  /// Returns the range of a bare number; nil for any other value.
   @inline(__always)
   private func bareNumber(_ node: Int) -> Range<Int>? {
     guard nodes[node].kind == .number else { return nil }
@@ -169,9 +169,9 @@ extension JSONText {
     return value
   }
 
-  // MARK: texts
+  // MARK: strings
 
-  /// The bytes of a string; nil if there is none.
+  /// Returns the bytes of a string; nil if the node is not a string.
   func string(_ node: Int) throws(JSONInputError) -> [UInt8]? {
     if isString(node) { return Array(content(node)) }
     guard let value = unwrapped(node, "invalidString") else { return nil }
@@ -189,7 +189,7 @@ extension JSONText {
     return bytes
   }
 
-  /// The bytes and subtype of `{"$binary": {"base64": .., "subType": ".."}}`; nil for anything else.
+  /// Returns the bytes and subtype of `{"$binary": {"base64": .., "subType": ".."}}`; nil for anything else.
   private func binary(_ node: Int) -> (bytes: [UInt8], subtype: Int)? {
     guard let value = unwrapped(node, "binary"), kind(value) == .object,
       let text = member("base64", of: value), isString(text), let bytes = decodedBase64(content(text))
@@ -243,9 +243,9 @@ extension JSONText {
     return Timestamp(seconds: seconds, nanoseconds: Int32(nanoseconds))
   }
 
-  // MARK: values that tell their type
+  // MARK: values that include their type
 
-  /// The scalar that a Mixed takes from this node; nil for arrays, dictionaries and links.
+  /// Returns the scalar for a Mixed; nil for arrays, dictionaries and links.
   func untyped(_ node: Int) throws(JSONInputError) -> Value? {
     switch kind(node) {
     case .null: return .null
@@ -271,7 +271,7 @@ extension JSONText {
     }
   }
 
-  /// A bare number in a Mixed: with a point or an exponent a double, otherwise an integer.
+  /// Returns the value of a bare number in a Mixed: a double if it has a point or an exponent, otherwise an integer.
   private func untypedNumber(_ node: Int) throws(JSONInputError) -> Value {
     let isReal = content(node).contains { byte in
       byte == UInt8(ascii: ".") || byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E")

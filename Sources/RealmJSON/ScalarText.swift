@@ -1,10 +1,10 @@
-// Scalar values in the three notations. The table of them stands in docs/SEMANTICS.md.
+// Renders scalar values in the three notations. docs/SEMANTICS.md has the table of them.
 
 import RealmPages
 
 extension ObjectRenderer {
-  /// The integers that are written as numbers: those beyond +-2^53 would lose digits in a reader that knows doubles
-  /// only.
+  /// The integers that are written as numbers. Those beyond +-2^53 would lose digits in readers that parse all numbers
+  /// as doubles.
   package static var plainIntegers: ClosedRange<Int64> { -9_007_199_254_740_992...9_007_199_254_740_992 }
 }
 
@@ -21,7 +21,7 @@ extension JSONWriter {
     }
   }
 
-  /// Inside a Mixed an integral double tells its type, because some readers turn `1.0` into `1`.
+  /// In a Mixed, an integral double includes its type, because some readers turn `1.0` into `1`.
   mutating func double(_ value: Double, _ form: ValueForm) {
     if !value.isFinite {
       wrapped("$numberDouble") { $0.append(Self.name(ofNonFinite: value)) }
@@ -42,7 +42,7 @@ extension JSONWriter {
     }
   }
 
-  /// A string, or its bytes in base64 if they are not UTF-8.
+  /// Writes a string, or its bytes in base64 if they are not UTF-8.
   mutating func string(_ value: ByteView) {
     if value.withSpan({ out.append(quoted: $0) }) { return }
     beginWrapper("$invalidString")
@@ -97,7 +97,7 @@ extension JSONWriter {
     text("$uuid", form) { $0.append(value) }
   }
 
-  /// A date that ISO 8601 text cannot express, in both parts as stored.
+  /// Writes a date that ISO 8601 text cannot express, as the two stored parts.
   private mutating func farDate(_ value: Timestamp) {
     beginWrapper("$date")
     beginObject()
@@ -109,7 +109,7 @@ extension JSONWriter {
     endObject()
   }
 
-  /// A string without escapes, alone or as the only member of an object that names its type.
+  /// Writes a string without escapes, alone or as the only member of an object that names its type.
   private mutating func text(_ type: StaticString, _ form: ValueForm, _ body: (OutputBuffer) -> Void) {
     if form == .bare { quoted(body) } else { wrapped(type, body) }
   }

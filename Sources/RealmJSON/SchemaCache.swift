@@ -1,26 +1,27 @@
-// What reading a text needs to know of the classes of a transaction, and cursors on what is stored now.
+// Caches the classes of a transaction, and cursors for the stored objects, for reading texts.
 
 import RealmPages
 
-/// One class, as long as its schema stays.
+/// One class; valid while its schema does not change.
 final class ClassSchema: Sendable {
   let key: TableKey
-  /// The name that `$ref` bears.
+  /// The name of the class in `$ref`.
   let name: String
   let kind: TableKind
   let columns: [Column]
-  /// The names of the properties as they stand in a text.
+  /// The names of the properties, as UTF-8 bytes.
   let names: [[UInt8]]
-  /// Which properties are one value that is neither a link nor mixed.
+  /// True for each property that is a single value and neither a link nor Mixed.
   let isScalar: [Bool]
   let primaryKeyIndex: Int?
-  /// The properties that every object has a value of: neither nullable nor a collection, nor the primary key.
+  /// The indices of the properties that have a value in every object: neither nullable, nor a collection, nor the
+  /// primary key.
   let required: [Int]
 
-  /// The schema of a table, which other transactions may share.
+  /// Returns the schema of a table. The result may be shared with other transactions.
   static func of(_ table: Table) -> ClassSchema {
     let schema = table.derived { ClassSchema(table) }
-    // The name of a class is not a matter of its columns.
+    // A class can be renamed without a change to its columns.
     return schema.name.isExactly(table.className ?? table.name) ? schema : ClassSchema(table)
   }
 
@@ -38,16 +39,16 @@ final class ClassSchema: Sendable {
   var primaryKey: Column? { primaryKeyIndex.map { columns[$0] } }
 }
 
-/// The classes of a transaction, each looked at once.
+/// The classes of a transaction, each read once.
 final class SchemaCache {
   private var classes: [TableKey: ClassSchema] = [:]
-  /// The class that was asked for last.
+  /// The class that was requested last.
   private var last: ClassSchema?
   private var names: [ExactName: TableKey] = [:]
   /// Valid until the next change of the transaction.
   private var cursors: [TableKey: ObjectCursor] = [:]
 
-  /// Must be called after each change of the transaction.
+  /// Invalidates the cursors. Must be called after each change to the transaction.
   func forgetObjects() { if !cursors.isEmpty { cursors = [:] } }
 
   func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema {
@@ -64,7 +65,7 @@ final class SchemaCache {
     } catch { throw JSONInputError(.engine(error), error.description) }
   }
 
-  /// The class that `$ref` names; nil if there is none.
+  /// Returns the class that `$ref` names; nil if it does not exist.
   func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema? {
     if let key = names[ExactName(name)] { return try schema(key, transaction) }
     var key: TableKey?
@@ -89,7 +90,7 @@ final class SchemaCache {
     } catch { throw JSONInputError(.engine(error), error.description) }
   }
 
-  /// Whether a live object with this key exists.
+  /// True if a live object with this key exists.
   func contains(
     _ schema: ClassSchema,
     _ object: ObjKey,
@@ -100,7 +101,7 @@ final class SchemaCache {
     do throws(EngineError) { return try cursor.seek(object) } catch { throw damaged(error) }
   }
 
-  /// A stored value, as it is before the changes that are planned.
+  /// Returns a stored value, before any planned change.
   func value(
     _ schema: ClassSchema,
     _ object: ObjKey,
@@ -109,7 +110,7 @@ final class SchemaCache {
   ) throws(JSONInputError) -> ValueView {
     let cursor = try cursor(schema.key, transaction)
     do throws(EngineError) {
-      // The cursor may stand on another object of the class.
+      // The cursor may be at a different object of the class.
       _ = try cursor.seek(object)
       return try cursor.value(index)
     } catch { throw damaged(error) }

@@ -1,9 +1,9 @@
-// Making a schema change in a transaction, step by step.
+// Applies a schema change in a transaction, step by step.
 
 public import RealmPages
 
 extension SchemaChange {
-  /// Works out what turns the schema of a transaction into `new`.
+  /// Computes the change from the schema of a transaction to `new`.
   public init(
     to new: SchemaDescription,
     in transaction: borrowing WriteTransaction
@@ -12,7 +12,7 @@ extension SchemaChange {
     try self.init(from: old, to: new, emptyClasses: empty)
   }
 
-  /// Works out what gives one class of a transaction the schema `wanted`.
+  /// Computes the change that gives one class of a transaction the schema `wanted`.
   public init(
     toClass wanted: ClassDescription,
     in transaction: borrowing WriteTransaction
@@ -21,7 +21,7 @@ extension SchemaChange {
     try self.init(from: old, toClass: wanted, emptyClasses: empty)
   }
 
-  /// The schema of a transaction, and the classes without objects.
+  /// Returns the schema of a transaction, and the classes without objects.
   private static func present(
     _ transaction: borrowing WriteTransaction
   ) throws(SchemaChangeError) -> (SchemaDescription, Set<ExactName>) {
@@ -35,7 +35,7 @@ extension SchemaChange {
     } catch { throw SchemaChangeError(error) }
   }
 
-  /// Makes the change. On error the transaction may hold a part of it: drop it.
+  /// Applies the change. On error the transaction may contain part of it; the caller must discard it.
   ///
   /// Cost: O(n) in the objects of a class for each property that is added, removed or indexed.
   public func apply(_ transaction: borrowing WriteTransaction) throws(SchemaChangeError) {

@@ -1,43 +1,42 @@
-// From one schema to another: the steps, and which of them lose or convert data.
+// Computes the steps from one schema to another, and which of them lose or convert data.
 //
-// A step that loses nothing is made at once; the others need a greater schema version, so that no property is dropped
-// by saving an old copy of a schema file.
+// Lossless steps are always allowed; the others require a higher schema version, so that saving an old copy of a schema
+// file does not drop properties.
 
 public import RealmPages
 
-/// What turns one schema into another.
+/// The steps from one schema to another.
 public struct SchemaChange: Sendable {
-  /// A single change, in words and by names.
+  /// A single change, by names.
   public enum Step: Hashable, Sendable {
     case addClass(String, TableKind)
     case removeClass(String)
     case addProperty(String, PropertyDescription)
     case removeProperty(String, String)
-    /// Null becomes legal, or no longer is: then it turns into the type's default.
+    /// Allows null or disallows it; disallowing replaces nulls by the type's default.
     case setNullable(String, String, Bool)
     case addIndex(String, String, IndexKind)
     case removeIndex(String, String)
-    /// Nil takes the primary key away.
+    /// Nil removes the primary key.
     case setPrimaryKey(String, String?)
     case setVersion(UInt64)
   }
 
-  /// The steps in the order in which they are made.
+  /// The steps in the order of their application.
   public private(set) var steps: [Step] = []
-  /// What loses or converts data, in words; empty if nothing does.
+  /// Descriptions of lost or converted data; empty if there is none.
   public private(set) var losses: [String] = []
 
-  /// Whether nothing changes.
+  /// True if nothing changes.
   public var isEmpty: Bool { steps.isEmpty }
 
-  /// Works out the change of a whole schema.
+  /// Computes the change of a whole schema.
   ///
-  /// Classes and properties are known by their names; their order does not matter. A property whose type changes is
-  /// removed and added, so its values are lost. What happens to a class in `emptyClasses`, without objects, loses
-  /// nothing.
+  /// Classes and properties are matched by name; their order does not matter. A property whose type changes is removed
+  /// and added again, so its values are lost. Changes to a class in `emptyClasses`, which has no objects, lose nothing.
   ///
-  /// It is refused if it loses or converts data and the version does not grow, if the version shrinks, and if there is
-  /// no way to make it.
+  /// - Throws: if the change loses or converts data and the version does not increase, if the version decreases, or if
+  ///   the change is not possible.
   package init(
     from old: SchemaDescription,
     to new: SchemaDescription,
@@ -47,7 +46,7 @@ public struct SchemaChange: Sendable {
     func isLoss(in name: String) -> Bool { !emptyClasses.contains(ExactName(name)) }
 
     for known in old.classes where new[known.name] == nil {
-      // Its links go first, so that classes that link to each other can go together.
+      // Remove links first, so that classes that link to each other can be removed together.
       for property in known.properties where property.type == .link && !property.target.isExactly(known.name) {
         removed.append(.removeProperty(known.name, property.name))
       }
@@ -121,7 +120,7 @@ public struct SchemaChange: Sendable {
     if let version = new.version, version != old.version { steps.append(.setVersion(version)) }
   }
 
-  /// Works out the change of one class; the others and the version stay.
+  /// Computes the change of one class; the other classes and the version do not change.
   package init(
     from old: SchemaDescription,
     toClass wanted: ClassDescription,
@@ -175,27 +174,27 @@ public struct SchemaChange: Sendable {
   }
 }
 
-/// Why a schema is not taken.
+/// The reason that a schema is rejected.
 ///
-/// Nothing was changed, unless the reason is the engine's: then the transaction may hold a part of the change.
+/// Nothing was changed, unless the reason is `engine`: then the transaction may contain part of the change.
 public struct SchemaChangeError: Error, Sendable, CustomStringConvertible {
-  /// The kinds that a program decides on.
+  /// The kinds of error that a program distinguishes.
   public enum Reason: Sendable {
-    /// Data would be lost or converted, and the schema version does not grow; what would be, in words.
+    /// Data would be lost or converted, as described, and the schema version does not increase.
     case needsVersion([String])
-    /// The schema version is smaller than that of the realm.
+    /// The schema version is lower than that of the realm.
     case oldVersion
-    /// The schema contradicts itself.
+    /// The schema is inconsistent.
     case invalid
-    /// There is no way to make the change.
+    /// The change is not possible.
     case unsupported
-    /// The engine refused.
+    /// The engine rejected the change.
     case engine(EngineError)
   }
 
-  /// What a program decides on.
+  /// The kind of error, for programs.
   public let reason: Reason
-  /// What is wrong and what to do, in one line.
+  /// The problem and its remedy, on one line.
   public let description: String
 
   init(_ reason: Reason, _ description: String) {

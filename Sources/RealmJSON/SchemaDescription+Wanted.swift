@@ -1,9 +1,9 @@
-// A schema as the one that a realm must have when it is opened.
+// Lets a caller open a realm with a schema that the realm must have.
 
 public import RealmPages
 
 extension SchemaDescription: WantedSchema {
-  /// What a realm that is being changed lacks of this schema. Classes that only the realm has stay.
+  /// Returns the change that adds this schema to the realm of a transaction. Classes that only the realm has are kept.
   public func change(in transaction: borrowing WriteTransaction) throws(EngineError) -> any PlannedSchemaChange {
     let present = try SchemaDescription(transaction)
     var wanted = self

@@ -1,21 +1,21 @@
-// What a schema file says: classes and their properties by name, without keys and places in a realm.
+// The content of a schema file: classes and their properties by name, without the keys and slots of a realm.
 
 public import RealmPages
 
-/// A schema by names, as a schema file has it.
+/// A schema by names, as in a schema file.
 public struct SchemaDescription: Hashable, Sendable {
-  /// The schema version; nil where none is stored or given.
+  /// The schema version; nil if none is stored or specified.
   public var version: UInt64?
-  /// The classes in the order in which they were made.
+  /// The classes in the order of their creation.
   public var classes: [ClassDescription]
 
-  /// A schema of these classes.
+  /// Creates a schema of these classes.
   public init(version: UInt64? = nil, classes: [ClassDescription] = []) {
     self.version = version
     self.classes = classes
   }
 
-  /// The schema of a snapshot. Tables that are no classes are left out.
+  /// Reads the schema of a snapshot. Tables that are not classes are omitted.
   public init(_ snapshot: Snapshot) throws(EngineError) {
     var tables: [Table] = []
     for key in try snapshot.tableKeys() {
@@ -26,7 +26,7 @@ public struct SchemaDescription: Hashable, Sendable {
     self.init(version: try snapshot.schemaVersion(), tables: tables)
   }
 
-  /// The schema as it is now in a transaction, changes included.
+  /// Reads the current schema of a transaction, including its changes.
   public init(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     var tables: [Table] = []
     for key in try transaction.tableKeys() { tables.append(try transaction.table(key)) }
@@ -37,7 +37,7 @@ public struct SchemaDescription: Hashable, Sendable {
     self.init(version: version, tables: tables)
   }
 
-  /// The schema version that the SDKs store. Source: docs/format/2-model.md M11.
+  /// Returns the schema version that the SDKs store. Source: docs/format/2-model.md M11.
   private static func version(in table: Table) throws(EngineError) -> UInt64? {
     guard let index = table.columns.firstIndex(where: { $0.name == "version" && $0.type == .int }) else { return nil }
     let cursor = ObjectCursor(table)
@@ -61,14 +61,14 @@ public struct SchemaDescription: Hashable, Sendable {
 public struct ClassDescription: Hashable, Sendable {
   /// The name without `class_`.
   public var name: String
-  /// Whether its objects stand for themselves.
+  /// The kind of class: top-level, embedded or asymmetric.
   public var kind: TableKind
   /// The name of the primary key; nil if there is none.
   public var primaryKey: String?
   /// The properties in schema order.
   public var properties: [PropertyDescription]
 
-  /// A class with these properties.
+  /// Creates a class with these properties.
   public init(
     name: String,
     kind: TableKind = .topLevel,
@@ -93,7 +93,7 @@ public struct ClassDescription: Hashable, Sendable {
           collection: column.collection,
           isNullable: column.isNullable,
           target: column.targetTable.flatMap(name),
-          // The index of a primary key goes without saying.
+          // A primary key always has an index, so it is not listed.
           index: column.key == table.primaryKey?.key ? nil : column.index
         )
       }
@@ -110,17 +110,17 @@ public struct PropertyDescription: Hashable, Sendable {
   public var name: String
   /// The type of the value, or of the elements.
   public var type: ValueType
-  /// The kind of collection; nil for one value.
+  /// The kind of collection; nil for a single value.
   public var collection: CollectionKind?
-  /// Whether null is a legal value or element.
+  /// True if null is a legal value or element.
   public var isNullable: Bool
-  /// The class that links lead to; nil for other types.
+  /// The class that links point to; nil for other types.
   public var target: String?
-  /// The index, unless this is the primary key.
+  /// The index; nil for the primary key, whose index is implied.
   public var index: IndexKind?
 
-  /// A property; Mixed values, links to one object and links in dictionaries are nullable, links in lists and sets are
-  /// not, whatever `isNullable` says.
+  /// Creates a property. For Mixed values and links, `isNullable` is ignored: Mixed values, links to one object and
+  /// links in dictionaries are nullable; links in lists and sets are not.
   public init(
     name: String,
     type: ValueType,
@@ -137,7 +137,7 @@ public struct PropertyDescription: Hashable, Sendable {
     self.index = index
   }
 
-  /// Whether values of a type can be null, where that is not for a schema to say.
+  /// Returns the nullability of types whose nullability is fixed; nil for types where the schema decides.
   static func givenNullability(_ type: ValueType, _ collection: CollectionKind?) -> Bool? {
     switch (type, collection) {
     case (.mixed, _), (.link, nil), (.link, .dictionary): true

@@ -1,12 +1,12 @@
-// Schema files: Realm JavaScript's canonical object-schema form, and its short forms. Names that are unknown are
-// refused, so that no word of a schema is lost without notice.
+// Parses schema files: Realm JavaScript's canonical object-schema form, and its short forms. Unknown names are
+// rejected, so that no part of a schema is silently ignored.
 
 import RealmPages
 
 extension SchemaDescription {
-  /// Reads `{"schemaVersion": .., "schema": [..]}`, or the array of classes alone.
+  /// Parses `{"schemaVersion": .., "schema": [..]}`, or the array of classes alone.
   ///
-  /// `linkingObjects` are left out: a realm file does not hold them. Every class that is linked to must be in the text.
+  /// Omits `linkingObjects`, since a realm file does not store them. Every class that is linked to must be in the text.
   public init(_ text: JSONText) throws(JSONInputError) {
     var version: UInt64?
     var list: Int? = JSONText.root
@@ -44,9 +44,9 @@ extension SchemaDescription {
 }
 
 extension ClassDescription {
-  /// Reads one class: `{"name": .., "primaryKey": .., "properties": {..}}`.
+  /// Parses one class: `{"name": .., "primaryKey": .., "properties": {..}}`.
   ///
-  /// The classes that it links to may be elsewhere.
+  /// The classes that it links to need not be in the text.
   public init(_ text: JSONText) throws(JSONInputError) {
     try self.init(text, JSONText.root)
   }
@@ -81,7 +81,7 @@ extension ClassDescription {
       guard let index = properties.firstIndex(where: { $0.name.isExactly(keyName) }) else {
         throw text.error(.wrongType, at: node, "the primary key must be the name of a property of \(name)")
       }
-      // Its index goes without saying.
+      // The index of a primary key is implied.
       if properties[index].index == .general { properties[index].index = nil }
       primaryKey = keyName
     }
@@ -95,9 +95,10 @@ extension ClassDescription {
 }
 
 extension PropertyDescription {
-  /// A property of a type in its short form: `int?`, `string[]`, `double{}`, `uuid<>`, or the name of a class.
+  /// Creates a property from the short form of its type: `int?`, `string[]`, `double{}`, `uuid<>`, or the name of a
+  /// class.
   ///
-  /// A name that is not one of a type is that of a class, which need not exist.
+  /// A name that is not a type is the name of a class, which need not exist.
   public init(name: String, type: String) throws(JSONInputError) {
     let text = try JSONText(Array(JSONValue.string(type).line.utf8))
     guard let property = try PropertyReader(text: text, name: name, node: JSONText.root).read() else {
@@ -106,12 +107,12 @@ extension PropertyDescription {
     self = property
   }
 
-  /// The names of the types of values.
+  /// The names of the value types.
   package static let typeNames = PropertyReader.scalars.map(SchemaRenderer.name)
 }
 
 extension JSONText {
-  /// Refuses unknown members of an object.
+  /// Throws if an object has unknown members.
   fileprivate func checkNames(_ node: Int, _ what: String, _ known: [String]) throws(JSONInputError) {
     guard kind(node) == .object else { throw mismatch(node, "\(what), an object") }
     for (name, _) in members(node) where !known.contains(fullString(name)) {
@@ -120,7 +121,7 @@ extension JSONText {
     }
   }
 
-  /// A member that is true or false; nil if it is absent.
+  /// Returns a Boolean member; nil if it is absent.
   fileprivate func flag(_ name: String, of node: Int) throws(JSONInputError) -> Bool? {
     guard let value = member(name, of: node) else { return nil }
     guard case .bool(let flag) = try scalar(value, as: .bool) else { return nil }
@@ -128,22 +129,22 @@ extension JSONText {
   }
 }
 
-/// Reads one property in the full form or a short one.
+/// Parses one property in the full form or a short form.
 private struct PropertyReader {
   let text: JSONText
   let name: String
   let node: Int
 
-  /// What a type's text says: `int?[]`.
+  /// The parsed short form of a type, such as `int?[]`.
   private struct ShortType {
     var type: ValueType
     var target: String?
     var collection: CollectionKind?
-    /// Nil where nothing was said.
+    /// Nil if not specified.
     var isNullable: Bool?
   }
 
-  /// The property; nil for one that a realm file does not hold.
+  /// Parses the property; nil for a property that a realm file does not store.
   func read() throws(JSONInputError) -> PropertyDescription? {
     if text.isString(node) { return try property(short(text.fullString(node), at: node), index: nil) }
     guard text.kind(node) == .object else {
@@ -169,7 +170,7 @@ private struct PropertyReader {
         throw text.error(.wrongType, at: typeNode, "an object needs an \"objectType\", the name of its class")
       }
       guard text.isString(node) else { throw text.mismatch(node, "the name of a class") }
-      // A class can have any name, also one like a type's.
+      // A class can have any name, even that of a type.
       found = ShortType(type: .link, target: text.fullString(node))
     } else {
       if let node = text.member("objectType", of: node) {
@@ -203,7 +204,7 @@ private struct PropertyReader {
     }
   }
 
-  /// The type of elements: `int`, `int?` or the name of a class.
+  /// Parses the type of elements: `int`, `int?` or the name of a class.
   private func element(_ node: Int) throws(JSONInputError) -> ShortType {
     guard text.isString(node) else { throw text.mismatch(node, "the name of a type or class") }
     let name = text.fullString(node)
@@ -219,7 +220,7 @@ private struct PropertyReader {
     return found
   }
 
-  /// Whether a character belongs to the short forms, so that no class has it in one.
+  /// True if a character is part of the short-form syntax, so it cannot be part of a class name in a short form.
   private static func isOfForms(_ character: Character) -> Bool { "[]<>{}?".contains(character) }
 
   private func short(_ typeText: String, at node: Int) throws(JSONInputError) -> ShortType {
@@ -235,7 +236,7 @@ private struct PropertyReader {
       found.isNullable = true
     }
     if rest.isEmpty {
-      // `{}` alone is a dictionary of any values.
+      // `{}` alone is a dictionary of Mixed values.
       if found.collection != nil && found.isNullable == nil { return found }
       throw text.error(.wrongType, at: node, "\"\(text.shown(node))\" is no type")
     }

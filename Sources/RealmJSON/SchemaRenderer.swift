@@ -1,10 +1,10 @@
-// The schema as JSON text, in Realm JavaScript's canonical object-schema form.
+// Renders the schema as JSON text, in Realm JavaScript's canonical object-schema form.
 
 public import RealmPages
 
 /// Renders schemas.
 public enum SchemaRenderer {
-  /// Appends the whole schema to `out`: the schema version and all classes in slot order, laid out as `jq .` does.
+  /// Appends the whole schema to `out`: the schema version and all classes in slot order, in the layout of `jq .`.
   public static func render(_ snapshot: Snapshot, into out: OutputBuffer) throws(RenderError) {
     let start = out.count
     do throws(EngineError) {
@@ -94,7 +94,7 @@ public enum SchemaRenderer {
       writer.out.append(quoted: elements)
     }
     if column.isNullable { flag("optional", writer) }
-    // The index of a primary key goes without saying.
+    // The index of a primary key is implied.
     switch isPrimaryKey ? nil : column.index {
     case nil: break
     case .general: flag("indexed", writer)

@@ -1,10 +1,10 @@
-// What becomes of the elements of a set: which stay, and which change.
+// Matches the elements of a stored set with new values, to find which stay and which change.
 
 import RealmPages
 
-/// The elements of a set that are not claimed yet.
+/// The stored elements of a set that are not claimed yet.
 struct StoredSet {
-  /// What tells one element from another: that which has the same text is the same.
+  /// The identity of an element: elements with the same text are equal.
   private enum Key: Hashable {
     case value(Value)
     case float(UInt32)
@@ -17,7 +17,7 @@ struct StoredSet {
       case .float(let number): self = number.isNaN ? .nanFloat : .float(number.bitPattern)
       case .double(let number): self = number.isNaN ? .nanDouble : .double(number.bitPattern)
       case .date(let date): self = .date(date.moment)
-      // A link to an object that does not exist yet.
+      // A link to an object that does not exist yet shows as null.
       case .link(_, let key) where key.value < 0 && !(showsExpected && key.isExpected): self = .value(.null)
       case .decimal128(let number):
         if case .nan = number.parts {
@@ -30,12 +30,12 @@ struct StoredSet {
     }
   }
 
-  /// Whether links to objects that a branch expects differ from each other.
+  /// True if links to different objects that a branch expects are different elements.
   private let showsExpected: Bool
   private var values: [Value?] = []
   private var positions: [Key: [Int]] = [:]
 
-  /// No elements yet.
+  /// Creates an empty set.
   init(showsExpected: Bool = false) { self.showsExpected = showsExpected }
 
   mutating func add(_ value: Value) {
@@ -43,13 +43,13 @@ struct StoredSet {
     values.append(value)
   }
 
-  /// Claims an element; false if there is none like this.
+  /// Claims an element that equals `value`; returns false if there is none.
   mutating func take(_ value: Value) -> Bool {
     guard let position = positions[Key(value, showsExpected: showsExpected)]?.popLast() else { return false }
     values[position] = nil
     return true
   }
 
-  /// The elements that were not claimed, in the order of the set.
+  /// The unclaimed elements, in the order of the set.
   var rest: [Value] { values.compactMap { $0 } }
 }

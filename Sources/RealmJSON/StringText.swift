@@ -1,4 +1,4 @@
-// Strings as JSON text: quotes, escapes as jq writes them, and the check that the bytes are UTF-8, in one pass.
+// Renders strings as JSON text: adds quotes, escapes like jq, and validates UTF-8, in one pass.
 //
 // Plain bytes are found eight at a time and copied in runs.
 
@@ -7,7 +7,7 @@ import RealmPages
 extension OutputBuffer {
   /// Appends `text` as a JSON string.
   ///
-  /// False, and nothing appended, if it is not UTF-8.
+  /// Returns false and appends nothing if the text is not UTF-8.
   package func append(quoted text: RawSpan) -> Bool {
     let mark = count
     append(UInt8(ascii: "\""))
@@ -37,9 +37,7 @@ extension OutputBuffer {
     return true
   }
 
-  /// Appends `text` as a JSON string.
-  ///
-  /// A `String` is always UTF-8.
+  /// Appends `text` as a JSON string. A `String` is always UTF-8.
   public func append(quoted text: String) {
     var text = text
     text.withUTF8 { _ = unsafe append(quoted: UnsafeRawBufferPointer($0).bytes) }
@@ -53,7 +51,8 @@ extension OutputBuffer {
     append("\"}}")
   }
 
-  /// The first index from `start` on whose byte is not plain: a quote, backslash, control, DEL or beyond ASCII.
+  /// Returns the first index from `start` on whose byte is not plain: a quote, backslash, control, DEL or non-ASCII
+  /// byte.
   private static func skipPlain(_ text: RawSpan, from start: Int) -> Int {
     var index = start
     let end = text.byteCount
@@ -70,7 +69,8 @@ extension OutputBuffer {
     return index
   }
 
-  /// Bit 7 of each byte of the word that is special; bytes above the lowest special one can be flagged wrongly.
+  /// Returns a word with bit 7 set in each byte that is special; bytes above the lowest special one may be flagged
+  /// wrongly.
   @inline(__always)
   private static func special(in word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101

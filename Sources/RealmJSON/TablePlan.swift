@@ -1,14 +1,15 @@
-// What rendering needs to know of one table, worked out once: the property names as JSON text, and cursors.
+// Precomputed data for rendering one table: the property names as JSON text, and cursors.
 
 import RealmPages
 
 /// The part of rendering that is the same for all objects of a table.
 final class TablePlan {
-  /// The name of a property as JSON text, in `names`, and how its values are written.
+  /// A property: the range of its name, as JSON text, in `names`, and the form of its values.
   struct Property {
     let name: Range<Int>
     let isMixed: Bool
-    /// Whether the file has each text once for each object that shows it: all but those of enumerated properties.
+    /// True if the property holds single strings, binaries or Mixed values that objects of a sound file do not share.
+    /// Objects share the strings of enumerated properties.
     let ownsTexts: Bool
   }
 
@@ -16,9 +17,9 @@ final class TablePlan {
   let properties: [Property]
   /// The quoted names of all properties, one after another.
   let names = OutputBuffer()
-  /// For objects that are asked for by key.
+  /// The cursor for objects requested by key.
   let cursor: ObjectCursor
-  /// For the primary keys of objects that others link to.
+  /// The cursor for the primary keys of link targets.
   let targetCursor: ObjectCursor
 
   // An embedded object can hold another of its own class, so each level of nesting needs a cursor.
@@ -39,10 +40,10 @@ final class TablePlan {
     }
   }
 
-  /// The name that `$ref` bears.
+  /// The name of the class in `$ref`.
   var shownName: String { table.className ?? table.name }
 
-  /// A cursor that is the caller's until it calls `giveBackEmbeddedCursor()`; the last one taken goes back first.
+  /// Lends a cursor until the caller calls `giveBackEmbeddedCursor()`; cursors are returned in reverse order.
   func takeEmbeddedCursor() -> ObjectCursor {
     if embeddedCursorsInUse == embeddedCursors.count { embeddedCursors.append(ObjectCursor(table)) }
     embeddedCursorsInUse += 1

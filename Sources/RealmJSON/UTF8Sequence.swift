@@ -1,10 +1,10 @@
-// The one definition of well-formed UTF-8: object texts and file names must agree on it.
+// Defines well-formed UTF-8 in one place, because object texts and file names must agree on it.
 //
-// Strict as in the Unicode standard, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Strict, as in the Unicode standard, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.
 
-/// Well-formed UTF-8, sequence by sequence.
+/// Validates UTF-8, sequence by sequence.
 public enum UTF8Sequence {
-  /// The length in bytes (1 to 4) of the well-formed sequence that starts at `index`; 0 if none starts there.
+  /// Returns the length in bytes (1 to 4) of the well-formed sequence that starts at `index`; 0 if none starts there.
   public static func length(in text: RawSpan, at index: Int) -> Int {
     let lead = byte(text, index)
     switch lead {
@@ -23,7 +23,7 @@ public enum UTF8Sequence {
     }
   }
 
-  /// Whether all of `text` is well-formed.
+  /// True if all of `text` is well-formed.
   public static func isValid(_ text: RawSpan) -> Bool {
     var index = 0
     while index < text.byteCount {

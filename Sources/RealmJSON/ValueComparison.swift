@@ -1,14 +1,14 @@
-// Whether a value read from a text is the one that is stored: what rendering cannot tell apart counts as the same, so
-// that a text that was only read and written back changes nothing.
+// Compares a value from a text with the stored one. Values that render alike are equal, so that reading a text and
+// writing it back changes nothing.
 
 import RealmPages
 
 extension Value {
-  /// Whether the stored value would render as this one does. Cost: the size of the value.
+  /// True if the stored value renders like this one. Cost: the size of the value.
   func isStored(as view: ValueView) throws(EngineError) -> Bool {
     switch (self, view) {
     case (.null, .null): return true
-    // Links to nothing, and to objects that do not exist yet, show as null.
+    // Null links, and links to objects that do not exist yet, show as null.
     case (.null, .link(_, let key)): return key.value < 0
     case (.int(let a), .int(let b)): return a == b
     case (.bool(let a), .bool(let b)): return a == b
@@ -28,7 +28,7 @@ extension Value {
       }
       return true
     case (.dictionary(let entries), .dictionary(var dictionary)):
-      // Both are in the order of their keys.
+      // Both are sorted by key.
       if entries.count != dictionary.count { return false }
       for (index, entry) in entries.enumerated() {
         if try !dictionary.key(at: index).equals(entry.key) { return false }
@@ -41,7 +41,7 @@ extension Value {
 }
 
 extension Decimal128 {
-  /// Whether both have the same text.
+  /// True if both render as the same text.
   fileprivate func shows(as other: Decimal128) -> Bool {
     guard high >> 63 == other.high >> 63 else { return false }
     switch (parts, other.parts) {

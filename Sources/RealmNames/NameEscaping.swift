@@ -1,31 +1,31 @@
-// Names of classes and objects as file names, and back. A bijection: every key has exactly one name, and only that
-// name leads back to it.
+// Converts names of classes and objects to file names and back. Invariant: the mapping is a bijection, so every key has
+// exactly one name, and only that name leads back to it.
 //
-// `%XX` stands for `/`, `%`, control characters, DEL, a `.` at the start, at the end or after another `.`, and each
-// byte that is not part of well-formed UTF-8. So no name contains `..`, which some programs that unpack archives
-// refuse, also with `.json` appended. `%null`, `%empty` and `%~` cannot arise from that. A string key whose name
-// would pass 255 bytes becomes the longest prefix of whole characters within 232 bytes, `%~`, and 16 hexadecimal
-// digits of the SHA-256 of the key.
+// `%XX` represents `/`, `%`, control characters, DEL, a `.` at the start, at the end or after another `.`, and each
+// byte that is not part of well-formed UTF-8. A name therefore never contains `..`, even with `.json` appended: some
+// archive programs reject that. Escaping never produces `%null`, `%empty` or `%~`. A string key whose name would exceed
+// 255 bytes becomes the longest prefix of whole characters within 232 bytes, `%~`, and 16 hexadecimal digits of the
+// SHA-256 of the key.
 
 import COpenSSL
 public import RealmJSON
 public import RealmPages
 
-/// What the name of an object file says.
+/// The key that the name of an object file represents.
 public enum ObjectFileName: Hashable, Sendable {
   /// The primary key of the object.
   case key(PrimaryKey)
   /// The object key, in a class without primary key.
   case objectKey(ObjKey)
-  /// The beginning of a long string key and the first eight bytes, big-endian, of its SHA-256.
+  /// The prefix of a long string key and the first eight bytes, big-endian, of its SHA-256.
   case hashed(prefix: [UInt8], digest: UInt64)
 }
 
-/// Turns keys into file names and back.
+/// Converts keys to file names and back.
 public enum NameEscaping {
-  /// The most bytes that a file name can have.
+  /// The maximum length of a file name in bytes.
   public static let longestName = 255
-  /// What the name of every object file ends in.
+  /// The extension of all object files.
   public static let suffix = ".json"
 
   private static let suffixLength = 5
@@ -46,30 +46,30 @@ public enum NameEscaping {
     }
   }
 
-  /// The directory name of a class.
+  /// Returns the directory name of a class.
   public static func directory(of className: String) -> String {
     let out = OutputBuffer()
     append(directoryOf: className, to: out)
     return out.string
   }
 
-  /// The class whose directory has this name; nil if no class name leads to it.
+  /// Returns the class whose directory has this name; nil if the name is not the directory name of any class.
   public static func className(ofDirectory name: RawSpan) -> String? {
     if matches(name, "%empty") { return "" }
     guard let bytes = unescape(name) else { return nil }
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// The same for a name in an array.
+  /// Like `className(ofDirectory:)` for a span, but takes an array.
   public static func className(ofDirectory name: [UInt8]) -> String? {
-    // Safe: numbers have no padding, so each byte of theirs is initialized.
+    // Safe: integers have no padding, so each of their bytes is initialized.
     unsafe className(ofDirectory: name.span.bytes)
   }
 
   // MARK: names of objects
 
-  /// Appends the file name of the object that `cursor` stands on: by the value of `column`, its primary key, or by its
-  /// object key where that is nil or has a type that no primary key has.
+  /// Appends the file name of the cursor's current object. The name is derived from the value of `column`, its primary
+  /// key, or from the object key if `column` is nil or not of a primary key type.
   public static func append(fileOf cursor: ObjectCursor, column: Int?, to out: OutputBuffer) throws(EngineError) {
     if let column, try append(fileOf: cursor.value(column), to: out) { return }
     append(fileOf: cursor.key, to: out)
@@ -77,7 +77,8 @@ public enum NameEscaping {
 
   /// Appends the file name of the object with this primary key to `out`.
   ///
-  /// False, and nothing appended, if no primary key can have such a value. No heap allocation while `out` has room.
+  /// Returns false, without appending anything, if a primary key cannot have this value. Does not allocate while `out`
+  /// has room.
   public static func append(fileOf primaryKey: ValueView, to out: OutputBuffer) -> Bool {
     switch primaryKey {
     case .null: out.append("%null")
@@ -111,16 +112,16 @@ public enum NameEscaping {
     out.append(".json")
   }
 
-  /// The file name of the object with this primary key.
+  /// Returns the file name of the object with this primary key.
   public static func file(of primaryKey: PrimaryKey) -> String {
     let out = OutputBuffer()
     append(fileOf: primaryKey, to: out)
     return out.string
   }
 
-  /// What the name of a file in a class's directory says; nil if no object can have that name.
+  /// Parses the name of a file in a class's directory. Returns nil if no object can have this name.
   ///
-  /// `primaryKey` is the type of the class's primary key, nil for a class without one.
+  /// `type` is the type of the class's primary key; nil for a class without one.
   public static func parse(file name: RawSpan, primaryKey type: ValueType?) -> ObjectFileName? {
     let length = name.byteCount - suffixLength
     guard length > 0, name.byteCount <= longestName, matches(name.extracting(length...), ".json") else { return nil }
@@ -138,13 +139,13 @@ public enum NameEscaping {
     }
   }
 
-  /// The same for a name in an array.
+  /// Like `parse(file:primaryKey:)` for a span, but takes an array.
   public static func parse(file name: [UInt8], primaryKey type: ValueType?) -> ObjectFileName? {
-    // Safe: numbers have no padding, so each byte of theirs is initialized.
+    // Safe: integers have no padding, so each of their bytes is initialized.
     unsafe parse(file: name.span.bytes, primaryKey: type)
   }
 
-  /// The digest that the name of a long string key bears.
+  /// Returns the digest in the name of a long string key.
   public static func digest(of key: RawSpan) -> UInt64 {
     var digest: [4 of UInt64] = [0, 0, 0, 0]
     unsafe key.withUnsafeBytes { key in
@@ -176,8 +177,7 @@ public enum NameEscaping {
 
   /// Appends the escaped text.
   ///
-  /// If that is longer than `limit`, it stops early and returns the length of the longest
-  /// prefix that a shortened name may have.
+  /// If that exceeds `limit`, stops early and returns the length of the longest prefix for a shortened name.
   private static func escape(_ text: RawSpan, limit: Int, to out: OutputBuffer) -> Int? {
     let start = out.count
     var prefixLength = 0
@@ -205,7 +205,8 @@ public enum NameEscaping {
     return nil
   }
 
-  /// The text that escapes to exactly `name`, or begins with it unless it `isWhole`; nil if none does.
+  /// Returns the text that escapes to exactly `name` or, unless `isWhole`, to a text that begins with `name`; nil if
+  /// there is none.
   private static func unescape(_ name: RawSpan, isWhole: Bool = true) -> [UInt8]? {
     if name.byteCount == 0 { return nil }
     var text: [UInt8] = []
@@ -227,7 +228,7 @@ public enum NameEscaping {
     return unsafe isEscape(name, of: text.span.bytes, isWhole: isWhole) ? text : nil
   }
 
-  /// Whether `name`, which decodes to `text`, escapes just what it must.
+  /// Returns true if `name`, which decodes to `text`, escapes exactly the bytes that require it.
   private static func isEscape(_ name: RawSpan, of text: RawSpan, isWhole: Bool) -> Bool {
     var nameIndex = 0
     var index = 0
@@ -245,8 +246,8 @@ public enum NameEscaping {
     return nameIndex == name.byteCount
   }
 
-  /// The length of the character at `index` if it stands for itself in a name; 0 if its first byte is escaped. A text
-  /// that is not whole does not end a name.
+  /// Returns the length of the character at `index` if it is not escaped in a name; 0 if its first byte is escaped.
+  /// Unless `isWhole`, the text is not the end of a name.
   private static func plainLength(_ text: RawSpan, _ index: Int, isWhole: Bool) -> Int {
     switch byte(text, index) {
     case 0..<0x20, 0x7F, UInt8(ascii: "/"), UInt8(ascii: "%"): 0
@@ -263,7 +264,7 @@ public enum NameEscaping {
     if matches(stem, "%empty") { return .key(.string([])) }
     let prefixLength = stem.byteCount - hashLength
     if prefixLength >= 0, matches(stem.extracting(prefixLength..<prefixLength + 2), "%~") {
-      // The prefix ends where the next character, of at most four bytes, would have passed the limit.
+      // The prefix ends where the next character, of at most four bytes, would have exceeded the limit.
       guard (longestPrefix - 3...longestPrefix).contains(prefixLength),
         let digest = hexadecimal(stem.extracting((prefixLength + 2)...)),
         let prefix = unescape(stem.extracting(..<prefixLength), isWhole: false)
@@ -273,7 +274,7 @@ public enum NameEscaping {
     return unescape(stem).map { .key(.string($0)) }
   }
 
-  /// A decimal number without superfluous characters.
+  /// Parses a decimal number without redundant characters.
   private static func integer(_ text: RawSpan) -> Int64? {
     let isNegative = byte(text, 0) == UInt8(ascii: "-")
     var index = isNegative ? 1 : 0
@@ -293,7 +294,7 @@ public enum NameEscaping {
     return value
   }
 
-  /// The bytes, unless an upper-case letter is among them, which no name of an identifier has.
+  /// Returns the bytes; nil if they include an upper-case letter, which names of identifiers do not contain.
   private static func lowerCase(_ text: RawSpan) -> ArraySlice<UInt8>? {
     var bytes: [UInt8] = []
     for index in 0..<text.byteCount {
@@ -304,7 +305,7 @@ public enum NameEscaping {
     return bytes[...]
   }
 
-  /// A number of up to 16 lower-case hexadecimal digits.
+  /// Parses up to 16 lower-case hexadecimal digits.
   private static func hexadecimal(_ text: RawSpan) -> UInt64? {
     var value: UInt64 = 0
     for index in 0..<text.byteCount {

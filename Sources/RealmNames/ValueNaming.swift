@@ -1,22 +1,22 @@
-// Values of a property as names of directories, and back: as keys are escaped in the names of objects, without `.json`.
-// A bijection: of all texts that could be read as a value, only the one that the value has is its name.
+// Converts property values to directory names and back, escaped like keys in the names of objects, without `.json`.
+// Invariant: the mapping is a bijection, so of all texts that parse as a value, only one is its name.
 
 public import RealmJSON
 public import RealmPages
 
-/// Turns values into names and back.
+/// Converts values to names and back.
 public enum ValueNaming {
-  /// What a name says.
+  /// The meaning of a name.
   public enum Parsed: Hashable, Sendable {
     case value(Value)
-    /// The name of a long string, which is found by comparing.
+    /// The name of a long string, which must be found by comparing.
     case shortened
-    /// The name of an object that a link leads to.
+    /// The name of the object that a link leads to.
     case object([UInt8])
   }
 
-  /// Whether the values of a property have names: those of one scalar value each, and single links to objects that have
-  /// names.
+  /// Returns true if the values of a property have names: single scalar values other than binary and Mixed, and single
+  /// links to objects with names.
   public static func hasNames(_ property: Column) -> Bool {
     if property.collection != nil { return false }
     switch property.type {
@@ -25,7 +25,8 @@ public enum ValueNaming {
     }
   }
 
-  /// Appends the name of a value to `out`; false, and nothing appended, for a link and what has no name.
+  /// Appends the name of a value to `out`. Returns false, without appending anything, for links and values without a
+  /// name.
   public static func append(_ value: ValueView, to out: OutputBuffer) -> Bool {
     switch value {
     case .null: out.append("%null")
@@ -44,11 +45,11 @@ public enum ValueNaming {
   }
 
   private static func append(_ value: Double, _ text: String, to out: OutputBuffer) {
-    // One NaN stands for all.
+    // All NaN values share one name.
     out.append(Array((value.isNaN ? "nan" : text).utf8))
   }
 
-  /// What a name says of a property of this type; nil if no value has it.
+  /// Parses the name of a property value of this type. Returns nil if it is not the name of any value.
   public static func parse(_ name: [UInt8], type: ValueType) -> Parsed? {
     let text = String(decoding: name, as: UTF8.self)
     if text == "%null" { return .value(.null) }

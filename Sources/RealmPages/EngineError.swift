@@ -1,26 +1,27 @@
-// The error of the engine: of its files, of the format, of opening, changing, committing and copying realms.
+// The error of the engine: damaged files and failed system calls, and refusals to open, change, commit or copy a realm.
 
 import CLinux
 import Glibc
 
-/// Why the engine did not do something. `description` says what, where and what to do.
+/// The reason why the engine refused or failed an operation. `description` contains what happened, where, and what to
+/// do.
 ///
-/// A refused change leaves the transaction as it was unless the description says otherwise; a refused commit leaves the
-/// file at the former version; a copy that was not made leaves no part of a new file. Bytes from a file never trap:
-/// they end here, as `damaged`.
+/// A refused change leaves the transaction unchanged unless the description states otherwise. A refused commit leaves
+/// the file at the former version. A failed copy leaves no partial file. Invalid bytes in a file never trap: they are
+/// reported as `damaged`.
 public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The kinds that a program decides on.
+  /// The kinds of errors that a program can distinguish.
   public enum Reason: Sendable, Hashable {
     /// Bytes of a file break a rule of the format.
     case damaged
-    /// A system call failed; its errno.
+    /// A system call failed with this errno.
     case file(Int32)
 
     // Opening.
 
     /// Not a Realm file.
     case notARealm
-    /// The header leads to no version, but the file holds nodes. See `Configuration.opensUnreachedAsEmpty`.
+    /// The header leads to no version, but the file contains nodes. See `Configuration.opensUnreachedAsEmpty`.
     case unreached
     /// Encrypted (or not a realm at all), and no key was given.
     case keyNeeded
@@ -30,20 +31,20 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     case notEncrypted
     /// A format that this version does not read.
     case unsupportedFormat(Int)
-    /// The configuration asks for what cannot be together.
+    /// The configuration contradicts itself.
     case contradictory
     /// Root would share memory with programs of another user. See `Configuration.trustsOwner`.
     case untrusted
-    /// Another program has the realm open in a way that excludes us, or shares what we cannot understand.
+    /// Another program has the realm open in a way that excludes this one, or uses an incompatible form of sharing.
     case inUse
-    /// The file is not at its path any more, or holds something else there: it was moved, replaced, removed or
-    /// overwritten. What was to be committed is not.
+    /// The file is no longer at its path, or its content was replaced: it was moved, replaced, removed or overwritten.
+    /// Pending changes were not committed.
     case moved
     /// A change of the schema would lose data, and there is no migration for it.
     case needsMigration
-    /// The realm has a greater schema version than the one that was asked for.
+    /// The realm has a greater schema version than the requested one.
     case oldSchema
-    /// What the configuration does in a migration failed.
+    /// The migration of the configuration failed.
     case migrationFailed
 
     // Changing.
@@ -52,56 +53,57 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     case readOnly
     /// No such class, property, object or position.
     case notFound
-    /// A value of another type than the property's, or null where it cannot be.
+    /// A value of another type than the property, or null where it is not allowed.
     case wrongType
     /// A primary key that another object has.
     case duplicateKey
-    /// Something that may not be changed: a primary key, an object of an asymmetric class.
+    /// A change that is not allowed, such as changing a primary key or an object of an asymmetric class.
     case forbidden
-    /// A name, text or number of things beyond the limits of the format.
+    /// A name, a value or a count beyond the limits of the format.
     case overLimit
     /// A schema that breaks a rule.
     case badSchema
-    /// An earlier change of the transaction ended in the middle: it can only be rolled back.
+    /// An earlier change of the transaction failed halfway: the transaction can only be rolled back.
     case halfDone
 
     // Committing.
 
     /// Another writer or process held a lock for longer than the timeout.
     case busy
-    /// As many versions are in use as the configuration allows.
+    /// The number of versions in use has reached the limit of the configuration.
     case tooManyVersions
     /// The server of a synced realm cannot be reached; nothing was sent.
     case offline
-    /// The server of a synced realm has not said that it has the change; it may have it.
+    /// The server of a synced realm has not acknowledged the change; it may or may not have it.
     case unacknowledged
-    /// The server of a synced realm refuses the change.
+    /// The server of a synced realm rejected the change.
     case refusedByServer
-    /// An earlier failure to write to disk: nothing can be trusted until the file is opened again.
+    /// An earlier write to disk failed: nothing can be trusted until the file is opened again.
     case poisoned
 
     // Copying.
 
-    /// The realm is not of the kind that the operation is for.
+    /// The operation does not apply to this kind of realm.
     case notApplicable
-    /// The observer wanted no more.
+    /// The observer cancelled the operation.
     case cancelled
   }
 
-  /// What a program decides on.
+  /// The kind of error.
   public let reason: Reason
-  /// What happened and what to do, in words, without the place.
+  /// What happened and what to do, as text, without the place.
   public private(set) var problem: String
-  /// The byte offset of the damaged node, or nil.
+  /// The byte offset of the damaged node; nil if there is none.
   public let ref: Int?
-  /// Where: a path, or a table, object or property; empty when unknown.
+  /// The place of the error: a path, or a table, object or property; empty if unknown.
   public internal(set) var place: String
-  /// Whether it is unknown what reached the disk of all that was written before.
+  /// True if earlier writes may or may not have reached the disk.
   private(set) var isFailedSync = false
-  /// Where a realm is that can be read, but not together with the programs that have it open; nil for other errors.
+  /// The location of a realm that can be read, but not shared with the programs that have it open; nil for other
+  /// errors.
   let apart: Standing.Place?
 
-  /// An error whose description names its place itself.
+  /// Creates an error whose description includes its place.
   package init(_ reason: Reason, _ description: String, apart: Standing.Place? = nil) {
     (self.reason, problem, ref, place, self.apart) = (reason, description, nil, "", apart)
   }
@@ -110,33 +112,33 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     (self.reason, self.problem, self.ref, self.place, apart) = (reason, problem, ref, place, nil)
   }
 
-  /// Bytes that break a rule of the format.
+  /// Creates an error for bytes that break a rule of the format.
   package static func damaged(_ problem: String, ref: Int? = nil, place: String = "") -> EngineError {
     EngineError(.damaged, problem, ref: ref, place: place)
   }
 
-  /// A system call on `path` that failed with `code`; `problem` says what was found instead of what was expected, and
-  /// what to do, where the system's words do not.
+  /// Creates an error for a system call on `path` that failed with `code`. `problem` replaces the system's text with
+  /// what was found and what to do.
   package static func failed(_ call: String, _ path: String, _ code: Int32, problem: String? = nil) -> EngineError {
     var error = EngineError(.file(code), problem ?? Self.text(call, code), ref: nil, place: path)
     error.isFailedSync = call == syncCall
     return error
   }
 
-  /// A file that could not be opened or made. In a folder that is encrypted and locked names cannot be read, so what is
-  /// there seems not to be: then the error is that the key is not there.
+  /// Creates an error for a file that could not be opened or created. In a folder that is encrypted and locked, names
+  /// cannot be read and files seem to be missing; the error is then that the key is missing.
   package init(opening path: String, _ code: Int32) {
     let isLocked = unsafe code == ENOENT && clinux_folder_is_locked(FileHandle.folder(of: path))
     self = .failed("open", path, isLocked ? ENOKEY : code)
   }
 
-  /// The call that ends a barrier.
+  /// The call that completes a write barrier.
   package static let syncCall = "fdatasync"
 
-  /// The call, the system's words for the errno, and a remedy where the words do not suggest one.
+  /// The call, the system's text for the errno, and a remedy if the text does not suggest one.
   private static func text(_ call: String, _ code: Int32) -> String {
     if code == EEXIST { return "the file exists: remove it first, or name another" }
-    // The reason is the disk, not the call that met it.
+    // The cause is the disk, not the call that failed.
     if code == ENOSPC || code == EDQUOT { return ErrnoText.of(code) }
     let remedy =
       switch code {
@@ -148,7 +150,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     return "\(call): \(ErrnoText.of(code))\(remedy)"
   }
 
-  /// The errno of the system call that failed, or nil.
+  /// The errno of the failed system call; nil for other errors.
   public var code: Int32? {
     if case .file(let code) = reason { code } else { nil }
   }
@@ -160,7 +162,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     return text + problem
   }
 
-  /// The same error, met at `place`. The path of a file that a call failed on stays.
+  /// Returns the error with `place` added. An error of a system call keeps its path.
   package func at(_ place: String) -> EngineError {
     if code != nil || description.hasPrefix(place) { return self }
     var error = self
@@ -168,7 +170,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     return error
   }
 
-  /// Runs `body`; its error is met at `place`.
+  /// Runs `body` and adds `place` to its error.
   static func locating<R>(
     at place: @autoclosure () -> String,
     _ body: () throws(EngineError) -> R
@@ -178,7 +180,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension EngineError {
-  /// A file that programs use with a lock file that is not beside this path.
+  /// The error for a file that programs use with a lock file that is not beside this path.
   init(underOtherName path: String) {
     self.init(
       .inUse,
@@ -187,7 +189,7 @@ extension EngineError {
     )
   }
 
-  /// An encrypted file whose first page does not verify.
+  /// The error for an encrypted file whose first page does not verify.
   init(encryptedFileIsDamaged: Bool, path: String) {
     if encryptedFileIsDamaged {
       self.init(.damaged, "\(path): the first page fails its HMAC check, others pass it: the file is damaged")
@@ -200,5 +202,6 @@ extension EngineError {
   }
 }
 
-/// Receives from time to time how many bytes of about how many are done; false ends the operation with `cancelled`.
+/// Receives periodically the number of bytes done and the approximate total. Returning false ends the operation with
+/// `cancelled`.
 public typealias CopyObserver = (_ done: Int, _ total: Int) -> Bool

@@ -1,15 +1,14 @@
-// Which slot of a node means what, and which byte of the header: the one place that readers, editors and checks take
-// them from. Source: docs/format/1-storage.md S2, S3, S16, docs/format/2-model.md M2, M3, M6, M8,
-// docs/format/6-history.md 6.7.
+// The slots of nodes and the bytes of the header, defined once for readers, editors and checks. Source:
+// docs/format/1-storage.md S2, S3, S16, docs/format/2-model.md M2, M3, M6, M8, docs/format/6-history.md 6.7.
 
-/// Positions in the structures of a file: of all formats that have object keys, 10 and later, unless it says otherwise.
+/// Positions in the structures of a file, in all formats with object keys (10 and later) unless noted otherwise.
 enum Layout {
   /// Bytes at the start of a file. Source: docs/format/1-storage.md S2.
   enum Header {
-    /// The top ref in a slot, 0 or 1.
+    /// The offset of the top ref of a slot, 0 or 1.
     static func topRef(_ slot: Int) -> Int { 8 * slot }
     static let signature = 16
-    /// The format byte of a slot.
+    /// The offset of the format byte of a slot.
     static func format(_ slot: Int) -> Int { 20 + slot }
     static let reserved = 22
     /// The lowest bit selects a slot.
@@ -21,7 +20,7 @@ enum Layout {
   enum Top {
     static let names = 0, tables = 1, logicalSize = 2, freePositions = 3, freeSizes = 4, freeVersions = 5, version = 6
     static let historyType = 7, history = 8, historySchema = 9, fileIdent = 10, evacuation = 11
-    /// The slots that every top array has.
+    /// The minimum number of slots in a top array.
     static let minimum = 3
   }
 
@@ -30,7 +29,7 @@ enum Layout {
     static let spec = 0, unused = 1, clusters = 2, key = 3, indexes = 4, columnCounter = 5, contentVersion = 6
     static let oppositeTables = 7, oppositeColumns = 8, sequence = 9, collisions = 10, primaryKey = 11, flags = 12
     static let tombstones = 13, count = 14
-    /// The slots that tables of all these formats have.
+    /// The minimum number of slots in a table's top array, in all these formats.
     static let minimum = 10
   }
 
@@ -59,7 +58,7 @@ enum Layout {
     /// The elements of each child, tagged, or the ref of the positions at which children begin.
     static let head = 0
     static let firstChild = 1
-    /// The slots that are no children.
+    /// The number of slots that are not children.
     static let others = 2
   }
 
@@ -68,7 +67,7 @@ enum Layout {
     static let keys = 0, values = 1, count = 2
   }
 
-  /// What a sync client keeps in the history. Source: docs/format/6-history.md 6.7.
+  /// The slots that a sync client uses in the history. Source: docs/format/6-history.md 6.7.
   enum SyncHistory {
     static let uploaded = 7, changesets = 13, origins = 16, count = 21
   }

@@ -1,26 +1,26 @@
-// Calculations with numbers of all types, and what is worked out from lists of them.
+// Arithmetic on numbers of all types, and aggregates over lists of numbers.
 
 import RealmPages
 
-/// Sums up numbers one after another.
+/// Computes an aggregate of numbers added one by one.
 struct Accumulator {
   private let aggregate: Aggregate
   private let type: ValueType
   private var count: Int64 = 0
   private var extreme: ValueView?
   private var whole: Int64 = 0
-  /// Whether the sum of integers is one of more than 64 bits, of which the rest is lost.
+  /// True if a sum of integers exceeded 64 bits and wrapped.
   private(set) var hasOverflowed = false
   private var real = 0.0
   private var decimal = Decimal128(parsing: "0")
 
-  /// `type` is that of the result.
+  /// `type` is the type of the result.
   init(_ aggregate: Aggregate, type: ValueType) { (self.aggregate, self.type) = (aggregate, type) }
 
-  /// The same of nothing.
+  /// An empty accumulator of the same kind.
   var emptied: Accumulator { Accumulator(aggregate, type: type) }
 
-  /// Takes a value; what is no number counts only for the least and the greatest, NaN for nothing.
+  /// Adds a value. Values other than numbers count only for the minimum and maximum; NaN is ignored.
   mutating func add(_ value: ValueView) {
     switch aggregate {
     case .min, .max:
@@ -45,7 +45,7 @@ struct Accumulator {
     }
   }
 
-  /// What it came to; null for the least, the greatest and the average of nothing.
+  /// The aggregate; null for the minimum, maximum or average of no values.
   var result: ValueView {
     switch aggregate {
     case .min, .max: return extreme ?? .null
@@ -66,8 +66,8 @@ struct Accumulator {
 }
 
 enum Arithmetic {
-  /// `a` and `b` combined; null unless both are numbers. An integer divided by zero is the greatest integer, or the
-  /// least if it is negative.
+  /// Combines `a` and `b`; null unless both are numbers. An integer divided by zero yields the largest integer, or the
+  /// smallest if the dividend is negative.
   static func combine(_ operation: Unicode.Scalar, _ a: ValueView, _ b: ValueView) -> ValueView {
     switch (a, b) {
     case (.int(let a), .int(let b)):

@@ -1,62 +1,62 @@
-// A path through the classes of a snapshot: from an object along links, forwards and backwards, to a property, and into
-// the collection that it holds.
+// A path through the classes of a snapshot: from an object along links and backlinks to a property, and into the
+// collection that the property holds.
 
 import RealmPages
 
-/// One step from an object to others.
+/// One step from an object to other objects.
 private enum Hop {
   case link(property: Int)
   case collection(property: Int)
-  /// One element of a list, or one entry of a dictionary.
+  /// One element of a list or one entry of a dictionary.
   case element(property: Int, PathSyntax.Element)
   case backlinks(from: TableKey, ColKey)
 }
 
-/// What is read at the end of a path.
+/// The values read at the end of a path.
 private enum Goal {
   case property(Int)
   /// The objects themselves.
   case objects
-  /// All objects that link to this one, counted.
+  /// The number of all objects that link to this one.
   case allBacklinks
   case keys(Int)
 }
 
-/// A path whose names were looked up.
+/// A path with resolved names.
 final class BoundPath {
-  /// The class that the path starts from.
+  /// The class at which the path starts.
   let start: Table
   private let snapshot: Snapshot
   private var hops: [Hop] = []
-  /// The class at the end, and the cursors in the classes on the way.
+  /// The class at the end, and the cursors for the classes along the path.
   private(set) var table: Table
   private var cursors: [ObjectCursor] = []
   private var goal = Goal.objects
   /// Steps into the collection at the end.
   private var selection: [PathSyntax.Element] = []
   private var ending: PathSyntax.Ending
-  /// Whether an object counts once, however many ways lead to it.
+  /// True if an object counts once, however many routes lead to it.
   private var isDistinct = false
-  /// True if entries of a dictionary that lead to no object are values, too.
+  /// True if null entries of a dictionary of links count as values.
   private var isWithNullEntries = false
-  /// Of each step, whether it fans out after another one did: the ways to the objects behind it can be more than there
-  /// are links.
+  /// For each step, true if it fans out after an earlier step did. There can then be more routes to the objects after
+  /// it than there are links.
   private var fansOutAgain: [Bool] = []
-  /// The objects from which such steps were taken in this walk, if each is to be taken once.
+  /// For each such step, the objects from which it was taken in this walk, if each is taken once.
   private var seen: [Set<ObjKey>] = []
-  /// The links that such steps led along in this walk, if each is to be taken.
+  /// The number of links followed by such steps in this walk, if every route is taken.
   private var repeated = 0
-  /// As many as a walk takes: their values fit the memory of any machine, and are there within a second.
+  /// The limit for one walk. This many values fit the memory of any machine and are read within a second.
   private static let repeatLimit = 1_000_000
   /// The names of the properties along the path.
   let names: [String]
-  /// Where the path stands in the query.
+  /// The position of the path in the query.
   private let place: Int
-  /// Whether the sizes of the elements are asked for, not their number.
+  /// True if the path returns the sizes of the elements, not their number.
   private var countsElements = false
   private var aggregated: Int?
 
-  /// Looks a path up.
+  /// Resolves the names of a path.
   init(_ path: PathSyntax, from start: Table, variable: String?, in snapshot: Snapshot) throws(QueryError) {
     self.start = start
     self.snapshot = snapshot
@@ -103,14 +103,14 @@ final class BoundPath {
         continue
       }
       if property.type == .link, !isKeys(rest.first) {
-        // The values of a dictionary of links are the links.
+        // The values of a dictionary of links are the links themselves.
         if case .name("@values") = rest.first?.element { rest = rest.dropFirst() }
         hops.append(property.collection == nil ? .link(property: index) : .collection(property: index))
         try enter(property.targetTable, column)
         if property.collection == .dictionary, case .name(let key) = rest.first?.element,
           !key.hasPrefix("@"), table.columns.first(named: key, \.name) == nil
         {
-          // No property of the target: a key.
+          // The name is not a property of the target, so it is a key.
           rest = rest.dropFirst()
           hops[hops.count - 1] = .element(property: index, .key(Array(key.utf8)))
         }
@@ -170,7 +170,7 @@ final class BoundPath {
     cursors.append(ObjectCursor(next))
   }
 
-  /// `@links.Class.property`; false for `@links` alone, which ends the path.
+  /// Resolves `@links.Class.property`. Returns false for `@links` alone, which ends the path.
   private func bindBacklink(
     _ rest: inout ArraySlice<(element: PathSyntax.Element, column: Int)>,
     _ column: Int
@@ -222,7 +222,7 @@ final class BoundPath {
         rest = rest.dropFirst()
         return
       case .name(let name):
-        // The entry of a dictionary, or in a Mixed the property of an object.
+        // The name is a key of a dictionary or, in a Mixed, a property of an object.
         guard property.type == .mixed || property.collection == .dictionary else { return }
         selection.append(.key(Array(name.utf8)))
       default: selection.append(element)
@@ -240,7 +240,7 @@ final class BoundPath {
     }
   }
 
-  /// True if the elements of a property are of types that have a length, as `.length` gives it.
+  /// Returns true if the property's elements have types with a length, as returned by `.length`.
   private static func hasLengths(_ property: Column) -> Bool {
     switch (property.collection, property.type) {
     case (.list, .string), (.list, .data), (.list, .mixed), (.set, .string), (.set, .data), (.set, .mixed): true
@@ -292,19 +292,19 @@ final class BoundPath {
 
   // MARK: facts
 
-  /// The type of what is read; nil for `@type`.
+  /// The type of the result; nil for `@type`.
   var type: ValueType? {
     switch ending {
     case .count: return .int
     case .type: return nil
     case .aggregate(let aggregate, _):
-      // What is compared with a sum of elements is taken for an element, as in Realm.
+      // As in Realm, a value compared with an aggregate of elements is converted to the element type.
       return aggregated == nil ? valueType : resultType(of: aggregate)
     case .value: return valueType
     }
   }
 
-  /// The type of what an aggregate comes to.
+  /// Returns the type of an aggregate's result.
   private func resultType(of aggregate: Aggregate) -> ValueType {
     let type = aggregated.map { table.columns[$0].type } ?? valueType
     switch aggregate {
@@ -317,7 +317,7 @@ final class BoundPath {
   private var valueType: ValueType {
     switch goal {
     case .property(let index):
-      // The values of a dictionary may be of the type of the property only.
+      // The property's type is also the type of a dictionary's values.
       return table.columns[index].type
     case .objects: return .link
     case .allBacklinks: return .int
@@ -329,21 +329,21 @@ final class BoundPath {
 
   private var hasOnlyLinks: Bool { Self.areSingle(hops[...]) }
 
-  /// Whether each step leads to one object at most.
+  /// Returns true if each step leads to at most one object.
   private static func areSingle(_ hops: ArraySlice<Hop>) -> Bool {
     hops.allSatisfy { hop in
       switch hop {
       case .link: true
-      // An element may not be there.
+      // The element may be missing.
       case .element, .collection, .backlinks: false
       }
     }
   }
 
-  /// Whether there may be more than one value.
+  /// True if the path may have more than one value.
   var isList: Bool {
     switch ending {
-    // A collection behind several links has one result for each of the objects.
+    // A collection after several links has one result for each object.
     case .aggregate: return aggregated == nil && !hasOnlyLinks
     case .count:
       switch goal {
@@ -363,7 +363,7 @@ final class BoundPath {
     }
   }
 
-  /// Whether several elements are picked.
+  /// True if the path selects several elements.
   private var selects: Bool {
     selection.contains { element in
       switch element {
@@ -374,22 +374,22 @@ final class BoundPath {
     }
   }
 
-  /// True if all elements of the collection are meant.
+  /// True if the path selects all elements of the collection.
   private var isWhole: Bool {
     guard selection.count == 1, case .all = selection[0] else { return selection.isEmpty }
     return true
   }
 
-  /// What gives the keys of a dictionary that has no such key.
+  /// The name that selects the keys of a dictionary, unless the dictionary has such a key.
   private static let keysName = "@keys".utf8
 
-  /// True if ALL and NONE may precede the path: also where it picks single elements from collections.
+  /// True if ALL and NONE may precede the path, which includes paths that select single elements of collections.
   var canBeQuantified: Bool { isList || !selection.isEmpty }
 
-  /// The property, if the path is nothing but a property of the class that it starts from and holds one value.
+  /// The property, if the path is just a single-value property of the starting class.
   var plainProperty: Int? { hops.isEmpty ? propertyAlongLinks : nil }
 
-  /// The property of the class at the end, if the path is a way to it along links that lead to one object at most.
+  /// The single-value property of the class at the end, if the path leads there along single links.
   var propertyAlongLinks: Int? {
     guard hasOnlyLinks, selection.isEmpty, case .property(let index) = goal, case .value = ending,
       table.columns[index].collection == nil
@@ -397,10 +397,10 @@ final class BoundPath {
     return index
   }
 
-  /// The objects from which the links of such a path lead to `keys`, which have `value`; nil if links alone cannot tell
-  /// that.
+  /// Returns the objects whose path leads to one of `keys`, which have `value`. Nil if this cannot be determined from
+  /// backlinks.
   func origins(of keys: [ObjKey], _ value: ValueView) throws -> [ObjKey]? {
-    // An object whose link is null has the value null, too.
+    // The value is also null for an object whose link is null.
     if !hops.isEmpty && value.isNull { return nil }
     var keys = keys
     for (level, hop) in hops.enumerated().reversed() {
@@ -417,11 +417,11 @@ final class BoundPath {
     return keys
   }
 
-  /// Whether it always gives one value.
+  /// True if the path always has exactly one value.
   var isSingle: Bool { !isList && selection.isEmpty }
 
-  /// Lets each object count once, however many ways lead to it, unless sums depend on that: for those who ask which
-  /// values there are, not how often or in what order.
+  /// Makes each object count once, however many routes lead to it, unless the path is a sum or average. For callers
+  /// that need the set of values, not their frequency or order.
   func takeEachOnce() {
     switch ending {
     case .aggregate(.sum, _), .aggregate(.average, _): break
@@ -431,7 +431,7 @@ final class BoundPath {
 
   // MARK: reading
 
-  /// What the path leads to from an object.
+  /// Returns the result of the path for an object.
   func operand(_ cursor: ObjectCursor) throws -> Operand {
     if let plainProperty { return .one(try cursor.value(plainProperty)) }
     switch ending {
@@ -442,7 +442,7 @@ final class BoundPath {
     }
   }
 
-  /// The types of the values. A property of one type has it also where it is null.
+  /// Returns the types of the values. A property with a fixed type has this type even if it is null.
   private func types(_ cursor: ObjectCursor) throws -> Operand {
     if case .objects = goal { return .one(.int(512)) }
     if case .property(let index) = goal, table.columns[index].collection == nil,
@@ -456,14 +456,14 @@ final class BoundPath {
   private func count(_ cursor: ObjectCursor) throws -> Operand {
     switch goal {
     case .objects:
-      // The links of the last step, for each object before it.
+      // Counts the links of the last step separately for each object before it.
       var counts: [ValueView] = []
       try walk(to: hops.count - 1, cursor) { (object) throws in
         var count: Int64 = 0
         try self.links(self.hops.count - 1, object) { (link) throws in if !link.isNull { count += 1 } }
         counts.append(.int(count))
       }
-      // Without an object before the last step there is nothing to count.
+      // If no object is reached before the last step, there is nothing to count.
       return hops.count > 1 ? .many(counts) : .one(counts.first ?? .int(0))
     case .allBacklinks:
       var count = 0
@@ -473,7 +473,7 @@ final class BoundPath {
       return .one(.int(Int64(count)))
     case .keys(let index), .property(let index):
       let column = table.columns[index]
-      // Of a property that is a collection, the size is asked for, also behind [*]; as in Realm.
+      // As in Realm, a collection property returns its size, also after [*].
       if !selection.isEmpty, column.collection == nil || !isWhole {
         return try values(cursor).mapped { value in value.elementCount.map { .int(Int64($0)) } ?? .null }
       }
@@ -481,7 +481,7 @@ final class BoundPath {
       try visit(cursor) { (object) throws in
         let value = try object.value(index)
         if self.countsElements {
-          // A null text has the length 0. Elements of a Mixed that are no text have none.
+          // A null string has length 0. Elements of a Mixed other than strings and binaries have no length.
           try value.forEachElement { element in
             switch element {
             case .null where column.type != .mixed: counts.append(.int(0))
@@ -496,14 +496,14 @@ final class BoundPath {
         }
       }
       if isList { return .many(counts) }
-      // The collection of no object is empty; the text of no object is none.
+      // If no object is reached, a collection counts as empty, and a string has no length.
       return .one(counts.first ?? (column.collection != nil ? .int(0) : .null))
     }
   }
 
   private func values(_ cursor: ObjectCursor) throws -> Operand {
     var values: [ValueView] = []
-    /// The collections at the end, which are compared one by one.
+    /// The collections at the end, which are compared separately.
     var collections: [[ValueView]] = []
     switch goal {
     case .objects:
@@ -532,14 +532,14 @@ final class BoundPath {
         try value.forEachElement { elements.append($0) }
         collections.append(elements)
       }
-      // The entry of a dictionary is one value.
+      // An entry of a dictionary is a single value.
       if isSingleEntry, collections.count == 1, let value = collections[0].first { return .one(value) }
       return Operand(collections: collections)
     }
     return isList ? .many(values) : .one(values.first ?? .null)
   }
 
-  /// True if a path along single links picks one entry of a property that is a dictionary.
+  /// True if a path along single links selects one entry of a dictionary property.
   private var isSingleEntry: Bool {
     guard case .property(let index) = goal else { return false }
     return table.columns[index].collection == .dictionary && hasOnlyLinks && !selection.isEmpty && !selects
@@ -562,9 +562,9 @@ final class BoundPath {
     return isList ? .many(results) : .one(results.first ?? empty.result)
   }
 
-  /// Steps into nested collections, and adds each collection that the last step picks from, with what it picks.
-  /// Nothing comes from what is empty or not a collection, null from a dictionary, or a property that is a list,
-  /// without such an element.
+  /// Steps into nested collections and appends one array for each collection that the last step selects from, with the
+  /// selected elements. Empty collections and other values contribute no elements. A dictionary or list property
+  /// without the selected element contributes null.
   private func collect(
     _ value: ValueView,
     _ steps: ArraySlice<PathSyntax.Element>,
@@ -578,7 +578,7 @@ final class BoundPath {
     for value in picked { try collect(value, rest, into: &collections) }
   }
 
-  /// The elements that one step picks.
+  /// Returns the elements selected by one step.
   private func elements(
     of value: ValueView,
     _ step: PathSyntax.Element,
@@ -625,7 +625,7 @@ final class BoundPath {
     try walk(to: hops.count, cursor, body)
   }
 
-  /// Calls `body` with each object that the steps before `end` lead to.
+  /// Calls `body` with each object reached by the steps before `end`.
   private func walk(
     to end: Int,
     _ cursor: ObjectCursor,
@@ -636,7 +636,7 @@ final class BoundPath {
     try follow(0, to: end, cursor, body)
   }
 
-  /// Calls `body` with each object that the steps from `level` to `end` lead to.
+  /// Calls `body` with each object reached by the steps from `level` to `end`.
   private func follow(
     _ level: Int,
     to end: Int,
@@ -652,7 +652,7 @@ final class BoundPath {
     }
   }
 
-  /// Calls `body` with each link at the end, and with null for a single link that is null.
+  /// Calls `body` with each link at the end, and with null for a single null link.
   private func forEach(
     _ cursor: ObjectCursor,
     isLast: Bool,
@@ -666,7 +666,7 @@ final class BoundPath {
     }
   }
 
-  /// Whether the last step leads to null where it leads to no object.
+  /// True if the last step yields null when it does not lead to an object.
   private var givesNull: Bool {
     switch hops.last {
     case .link, .element(_, .key): true
@@ -675,16 +675,16 @@ final class BoundPath {
     }
   }
 
-  /// The class that the last step starts from.
+  /// The class from which the last step starts.
   private var lastOrigin: Table { hops.count > 1 ? cursors[hops.count - 2].table : start }
 
-  /// True if the path is one step along links, which Realm compares with constants in a way of its own.
+  /// True if the path is a single step along links. Realm has special rules for comparing such paths with constants.
   var isOneStep: Bool {
     guard case .objects = goal, case .value = ending else { return false }
     return hops.count == 1
   }
 
-  /// Takes null entries of a dictionary of links for values, too.
+  /// Makes null entries of a dictionary of links count as values.
   func takeNullEntries() { isWithNullEntries = true }
 
   /// Calls `body` with each link of one step from an object.
@@ -728,7 +728,7 @@ final class BoundPath {
     }
   }
 
-  /// The keys of the objects at the end of the links, for a subquery.
+  /// Returns the keys of the objects at the end of the links, for a subquery.
   func objects(_ cursor: ObjectCursor) throws -> [ObjKey] {
     var keys: [ObjKey] = []
     try forEach(cursor, isLast: false) { (link) throws in
@@ -737,7 +737,7 @@ final class BoundPath {
     return keys
   }
 
-  /// Whether a link before the last step is null, so that there is nothing to read.
+  /// Returns true if no object is reached because a link before the last step is null.
   func leadsNowhere(_ cursor: ObjectCursor) throws -> Bool {
     guard !hops.isEmpty else { return false }
     if case .objects = goal { return false }
@@ -746,12 +746,12 @@ final class BoundPath {
     return !isReached
   }
 
-  /// The class that the links at the end lead to; nil if it ends with something else.
+  /// The class of the links at the end; nil if the path ends with another value.
   var linkTarget: Table? {
     if case .objects = goal { table } else { nil }
   }
 
-  /// Whether the path is a list of links.
+  /// True if the path is a list of links.
   var isListOfObjects: Bool {
     guard case .objects = goal, case .value = ending, let last = hops.last else { return false }
     return !Self.areSingle([last])
@@ -759,7 +759,7 @@ final class BoundPath {
 }
 
 extension ValueView {
-  /// The number of elements of a collection, or of bytes of a text; nil for other values.
+  /// The number of elements of a collection, or of bytes of a string or binary; nil for other values.
   var elementCount: Int? {
     switch self {
     case .list(let list), .set(let list): list.count

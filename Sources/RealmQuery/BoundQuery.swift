@@ -1,40 +1,40 @@
-// A query whose names were looked up, as functions that are asked object by object.
+// A query with resolved names, as functions that are evaluated for each object.
 
 import RealmPages
 
-/// An expression whose names were looked up.
+/// An expression with resolved names.
 struct BoundExpression {
-  /// The type of its values; nil for null and for `@type`.
+  /// The type of its values; nil for null and `@type`.
   var type: ValueType?
   var isConstant = false
   var isList = false
   var isTypeName = false
   var quantifier: Quantifier?
-  /// The path, if it is nothing else.
+  /// The path, if the expression is just a path.
   var path: BoundPath?
-  /// The property, if it is nothing else.
+  /// The property, if the expression is just a property.
   var property: Int? { path?.plainProperty }
-  /// Whether it always gives one value.
+  /// True if the expression always has exactly one value.
   var isSingle: Bool { path?.isSingle ?? !isList }
-  /// The value, if it is one and the same for all objects.
+  /// The value, if it is the same for all objects.
   var constant: ValueView?
-  /// The class that links lead to.
+  /// The class of the links.
   var target: Table?
   var evaluate: (ObjectCursor) throws -> Operand
 }
 
-/// A predicate whose names were looked up.
+/// A predicate with resolved names.
 struct BoundPredicate {
-  /// Whether an object passes.
+  /// Returns true if an object matches.
   let holds: (ObjectCursor) throws -> Bool
-  /// All objects that can pass, found through an index in ascending order; nil if there is no such index.
+  /// All objects that can match, in ascending order, found through an index; nil if there is no such index.
   var candidates: (() throws -> [ObjKey]?)?
-  /// Whether each of the candidates was seen to pass when it was found.
+  /// True if the index lookup has already verified that each candidate matches.
   var areCandidatesSure = false
-  /// A test of one property that all objects pass that can.
+  /// A test of one property that all matching objects pass.
   var scan: PropertyScan?
 
-  /// What passes all of `parts`.
+  /// Returns a predicate that matches if all of `parts` match.
   static func all(_ parts: [BoundPredicate]) -> BoundPredicate {
     BoundPredicate(
       holds: { (cursor) throws in
@@ -47,7 +47,7 @@ struct BoundPredicate {
     )
   }
 
-  /// The test that passes over objects in the shortest time.
+  /// Returns the fastest of the tests.
   private static func quickest(_ scans: [PropertyScan]) -> PropertyScan? {
     scans.first { if case .values = $0.test { false } else { true } } ?? scans.first
   }
@@ -57,11 +57,11 @@ struct BoundPredicate {
 struct PropertyScan {
   let property: Int
   let test: ColumnTest
-  /// Whether all objects pass that pass the test.
+  /// True if all objects that pass the test match.
   var isAll = true
 }
 
-/// What a predicate said of each object, so that it is asked once.
+/// A cache of a predicate's results by object.
 private final class Answers {
   private var known: [ObjKey: Bool] = [:]
 
@@ -73,12 +73,12 @@ private final class Answers {
   }
 }
 
-/// Looks the names of a query up.
+/// Resolves the names of a query.
 struct QueryBinder {
   let snapshot: Snapshot
-  /// The class whose objects are asked.
+  /// The class that is queried.
   let table: Table
-  /// The variable that stands for an object, in a subquery.
+  /// In a subquery, the name of the variable for the object.
   let variable: String?
 
   // MARK: predicates
@@ -144,7 +144,7 @@ struct QueryBinder {
     var rightQuantifier = right.quantifier
     if comparison == .isIn && rightQuantifier == nil { rightQuantifier = .any }
     if right.isConstant, let path = left.path, path.isOneStep, left.quantifier == nil || left.quantifier == .any {
-      // Links are compared with a list of objects as with any of them, as in Realm.
+      // As in Realm, comparing links with a list of objects means comparing them with any of the objects.
       if comparison == .equal && rightQuantifier == nil { rightQuantifier = .any }
       path.takeNullEntries()
     }
@@ -168,7 +168,7 @@ struct QueryBinder {
       )
     }
     if let property = left.property, let constant = right.constant {
-      // The view lives as long as the expression that it comes from.
+      // The view lives as long as the expression that it belongs to.
       func holds(_ value: ValueView) -> Bool {
         withExtendedLifetime(right) { comparison.holds(value, constant, options) }
       }
@@ -179,14 +179,14 @@ struct QueryBinder {
     }
     if text.isEmpty && (comparison == .equal || comparison == .isIn) {
       bound.candidates = candidates(left, right, comparison) ?? candidates(right, left, comparison)
-      // Values of a Mixed are compared in more ways than the index knows.
+      // Comparisons of a Mixed follow more rules than the index supports.
       bound.areCandidatesSure =
         (left.property != nil || right.property != nil) && left.type != .mixed && right.type != .mixed
     }
     return bound
   }
 
-  /// What to write if a word on the right side, which is not a property, was meant as a text.
+  /// Returns a hint for a word on the right side that is not a property but may be an unquoted string.
   private func quotesHint(_ expression: ExpressionSyntax) -> String {
     guard case .path(let path) = expression, path.elements.count == 1, case .name(let name) = path.elements[0].element,
       table.columns.firstIndex(named: name, \.name) == nil
@@ -194,7 +194,7 @@ struct QueryBinder {
     return "; if it is a text, write it in quotes: '\(name)'"
   }
 
-  /// What to write instead of a link that is compared with a value: a property of what it leads to.
+  /// Returns a hint for comparing a link with a value: compare a property of the target instead.
   private func linkHint(_ side: BoundExpression) -> String? {
     guard side.type == .link, let target = side.target, let path = side.path else { return nil }
     let column = target.primaryKey ?? target.columns.first { $0.collection == nil && $0.type == .string }
@@ -272,7 +272,8 @@ struct QueryBinder {
 
   // MARK: indexes
 
-  /// What an index finds for `property == constant` and `property IN constants`.
+  /// Returns a function that finds the candidates for `property == constant` or `property IN constants` through an
+  /// index; nil if there is no suitable index.
   private func candidates(
     _ expression: BoundExpression,
     _ constant: BoundExpression,
@@ -344,7 +345,7 @@ struct QueryBinder {
       let inner = try QueryBinder(snapshot: snapshot, table: list.table, variable: variable).bind(predicate)
       let cursor = ObjectCursor(list.table)
       func holds(_ key: ObjKey) throws -> Bool { try cursor.seek(key) && inner.holds(cursor) }
-      // In another SUBQUERY the same objects come up again and again, with each level many times as often.
+      // A nested SUBQUERY visits the same objects repeatedly, with each level many times as often.
       let answers = self.variable == nil ? nil : Answers()
       return BoundExpression(type: .int) { (object) throws in
         var count: Int64 = 0
@@ -404,7 +405,7 @@ struct QueryBinder {
 
   // MARK: constants
 
-  /// A constant as a value of the type that it is compared with, where that makes sense.
+  /// Returns a constant converted to the type that it is compared with, where possible.
   private func held(_ constant: ConstantSyntax, _ other: BoundExpression?) throws(QueryError) -> HeldValue {
     func refuse(_ problem: String) -> QueryError { QueryError(column: constant.column, problem: problem) }
     switch constant.kind {
@@ -429,7 +430,7 @@ struct QueryBinder {
         throw refuse("the links lead to \(target.className ?? target.name), not to \(className)")
       }
       return HeldValue(object.map { .link(found.key, $0) } ?? .null)
-    // Links are compared with links to their class.
+    // A link is compared as a link to the target class of the other side.
     case .value(.link(let table, let key), _): return HeldValue(.link(other?.target?.key ?? table, key))
     case .value(let value, let text):
       if other?.isTypeName ?? false {
@@ -442,7 +443,7 @@ struct QueryBinder {
     }
   }
 
-  /// An argument as a value of the type that it is compared with.
+  /// Returns an argument converted to the type that it is compared with.
   private func argument(
     _ text: String,
     _ other: BoundExpression?,
@@ -474,7 +475,7 @@ struct QueryBinder {
     return value
   }
 
-  /// A text as a value of a type; nil if it is none. `null` is null, except where texts are compared.
+  /// Text converted to a type; nil if that is not possible. `null` means null, except where strings are compared.
   private static func value(_ text: String, _ type: ValueType) -> Value? {
     switch type {
     case .string: return .text(text)
@@ -512,7 +513,7 @@ struct QueryBinder {
 }
 
 extension ColumnTest {
-  /// The test that a comparison of a property with a constant comes to, if it is one of numbers of the same type.
+  /// The test equivalent to comparing a property with a constant; nil unless both are integers or both are doubles.
   fileprivate init?(_ column: Column, _ comparison: Comparison, _ constant: ValueView) {
     if column.collection != nil { return nil }
     switch (column.type, constant) {
@@ -543,7 +544,7 @@ extension ColumnTest {
 }
 
 extension Comparison {
-  /// Bytes that a text must hold for the comparison with `constant` to be true, if any.
+  /// Bytes that a string must contain for the comparison with `constant` to be true; nil if there are none.
   fileprivate func neededPart(of constant: ValueView) -> [UInt8]? {
     guard case .string(let view) = constant else { return nil }
     let bytes = view.bytes

@@ -1,27 +1,27 @@
-// The order of the objects that a query finds. Values are compared as words of 64 bits first, which takes no look at
-// the objects; only those whose words are equal and do not tell everything are looked at again.
+// Sorts the objects found by a query. Values are first compared as 64-bit words, without access to the objects. Objects
+// are read again only if their words are equal and do not contain the complete value.
 
 import RealmPages
 
-/// Orders objects of a class by the values that paths lead to.
+/// Sorts objects of a class by the values of paths.
 struct ObjectSorter {
   let keys: [ObjKey]
   let by: [(path: BoundPath, ascending: Bool)]
   let cursor: ObjectCursor
 
-  /// Longer texts that begin alike are compared as a whole.
+  /// The limit for comparing strings word by word; strings with a longer common prefix are compared as a whole.
   private static let mostCommonBytes = 56
 
-  /// The first `limit` of the keys in the order. What is equal keeps its order.
+  /// Returns the first `limit` of the sorted keys. The sort is stable.
   ///
-  /// Cost: one look at each object, two at texts that all begin alike, and some passes over their words; another look
-  /// for each object among the first `limit` whose words equal those of others.
+  /// Cost: one read of each object, two if all strings have a common prefix, and some passes over the words. Plus
+  /// another read of each object among the first `limit` whose word equals another one.
   func sorted(limit: Int, _ work: inout QueryWork) throws -> [ObjKey] {
     try places(Array(keys.indices), by: 0, from: 0, limit, &work).map { keys[$0] }
   }
 
-  /// The first `limit` of these places by the path `index` and those after it. Texts are known to be equal before
-  /// `offset`.
+  /// Sorts the objects at `places` by the path `index` and those after it, and returns the first `limit`. Strings are
+  /// known to be equal before `offset`.
   private func places(
     _ places: [Int],
     by index: Int,
@@ -35,7 +35,7 @@ struct ObjectSorter {
       return try compared(places, by: index, limit, &work)
     }
     if words.commonBytes > 0 {
-      // All texts begin with the same bytes: those behind them tell more.
+      // All strings have a common prefix: the bytes after it are more distinctive.
       offset += words.commonBytes
       guard let better = try self.words(of: places, by: index, from: offset, limit, &work) else {
         return try compared(places, by: index, limit, &work)
@@ -66,14 +66,14 @@ struct ObjectSorter {
     return result
   }
 
-  /// The words of objects, and how many bytes their texts have in common.
+  /// The words of objects, and the length of the common prefix of their strings.
   private struct Words {
     var items: OrderItems
     var commonBytes: Int
   }
 
-  /// The words of the values by the path `index`, of texts behind `offset`, as far as they may be among the first
-  /// `limit`; nil if words do not tell the order.
+  /// Returns the words of the values of the path `index`, starting at `offset` in strings, for the objects that may be
+  /// among the first `limit`. Nil if words cannot represent the order.
   private func words(
     of places: [Int],
     by index: Int,
@@ -104,11 +104,11 @@ struct ObjectSorter {
       }
       items.add(OrderItem(ascending ? word : word.reversed, place))
     }
-    // Integers and others are not made comparable by their words.
+    // Words of integers and of floating-point numbers are not comparable with each other.
     return kinds == [.integers, .reals] ? nil : Words(items: items, commonBytes: common.count)
   }
 
-  /// The same by comparing values.
+  /// Sorts like `places`, but by comparing values.
   private func compared(_ places: [Int], by index: Int, _ limit: Int, _ work: inout QueryWork) throws -> [Int] {
     let by = by[index...], paths = by.map(\.path)
     var items: [(place: Int, values: [OrderingValue])] = []
@@ -119,7 +119,7 @@ struct ObjectSorter {
     }
     items.sort { a, b in
       for ((x, y), key) in zip(zip(a.values, b.values), by) {
-        // Objects whose links lead to nothing come after the others.
+        // Objects with a null link along the path sort after all others.
         if x.leadsNowhere || y.leadsNowhere {
           if x.leadsNowhere == y.leadsNowhere { continue }
           return key.ascending != x.leadsNowhere
@@ -133,12 +133,12 @@ struct ObjectSorter {
   }
 }
 
-/// A value that an object is ordered by, and whether a link on the way to it leads to nothing.
+/// A value to sort by. `leadsNowhere` is true if a link along the path is null.
 struct OrderingValue {
   let value: ValueView
   let leadsNowhere: Bool
 
-  /// The values of an object.
+  /// Returns the values of an object.
   static func all(of key: ObjKey, _ paths: [BoundPath], _ cursor: ObjectCursor) throws -> [OrderingValue] {
     guard try cursor.seek(key) else { return [] }
     var values: [OrderingValue] = []
@@ -150,17 +150,17 @@ struct OrderingValue {
   }
 }
 
-/// The kinds of numbers that were met.
+/// The kinds of numbers among the values.
 struct Kinds: OptionSet {
   let rawValue: Int
   static let integers = Kinds(rawValue: 1), reals = Kinds(rawValue: 2)
 }
 
-/// The bytes that all texts begin with.
+/// The length of the common prefix of all strings.
 private struct CommonBytes {
   private let offset: Int
   private var first: ByteView?
-  /// How many they are, from the offset on.
+  /// The number of common bytes, starting at the offset.
   private(set) var count = 0
 
   init(from offset: Int) { self.offset = offset }
@@ -187,34 +187,35 @@ private struct CommonBytes {
   }
 }
 
-/// A value as numbers that are ordered as values are, or are equal.
+/// A sort key whose order agrees with that of the values. Different values can have equal keys.
 struct OrderWord {
-  /// What must be compared where words are equal.
+  /// The remaining comparison for equal words.
   enum Rest: UInt8 {
     /// The values are equal.
     case nothing
-    /// The bytes behind those in the word.
+    /// The bytes after those in the word must be compared.
     case bytes
     case value
   }
 
-  /// The place of the type among all types.
+  /// The rank of the type among all types.
   var type: UInt8
   var bits: UInt64
   var rest = Rest.nothing
 
-  /// The bytes of a text that are in a word; how many more there are is in the last byte.
+  /// The number of bytes of a string in a word. The last byte of the word contains the length from the offset on, up to
+  /// 8.
   static let byteCount = 7
 
   static let null = OrderWord(type: 0, bits: 0)
-  /// After all others.
+  /// Sorts after all others.
   static let nowhere = OrderWord(type: .max, bits: 0)
 
   private init(type: UInt8, bits: UInt64, rest: Rest = .nothing) {
     (self.type, self.bits, self.rest) = (type, bits, rest)
   }
 
-  /// Nil for values that have no word. Texts are those behind `offset`.
+  /// Nil for values without a word. For strings, uses the bytes from `offset` on.
   init?(_ value: ValueView, from offset: Int, _ kinds: inout Kinds) {
     switch value {
     case .null: self = .null
@@ -239,7 +240,7 @@ struct OrderWord {
     if value.isNaN {
       self.init(type: 2, bits: 0, rest: .value)
     } else {
-      // The two zeros are equal. Larger negative numbers have larger bits.
+      // Both zeros are equal. Negative numbers are inverted, because their bit patterns ascend with their magnitude.
       let bits = value == 0 ? 0 : value.bitPattern
       self.init(type: 3, bits: bits >> 63 == 0 ? bits | 1 << 63 : ~bits)
     }
@@ -257,6 +258,6 @@ struct OrderWord {
 
   private static func bits(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) ^ 1 << 63 }
 
-  /// The word in the opposite order.
+  /// The word for descending order.
   var reversed: OrderWord { OrderWord(type: ~type, bits: ~bits, rest: rest) }
 }

@@ -1,4 +1,4 @@
-// What an expression gives for one object, and how two of that are compared.
+// The result of an expression for one object, and the comparison of two results.
 
 import RealmPages
 
@@ -7,15 +7,15 @@ enum Operand {
   case one(ValueView)
   /// The values of one list.
   case many([ValueView])
-  /// The values of several collections. Each collection is compared separately, and one that passes is enough.
+  /// The values of several collections. Each collection is compared separately; one match is enough.
   case collections([[ValueView]])
 
-  /// The values of any number of collections; without one, an empty list.
+  /// The values of any number of collections. Without any, an empty list.
   init(collections: [[ValueView]]) {
     self = collections.count > 1 ? .collections(collections) : .many(collections.first ?? [])
   }
 
-  /// All values, of all collections.
+  /// All values of all collections.
   var values: [ValueView] {
     switch self {
     case .one(let value): [value]
@@ -42,21 +42,21 @@ enum Operand {
   }
 }
 
-/// How two values are compared, beyond what the comparison itself says.
+/// Options for comparing two values, in addition to the comparison operator.
 struct ComparisonOptions {
-  /// What does not count in texts.
+  /// The differences to ignore in strings.
   var text: TextOptions = []
-  /// A property stands against a constant. Then a text that is null comes before all others, and a part that is null is
-  /// in every text.
+  /// True if a property is compared with a constant. A null string then sorts before all others, and every string
+  /// contains null.
   var isPlain = false
-  /// Null is a part of a null text, where a property stands against a constant.
+  /// True if a null string contains null, when a property is compared with a constant.
   var isNullInNull = true
-  /// The values are types, as sets of bits: those with a common bit are equal.
+  /// True if the values are types, as bit sets. Types with a common bit are equal.
   var areTypes = false
 }
 
 extension Comparison {
-  /// Compares what stands on the left with what stands on the right, for all values, any or none.
+  /// Compares the left side with the right side, for all values, any or none.
   func holds(
     _ left: Operand,
     _ leftQuantifier: Quantifier?,
@@ -123,7 +123,7 @@ extension Comparison {
   private func holdsForTexts(_ a: ValueView, _ b: ValueView, _ options: ComparisonOptions) -> Bool {
     if a.isNull || b.isNull {
       if self == .like { return a.isNull && b.isNull }
-      // Every text begins and ends with nothing, and holds it. So does null, if a property is compared with a constant.
+      // Every string begins with, ends with and contains null. So does null, if a property is compared with a constant.
       if options.isPlain { return unsafe b.isNull && (a.isNull ? options.isNullInNull : a.textBytes != nil) }
       return self == .contains && b.isNull && !a.isNull
     }
@@ -136,7 +136,7 @@ extension ValueView {
   var isNull: Bool {
     switch self {
     case .null: true
-    // Links to objects that do not exist yet do not show.
+    // Links to objects that do not exist yet appear as null.
     case .link(_, let key): key.value < 0
     default: false
     }
@@ -159,7 +159,7 @@ extension ValueView {
     }
   }
 
-  /// The kind of value; those of one kind can be compared.
+  /// The kind of value. Only values of the same kind can be compared.
   private var kind: Int {
     switch self {
     case .null: 0

@@ -1,11 +1,11 @@
-// Objects that are being ordered by words of 64 bits. Words are sorted digit by digit, which takes no comparisons;
-// where only the first objects are wanted, what cannot be among them is dropped on the way.
+// Objects sorted by 64-bit words. A radix sort orders the words without comparisons. If only the first objects are
+// needed, items that cannot be among them are dropped early.
 
-/// An object that is to be ordered: its word, and where it stands.
+/// An object to be sorted: its word and its place.
 struct OrderItem {
-  /// What is compared where the types are the same.
+  /// The bits to compare if the types are equal.
   let bits: UInt64
-  /// The type in the upper byte, what remains to be compared in the next, the place in the others.
+  /// The type in the upper byte, the remaining comparison in the next, the place in the others.
   private let tag: UInt64
 
   private static let placeBits: UInt64 = 48
@@ -18,7 +18,7 @@ struct OrderItem {
   var type: UInt8 { UInt8(truncatingIfNeeded: tag >> 56) }
   var place: Int { Int(tag & (1 << Self.placeBits - 1)) }
 
-  /// What must be compared among items with the same word.
+  /// The remaining comparison among items with the same word.
   var rest: OrderWord.Rest { OrderWord.Rest(rawValue: UInt8(truncatingIfNeeded: tag >> Self.placeBits)) ?? .value }
 
   @inline(__always)
@@ -27,33 +27,33 @@ struct OrderItem {
   @inline(__always)
   static func < (a: OrderItem, b: OrderItem) -> Bool { a.type != b.type ? a.type < b.type : a.bits < b.bits }
 
-  /// One byte of the word, counted from the lowest; the type is the highest.
+  /// Returns a byte of the word, with index 0 for the lowest. The type is the highest.
   @inline(__always)
   fileprivate func digit(_ index: Int) -> Int { index < 8 ? Int(bits >> UInt64(8 * index) & 0xFF) : Int(type) }
 
   fileprivate static let digitCount = 9
 }
 
-/// The items that may be among the first ones.
+/// The items that may be among the first.
 struct OrderItems {
-  /// In the order in which they were added; after `sort()` in that of their words.
+  /// In insertion order; sorted by word after `sort()`.
   private(set) var items: [OrderItem] = []
   private let limit: Int
-  /// As many items are added before those behind the first ones are dropped.
+  /// The number of items that triggers dropping those that cannot be among the first.
   private var capacity: Int
-  /// The last of the first ones that were known at the last drop: what is behind it is not wanted.
+  /// The last of the first `limit` items at the previous drop. Items after it are not needed.
   private var bound: OrderItem?
 
   private static let leastCapacity = 4096
 
-  /// Room for the first `limit` of `count` items.
+  /// Reserves room for the first `limit` of `count` items.
   init(limit: Int, of count: Int) {
     self.limit = limit
     capacity = limit < count / 4 ? max(2 * limit, Self.leastCapacity) : count
     items.reserveCapacity(min(capacity, count))
   }
 
-  /// Adds an item. Places ascend.
+  /// Adds an item. Places must ascend.
   @inline(__always)
   mutating func add(_ item: OrderItem) {
     if let bound, bound < item { return }
@@ -61,18 +61,18 @@ struct OrderItems {
     if items.count >= capacity { drop() }
   }
 
-  /// Drops what is behind the first ones, but not what has the word of the last of them.
+  /// Drops the items after the first `limit`, except those with the same word as the last of them.
   private mutating func drop() {
     if limit == 0 || items.count <= limit { return }
     sort()
     let last = items[limit - 1]
     let end = items[limit...].firstIndex { !$0.hasWord(of: last) } ?? items.count
     items.removeSubrange(end...)
-    // Those that were not dropped do not fill the room again at once.
+    // Double the capacity if necessary, so that the remaining items do not fill it again at once.
     (bound, capacity) = (last, max(capacity, 2 * items.count))
   }
 
-  /// Sorts by words. What is equal keeps its order.
+  /// Sorts by word. The sort is stable.
   mutating func sort() {
     if items.count < Self.fewest {
       return items.sort { $0.hasWord(of: $1) ? $0.place < $1.place : $0 < $1 }
@@ -82,7 +82,7 @@ struct OrderItems {
     var spare = items
     for index in 0..<OrderItem.digitCount {
       let digit = counts[index << 8..<(index + 1) << 8]
-      // All have the same.
+      // Skip a digit that is the same in all items.
       if digit.contains(items.count) { continue }
       var places: [Int] = [], sum = 0
       for count in digit {
@@ -100,6 +100,6 @@ struct OrderItems {
     }
   }
 
-  /// Fewer items are sorted by comparisons.
+  /// Smaller arrays are sorted by comparisons.
   private static let fewest = 512
 }

@@ -1,17 +1,14 @@
-// A query against one version: the objects that pass, in the order and number that it asks for.
+// A query against one version: finds the matching objects in the requested order and number.
 
 public import RealmPages
 
-/// A query in Realm Query Language, bound to a class of a snapshot.
-///
-/// One thread at a time.
+/// A query in Realm Query Language, bound to a class of a snapshot. One thread at a time.
 public final class Query {
   private let snapshot: Snapshot
   private let table: Table
   private let stages: [Stage]
 
-  /// A predicate and what is then made of the objects that pass. The objects of one stage are those that the next one
-  /// asks.
+  /// A predicate, followed by the ordering of its results. The results of a stage are the input of the next one.
   private struct Stage {
     let predicate: BoundPredicate
     let ordering: [Ordering]
@@ -23,13 +20,13 @@ public final class Query {
     case limit(Int)
   }
 
-  /// Reads a query and looks its names up. Errors point at the column.
+  /// Parses a query and resolves its names. Errors contain the column.
   public convenience init(_ text: String, of table: Table, in snapshot: Snapshot) throws(QueryError) {
     try self.init([.query(text)], of: table, in: snapshot)
   }
 
-  /// Reads conditions that hold one after another: what the first one finds, in its order and number, the next one is
-  /// asked of. Errors point at the column of the condition that is wrong; `QueryError.condition` says which that is.
+  /// Parses conditions that are applied in sequence: each filters the results of the previous one, in their order and
+  /// number. Errors contain the column in the faulty condition and its index, `QueryError.condition`.
   public init(_ conditions: [QueryCondition], of table: Table, in snapshot: Snapshot) throws(QueryError) {
     self.snapshot = snapshot
     self.table = table
@@ -39,7 +36,7 @@ public final class Query {
       do throws(QueryError) {
         let (syntax, orderingSyntax) = try condition.syntax()
         var predicate = try binder.bind(syntax)
-        // Conditions without an order between them are one.
+        // Merge with the previous condition if there is no ordering between them.
         if let last = stages.last, last.ordering.isEmpty {
           predicate = .all([last.predicate, predicate])
           stages.removeLast()
@@ -79,20 +76,20 @@ public final class Query {
     return ordering
   }
 
-  /// Whether an index finds the objects, so that not all of them are asked.
+  /// True if an index finds the objects, so that not all of them are read.
   public var usesIndex: Bool { stages.first?.predicate.candidates != nil }
 
-  /// Whether the query sorts, drops equal objects or limits their number.
+  /// True if the query sorts, removes duplicates or limits the number of objects.
   public var isOrdered: Bool { stages.contains { !$0.ordering.isEmpty } }
 
-  /// Whether `matches` tells of each object by itself whether it is among `keys`.
+  /// True if `matches` alone decides whether an object is among `keys`.
   public var isDecidedByObject: Bool {
     stages.allSatisfy { stage in
       stage.ordering.allSatisfy { if case .sort = $0 { true } else { false } }
     }
   }
 
-  /// Whether the object that a cursor of the class stands on passes; the ordering does not count.
+  /// Returns true if the current object of a cursor of the class matches. Ignores the ordering.
   public func matches(_ cursor: ObjectCursor) throws(QueryFailure) -> Bool {
     try QueryFailure.of { () throws in
       for stage in stages where try !stage.predicate.holds(cursor) { return false }
@@ -100,11 +97,12 @@ public final class Query {
     }
   }
 
-  /// The keys of the objects that pass, in the order of the query, or else of their keys.
+  /// Returns the keys of the matching objects, in the order of the query, or in key order if it has none.
   ///
-  /// Cost: O(log n) and the number of hits with an index, else all objects of the class; 8 bytes for each hit.
+  /// Cost: O(log n + hits) with an index, else proportional to the number of objects in the class. Memory: 8 bytes per
+  /// hit.
   ///
-  /// - Throws: also `timedOut` if it takes until `deadline`.
+  /// - Throws: also `timedOut` if it is not finished by `deadline`.
   public func keys(until deadline: ContinuousClock.Instant? = nil) throws(QueryFailure) -> [ObjKey] {
     try QueryFailure.of { () throws in
       var work = QueryWork(deadline: deadline)
@@ -117,8 +115,8 @@ public final class Query {
     }
   }
 
-  /// The number of objects that pass. Cost: as of `keys`, but where one property is compared with a constant, only a
-  /// few instructions for each object.
+  /// Returns the number of matching objects. Cost: as for `keys`, but only a few instructions per object if the
+  /// predicate compares one property with a constant.
   public func count() throws(QueryFailure) -> Int {
     if stages.count == 1, isDecidedByObject, let predicate = stages.first?.predicate, predicate.candidates == nil,
       let scan = predicate.scan, scan.isAll
@@ -128,7 +126,7 @@ public final class Query {
     return try keys().count
   }
 
-  /// The keys among these of the objects that pass, in the order of the query, or else in the given one.
+  /// Returns the matching objects among `keys`, in the order of the query, or in the given order if it has none.
   public func keys(among keys: [ObjKey]) throws(QueryFailure) -> [ObjKey] {
     try QueryFailure.of { () throws in
       var work = QueryWork(deadline: nil)
@@ -196,7 +194,7 @@ public final class Query {
 
   // MARK: ordering
 
-  /// The first object for each combination of values; those whose links lead to nothing are left out.
+  /// Returns the first object for each combination of values. Leaves out objects with a null link along a path.
   private func distinct(_ keys: [ObjKey], _ paths: [BoundPath], _ work: inout QueryWork) throws -> [ObjKey] {
     let cursor = ObjectCursor(table)
     var items: [(place: Int, key: ObjKey, values: [OrderingValue])] = []

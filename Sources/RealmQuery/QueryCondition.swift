@@ -1,25 +1,25 @@
-// One of several conditions that objects meet: a query as it is written, or a value that a property has, whose name can
-// be any.
+// A query condition: text in Realm Query Language, a built predicate, or a comparison with a property, whose name may
+// contain any characters.
 
 public import RealmPages
 
-/// A condition.
+/// A condition that objects of a query must meet.
 public enum QueryCondition: Sendable {
   /// Realm Query Language.
   case query(String)
-  /// Realm Query Language with arguments: `$0` stands for the first one. A list goes behind IN or BETWEEN, a link is
-  /// compared with properties that are links.
+  /// Realm Query Language with arguments: `$0` is the first. A list may follow IN or BETWEEN; a link may be compared
+  /// with link properties.
   case bound(String, [Value])
-  /// Realm Query Language with arguments that are texts: each takes the type of the values that it is compared with.
+  /// Realm Query Language with text arguments: each is converted to the type of the values that it is compared with.
   case given(String, texts: [String])
-  /// What a program has put together without text.
+  /// A predicate built by a program, without text.
   case built(QueryPredicate)
-  /// A property of one value is `value`, or null.
+  /// A single-value property equals the given value, which may be null.
   case equal(property: String, Value)
-  /// A property that is a single link leads to the object with this key.
+  /// A single-link property leads to the object with this key.
   case link(property: String, ObjKey)
 
-  /// The text of the condition, if it was given as such.
+  /// The text of the condition; nil if it has none.
   public var text: String? {
     switch self {
     case .query(let text), .bound(let text, _), .given(let text, _): text
@@ -38,9 +38,9 @@ public enum QueryCondition: Sendable {
     }
   }
 
-  /// Hints about a query that may not mean what its author expects; empty for a query that cannot be parsed.
+  /// Hints about a query that may not mean what its author expects; empty if the query cannot be parsed.
   public var notes: [String] {
-    // A mistake is reported when the query is bound.
+    // Binding the query reports a syntax error.
     guard let syntax = try? syntax().0, syntax.expectsWildcardsOfSQL else { return [] }
     return ["the wildcards of LIKE are * and ?; % is an ordinary character"]
   }
@@ -57,7 +57,7 @@ public enum QueryCondition: Sendable {
   }
 }
 
-/// A predicate of which there is no text.
+/// A predicate without text.
 public struct QueryPredicate: Sendable {
   let syntax: PredicateSyntax
 

@@ -1,14 +1,14 @@
-// What ends a query before it has asked all objects.
+// The reasons why a query can end early.
 
 public import RealmPages
 
-/// Why a query ended before it had asked all objects.
+/// The reason why a query ended before evaluating all objects.
 public enum QueryFailure: Error {
-  /// What it read is damaged.
+  /// The data it read is damaged.
   case damaged(EngineError)
-  /// It is more work than a query may be.
+  /// It exceeds a limit on the work of one query.
   case refused(QueryError)
-  /// It took longer than it may.
+  /// It reached its deadline.
   case timedOut
 
   static func of<Result>(_ body: () throws -> Result) throws(QueryFailure) -> Result {
@@ -18,7 +18,7 @@ public enum QueryFailure: Error {
   }
 }
 
-/// Looks at the clock now and then.
+/// Checks the deadline periodically.
 struct QueryWork {
   private struct TimedOut: Error {}
 
@@ -27,7 +27,7 @@ struct QueryWork {
 
   init(deadline: ContinuousClock.Instant?) { self.deadline = deadline }
 
-  /// Counts an object that is asked.
+  /// Counts an evaluated object.
   @inline(__always)
   mutating func step() throws {
     steps &+= 1

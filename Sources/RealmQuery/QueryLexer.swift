@@ -1,14 +1,14 @@
-// The words of a query, each with its column. Source: the published grammar of Realm Query Language.
+// The tokens of a query, each with its column. Source: the published grammar of Realm Query Language.
 
 import RealmPages
 
-/// Why a query is refused.
+/// The reason why a query is invalid.
 public struct QueryError: Error, Sendable, CustomStringConvertible {
-  /// The character of the query, from 1.
+  /// The position of the character in the query, from 1.
   public let column: Int
-  /// What is wrong there.
+  /// A description of the problem.
   public let problem: String
-  /// Which of several conditions it concerns, from 0.
+  /// The index of the condition with the problem, from 0.
   public private(set) var condition = 0
 
   init(column: Int, problem: String) { (self.column, self.problem) = (column, problem) }
@@ -21,31 +21,31 @@ public struct QueryError: Error, Sendable, CustomStringConvertible {
     return error
   }
 
-  /// The place and the problem in one line.
+  /// The column and the problem in one line.
   public var description: String { "column \(column): \(problem)" }
 }
 
-/// One word of a query.
+/// One token of a query.
 struct QueryToken {
   enum Kind: Equatable {
-    /// `(`, `==`, `&&` and the like.
+    /// A symbol such as `(`, `==` or `&&`.
     case symbol(String)
     /// A name or a keyword.
     case word(String)
-    /// `@count` and the like.
+    /// An operation such as `@count`.
     case operation(String)
-    /// Digits, with or without a sign; `0x` too.
+    /// Digits with an optional sign, including `0x` numbers.
     case integer(String)
     case real(String)
     case string([UInt8])
     case value(Value)
-    /// An object by the keys of its table and of itself.
+    /// An object, given by the keys of its table and of itself.
     case object(TableKey, ObjKey)
     /// An argument without a type.
     case argument(String)
-    /// A name between backquotes, which is never a keyword.
+    /// A name in backquotes, which is never a keyword.
     case quotedName(String)
-    /// An argument such as `$K0`, a path of names between points.
+    /// An argument such as `$K0`: a path of names separated by periods.
     case keyPath([String])
     /// `[c]`, `[d]` or `[cd]`
     case textOptions(TextOptions)
@@ -56,17 +56,17 @@ struct QueryToken {
   let column: Int
 }
 
-/// Takes a query apart.
+/// Splits a query into tokens.
 struct QueryLexer {
   private let text: [UInt8]
   /// The values of `$0`, `$1` and so on.
   private let arguments: [QueryArgument]
   private var index = 0
   private var tokens: [QueryToken] = []
-  /// A place at or before the word that is read, and its column.
+  /// A position at or before the current token, and its column.
   private var known = (offset: 0, column: 1)
 
-  /// The words of `text`; the last one is `.end`.
+  /// Returns the tokens of `text`; the last one is `.end`.
   static func tokens(_ text: String, _ arguments: [QueryArgument] = []) throws(QueryError) -> [QueryToken] {
     var lexer = QueryLexer(text, arguments)
     return try lexer.run()
@@ -137,7 +137,7 @@ struct QueryLexer {
     return options
   }
 
-  /// Whether a path could go on here, so that a point is no part of a number.
+  /// True if a path could continue here, so that a period is not part of a number.
   private var endsPath: Bool {
     switch tokens.last?.kind {
     case .word, .operation, .symbol("]"), .symbol(")"): true
@@ -186,7 +186,7 @@ struct QueryLexer {
         [UInt8(ascii: " "), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t")]
           .contains(peek(1)), !name.isEmpty
       {
-        // A name with a blank in it.
+        // An escaped blank in a name.
         let blanks: [UInt8: UInt8] = [UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09]
         name.append(blanks[peek(1)] ?? 0x20)
         index += 2
@@ -215,14 +215,14 @@ struct QueryLexer {
     return .word(String(decoding: name, as: UTF8.self))
   }
 
-  /// The argument with a number.
+  /// Returns the argument with the given number.
   private func argument(_ digits: String, at start: Int) throws(QueryError) -> QueryArgument {
     if let number = Int(digits), arguments.indices.contains(number) { return arguments[number] }
     let given = arguments.isEmpty ? "" : "; there are \(arguments.count)"
     throw error(start, "argument $\(digits) has no value here\(given); write the value")
   }
 
-  /// A name between backquotes, with any characters; a backquote in it is written twice.
+  /// Reads a name in backquotes, which may contain any characters. A backquote in the name is written twice.
   private mutating func quotedName() throws(QueryError) -> String {
     let start = index
     var name: [UInt8] = []
@@ -241,7 +241,7 @@ struct QueryLexer {
     throw error(start, "the name has no closing backquote")
   }
 
-  /// `L3:7`: the object with key 7 in the table with key 3.
+  /// Reads `L3:7`: the object with key 7 in the table with key 3.
   private mutating func storedLink() -> QueryToken.Kind? {
     let table = text[(index + 1)...].prefix(while: isDigit)
     guard !table.isEmpty, table.endIndex < text.count, text[table.endIndex] == UInt8(ascii: ":") else { return nil }
@@ -253,7 +253,7 @@ struct QueryLexer {
     return .object(TableKey(key), ObjKey(objectKey))
   }
 
-  /// What stands between `opening` and the next parenthesis, as `parse` understands it.
+  /// Parses the text between `opening` and the next closing parenthesis.
   private mutating func identifier(
     _ opening: String,
     _ wanted: String,
@@ -303,8 +303,8 @@ struct QueryLexer {
     return isReal ? .real(text) : .integer(text)
   }
 
-  /// `2024-05-01@10:00:00` or with T, with nanoseconds after another colon; or as objects show dates,
-  /// `2024-05-01T10:00:00.5Z`.
+  /// Reads a date such as `2024-05-01@10:00:00`, or with T, with optional nanoseconds after another colon; or as
+  /// presented in objects, `2024-05-01T10:00:00.5Z`.
   private mutating func date() throws(QueryError) -> Value? {
     var position = index
     func number() -> Int64? {
@@ -342,7 +342,8 @@ struct QueryLexer {
     return .date(Timestamp(seconds: seconds, nanoseconds: Int32(seconds < 0 ? -nanoseconds : nanoseconds)))
   }
 
-  /// Where a date ends of which the seconds end at `position`, if a fraction or a zone follows: `.5`, `Z`, `+02:00`.
+  /// Returns the end of a date whose seconds end at `position`, if a fraction or a time zone follows: `.5`, `Z`,
+  /// `+02:00`.
   private func endOfShownDate(from position: Int) -> Int? {
     func byte(_ offset: Int) -> UInt8 { offset < text.count ? text[offset] : 0 }
     var end = position
@@ -360,7 +361,7 @@ struct QueryLexer {
     }
   }
 
-  /// `T1714557600:0`: seconds and nanoseconds.
+  /// Reads `T1714557600:0`: seconds and nanoseconds.
   private mutating func storedDate() -> Value? {
     var position = index + 1
     func number() -> Int64? {

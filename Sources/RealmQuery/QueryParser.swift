@@ -1,17 +1,18 @@
-// From words to syntax, by recursive descent. OR binds weakest, then AND, then NOT.
+// Parses tokens into syntax by recursive descent. OR binds weakest, then AND, then NOT.
 
 import RealmPages
 
-/// Reads one query.
+/// Parses one query.
 struct QueryParser {
   private let tokens: [QueryToken]
   private var index = 0
   private var depth = 0
 
-  /// Levels of parentheses, operations in one sum or product, steps of a path: what is bound and asked by recursion.
+  /// The maximum number of nested parentheses, of operations in one sum or product, and of steps in a path. All are
+  /// bound and evaluated recursively.
   private static let depthLimit = 100
 
-  /// The predicate and the ordering in `text`.
+  /// Parses the predicate and the ordering in `text`.
   static func parse(
     _ text: String,
     _ arguments: [QueryArgument] = []
@@ -25,18 +26,18 @@ struct QueryParser {
     return (predicate, ordering)
   }
 
-  /// The constant that `text` is; nil if it is anything else.
+  /// Parses `text` as a constant. Returns nil if it is not one.
   static func constant(_ text: String) -> Value? {
-    // What cannot be read is not a constant.
+    // Text with invalid tokens is not a constant.
     guard let tokens = try? QueryLexer.tokens(text) else { return nil }
     var parser = QueryParser(tokens: tokens)
-    // Neither is what begins like one and is wrong.
+    // A malformed constant is not a constant.
     guard let constant = try? parser.constant(), parser.token.kind == .end, case .value(let value, _) = constant.kind
     else { return nil }
     return value
   }
 
-  /// What to write if the words before this one were meant as a text.
+  /// A hint for words that may be an unquoted string.
   private var quotesHint: String {
     guard index > 0, case .word = tokens[index - 1].kind else { return "" }
     switch token.kind {
@@ -45,7 +46,7 @@ struct QueryParser {
     }
   }
 
-  /// The path that `text` is.
+  /// Parses `text` as a path.
   static func parsePath(_ text: String) throws(QueryError) -> PathSyntax {
     var parser = QueryParser(tokens: try QueryLexer.tokens(text))
     guard case .path(let path) = try parser.sum(), path.quantifier == nil else {
@@ -57,7 +58,7 @@ struct QueryParser {
 
   private init(tokens: [QueryToken]) { self.tokens = tokens }
 
-  // MARK: words
+  // MARK: tokens
 
   private var token: QueryToken { tokens[index] }
 
@@ -89,7 +90,7 @@ struct QueryParser {
     if !take(symbol) { throw unexpected("'\(symbol)'") }
   }
 
-  /// Whether the next word is a keyword, in any case.
+  /// Returns true if the next token is this keyword, in any case.
   private func isKeyword(_ word: String) -> Bool {
     guard case .word(let text) = token.kind else { return false }
     return text.uppercased() == word
@@ -143,7 +144,7 @@ struct QueryParser {
     return try comparison()
   }
 
-  /// Whether what follows the matching parenthesis compares or calculates with what is in it.
+  /// True if the content of the parenthesis is an expression, because a comparison or an operation follows it.
   private var parenthesisHoldsExpression: Bool {
     var level = 0
     for position in index..<tokens.count {
@@ -241,7 +242,7 @@ struct QueryParser {
     return left
   }
 
-  /// The day that the next five words are, if they stand together as in `2024-05-01`; nil otherwise.
+  /// Returns the date formed by the next five tokens, if they are adjacent as in `2024-05-01`; nil otherwise.
   private func day() -> ConstantSyntax? {
     var text = ""
     for (distance, count) in [4, 1, 2, 1, 2].enumerated() {
@@ -258,7 +259,7 @@ struct QueryParser {
     return ConstantSyntax(kind: .value(.date(date), text: nil), column: token.column)
   }
 
-  /// One number of a day, and what separates it from the next.
+  /// Reads one number of a date, and the separator after it.
   private mutating func number() throws(QueryError) -> ExpressionSyntax {
     guard let constant = try constant() else { throw unexpected("a number") }
     _ = take("-")
@@ -307,7 +308,7 @@ struct QueryParser {
     return .path(try path(quantifier, column))
   }
 
-  /// The values of a list, whose bracket was read, and the bracket that ends it.
+  /// Reads the values of a list after its opening bracket, up to and including the closing one.
   private mutating func list(
     until end: String,
     _ quantifier: Quantifier?,
@@ -329,7 +330,7 @@ struct QueryParser {
     return .list(constants, quantifier, column: column)
   }
 
-  /// What stands behind IN and BETWEEN. A list of values there may have the brackets of SQL or of JSON.
+  /// Reads the operand of IN or BETWEEN. A list of values may be in brackets as in SQL or JSON.
   private mutating func collection() throws(QueryError) -> ExpressionSyntax {
     let column = token.column
     if token.kind == .symbol("["), take("[") { return try list(until: "]", nil, column) }
@@ -337,7 +338,7 @@ struct QueryParser {
     return try sum()
   }
 
-  /// Whether the parenthesis here holds values with commas between them, or one value alone.
+  /// True if the parenthesis contains values separated by commas, or a single value.
   private var parenthesisHoldsList: Bool {
     var level = 0
     for position in index..<tokens.count {
@@ -499,7 +500,7 @@ struct QueryParser {
     }
   }
 
-  /// A value that is not written in the query, such as that of an argument.
+  /// Wraps a value that is not written in the query, such as an argument.
   private static func constant(_ value: Value, _ column: Int) -> ConstantSyntax {
     ConstantSyntax(kind: .value(value, text: nil), column: column)
   }
@@ -551,7 +552,7 @@ struct QueryParser {
 
   // MARK: ordering
 
-  /// Whether SORT, DISTINCT or LIMIT comes next, and no property of such a name.
+  /// True if SORT, DISTINCT or LIMIT follows, and not a property with such a name.
   private var beginsWithOrdering: Bool {
     peek() == .symbol("(") && ["SORT", "DISTINCT", "LIMIT"].contains(where: isKeyword)
   }
@@ -596,7 +597,7 @@ struct QueryParser {
 }
 
 extension String {
-  /// A digit between a point and what follows it, where there is none: Swift wants one.
+  /// Inserts a 0 between the decimal point and the exponent if there is no digit, as Swift requires one.
   fileprivate var replacingPointExponent: String {
     guard let point = firstIndex(of: "."), let next = index(point, offsetBy: 1, limitedBy: endIndex), next < endIndex,
       self[next] == "e" || self[next] == "E"

@@ -1,8 +1,8 @@
-// A path by itself, as a column of a table has it, and what is worked out from its values over many objects.
+// A path on its own, such as a column of a table, and aggregates of its values over many objects.
 
 public import RealmPages
 
-/// What a path gives for one object.
+/// The values of a path for one object.
 public enum PathValue {
   case one(ValueView)
   /// The values of a list, or at the ends of several links.
@@ -11,13 +11,13 @@ public enum PathValue {
 
 /// A path bound to a class of a snapshot. One thread at a time.
 public final class QueryPath {
-  /// The property of the class that the path is; nil if it leads further.
+  /// The property of the class, if the path is just a property; else nil.
   public let property: Int?
-  /// The type of a value; nil for `@type`.
+  /// The type of its values; nil for `@type`.
   public let type: ValueType?
   private let path: BoundPath?
 
-  /// Looks a path up; the name of a property may hold any characters.
+  /// Resolves a path. A path that is just a property name may contain any characters.
   public init(_ text: String, of table: Table, in snapshot: Snapshot) throws(QueryError) {
     if let index = table.columns.firstIndex(named: text, \.name) {
       (property, type, path) = (index, table.columns[index].type, nil)
@@ -27,7 +27,7 @@ public final class QueryPath {
     (property, type, self.path) = (nil, path.type, path)
   }
 
-  /// What it leads to from the object that a cursor of the class stands on.
+  /// Returns the values of the path for the current object of a cursor of the class.
   public func value(_ cursor: ObjectCursor) throws(QueryFailure) -> PathValue {
     try QueryFailure.of { () throws in try read(cursor) }
   }
@@ -48,9 +48,9 @@ public final class QueryPath {
   }
 }
 
-/// One value worked out from many objects.
+/// An aggregate of values over many objects.
 public final class QueryAggregate {
-  /// What is worked out.
+  /// The aggregate function.
   public enum Kind: String, CaseIterable, Sendable {
     case sum, avg, min, max
 
@@ -67,7 +67,7 @@ public final class QueryAggregate {
   private let path: QueryPath
   private var accumulator: Accumulator
 
-  /// Prepares it. Sums and averages are of numbers, the least and the greatest of numbers or dates.
+  /// Creates an aggregate. Sums and averages require numbers; minimum and maximum require numbers or dates.
   public init(_ kind: Kind, of path: QueryPath) throws(QueryError) {
     let type: ValueType
     switch (path.type, kind) {
@@ -87,10 +87,10 @@ public final class QueryAggregate {
 
   private init(_ path: QueryPath, _ accumulator: Accumulator) { (self.path, self.accumulator) = (path, accumulator) }
 
-  /// The same of other objects.
+  /// Returns an empty aggregate of the same kind.
   public func another() -> QueryAggregate { QueryAggregate(path, accumulator.emptied) }
 
-  /// Takes the object that a cursor of the class stands on.
+  /// Adds the current object of a cursor of the class.
   public func add(_ cursor: ObjectCursor) throws(QueryFailure) {
     switch try path.value(cursor) {
     case .one(let value): accumulator.add(value)
@@ -98,6 +98,6 @@ public final class QueryAggregate {
     }
   }
 
-  /// What it came to: null for all but the sum of nothing; nil for a sum of integers beyond 64 bits.
+  /// The result; null for aggregates of no values, except sums. Nil for a sum of integers that exceeds 64 bits.
   public var result: ValueView? { accumulator.hasOverflowed ? nil : accumulator.result }
 }

@@ -1,13 +1,13 @@
-// A query as it is written: names are not looked up yet. Each part knows its column.
+// The syntax of a query, with unresolved names. Each part contains its column.
 
 package import RealmPages
 
-/// What is asked of a list that is compared.
+/// The quantifier of a list in a comparison.
 package enum Quantifier: Sendable {
   case any, all, none
 }
 
-/// The comparisons.
+/// The comparison operators.
 package enum Comparison: String, Sendable {
   case equal = "=="
   case notEqual = "!="
@@ -29,7 +29,7 @@ package enum Comparison: String, Sendable {
   }
 }
 
-/// What is worked out from the elements of a list.
+/// The aggregate functions of lists.
 package enum Aggregate: String, Sendable {
   case min = "@min"
   case max = "@max"
@@ -43,7 +43,7 @@ package struct PathSyntax: Sendable {
     case index(Int)
     case last
     case all
-    /// An entry of a dictionary. In a Mixed also a property of an object, and `@keys`.
+    /// An entry of a dictionary. In a Mixed, also a property of an object, or `@keys`.
     case key([UInt8])
   }
 
@@ -53,7 +53,7 @@ package struct PathSyntax: Sendable {
     case count
     /// `@type`
     case type
-    /// `@max` and the like, and what comes after it.
+    /// An aggregate such as `@max`, and the property after it, if any.
     case aggregate(Aggregate, of: String?)
   }
 
@@ -72,7 +72,7 @@ package indirect enum ExpressionSyntax: Sendable {
   case list([ConstantSyntax], Quantifier?, column: Int)
   case path(PathSyntax)
   case operation(Unicode.Scalar, ExpressionSyntax, ExpressionSyntax, column: Int)
-  /// `2024-05-01`: a day where a date is compared, else a subtraction.
+  /// `2024-05-01`: a date if compared with a date, else a subtraction.
   case day(ConstantSyntax, ExpressionSyntax)
   case subquery(PathSyntax, variable: String, PredicateSyntax, column: Int)
 
@@ -87,15 +87,15 @@ package indirect enum ExpressionSyntax: Sendable {
 
 package struct ConstantSyntax: Sendable {
   package enum Kind: Sendable {
-    /// A value; the text of a number, where it must not pass through a double.
+    /// A value. For a number, also its text, for conversions that must not go through a double.
     case value(Value, text: String?)
-    /// The object of a class with a primary key.
+    /// The object of a class with this primary key.
     case object(className: String, Value)
-    /// The object with a key in the class that a link leads to.
+    /// The object with this key in the target class of the link that it is compared with.
     case key(ObjKey)
-    /// The object with a key in the table with a key.
+    /// The object with this key in the given table.
     case stored(TableKey, ObjKey)
-    /// An argument that has no type yet: it gets that of the values that it is compared with.
+    /// An argument without a type: it takes the type of the values that it is compared with.
     case text(String)
   }
 
@@ -113,7 +113,7 @@ package indirect enum PredicateSyntax: Sendable {
   case compare(ExpressionSyntax, Comparison, ExpressionSyntax, TextOptions, column: Int)
 }
 
-/// What comes behind the predicate, in its order.
+/// The clauses after the predicate, in order.
 package enum OrderingSyntax: Sendable {
   case sort([(path: PathSyntax, ascending: Bool)])
   case distinct([PathSyntax])
@@ -123,12 +123,12 @@ package enum OrderingSyntax: Sendable {
 /// The value of an argument such as `$0`.
 package enum QueryArgument: Sendable {
   case value(Value)
-  /// A text that takes the type of the values that it is compared with.
+  /// Text that takes the type of the values that it is compared with.
   case text(String)
 }
 
 extension PredicateSyntax {
-  /// True if LIKE compares with a pattern that has `%`, the wildcard of SQL, but none of the wildcards of LIKE.
+  /// True if a LIKE pattern contains the SQL wildcard `%`, but none of the wildcards of LIKE.
   var expectsWildcardsOfSQL: Bool {
     switch self {
     case .constant: return false

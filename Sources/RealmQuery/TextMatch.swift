@@ -1,10 +1,10 @@
-// Comparing texts by their bytes. Without case, the letters of ASCII and Latin-1 count as the same in both cases, as in
-// Realm. Without diacritics, texts are compared without their marks, as in Realm's SDK for Swift.
+// Compares strings by their bytes. Ignoring case applies to the letters of ASCII and Latin-1, as in Realm. Ignoring
+// diacritics compares strings without their marks, as in Realm's SDK for Swift.
 
 import Glibc
 @_spi(_Unicode) import Swift
 
-/// What does not count when texts are compared.
+/// The differences to ignore when comparing strings.
 package struct TextOptions: OptionSet, Sendable {
   package let rawValue: Int
 
@@ -15,15 +15,15 @@ package struct TextOptions: OptionSet, Sendable {
   /// `[d]`
   package static let ignoresDiacritics = TextOptions(rawValue: 2)
 
-  /// What stands in the brackets.
+  /// The letters in the brackets.
   var letters: String { (contains(.ignoresCase) ? "c" : "") + (contains(.ignoresDiacritics) ? "d" : "") }
 }
 
-/// Comparisons of texts.
+/// String comparisons.
 enum TextMatch {
   typealias Bytes = UnsafeRawBufferPointer
 
-  /// Compares two texts, or a text with its part.
+  /// Compares two strings, or a string with a part or pattern.
   static func holds(_ comparison: Comparison, _ a: Bytes, _ b: Bytes, _ options: TextOptions) -> Bool {
     guard options.contains(.ignoresDiacritics), unsafe !isASCII(a) || !isASCII(b) else {
       return unsafe holds(comparison, a, b, ignoresCase: options.contains(.ignoresCase))
@@ -45,11 +45,12 @@ enum TextMatch {
 
   private static func isASCII(_ text: Bytes) -> Bool { unsafe text.allSatisfy { $0 < 0x80 } }
 
-  /// Where letters end whose marks are diacritics: those of Latin, Greek and Cyrillic. Elsewhere, marks are vowels.
+  /// The end of the scripts in which nonspacing marks are diacritics: Latin, Greek and Cyrillic. In other scripts they
+  /// represent vowels.
   private static let diacriticLimit: UInt32 = 0x510
 
-  /// The text without diacritics, and in lower case if case does not count. `é` and `e` with a mark behind it are the
-  /// same.
+  /// Returns the string without diacritics, and in lower case if case is ignored. A precomposed `é` and an `e` followed
+  /// by a combining mark give the same result.
   private static func withoutMarks(_ text: Bytes, _ options: TextOptions) -> [UInt8] {
     var bytes: [UInt8] = [], dropsMarks = false
     for scalar in unsafe String(decoding: text, as: UTF8.self)._nfd {
@@ -84,7 +85,7 @@ enum TextMatch {
     guard !ignoresCase, let first = unsafe part.first, let base = text.baseAddress else {
       return (0...text.count - part.count).contains { unsafe matches(text, part, at: $0, ignoresCase) }
     }
-    // From one place where the part can begin to the next.
+    // Search for each occurrence of the part's first byte.
     var start = 0
     while let found = unsafe memchr(base + start, Int32(first), text.count - part.count + 1 - start) {
       start = unsafe UnsafeRawPointer(found) - base
@@ -103,19 +104,19 @@ enum TextMatch {
     return true
   }
 
-  /// A byte in lower case.
+  /// Returns the byte at `index` in lower case.
   private static func lower(_ text: Bytes, _ index: Int) -> UInt8 {
     let byte = unsafe text[index]
     if (0x41...0x5A).contains(byte) { return byte | 0x20 }
-    // The second byte of U+00C0 to U+00DE, but the multiplication sign.
+    // The second byte of U+00C0 to U+00DE, except the multiplication sign.
     if (0x80...0x9E).contains(byte), byte != 0x97, index > 0, unsafe text[index - 1] == 0xC3 { return byte | 0x20 }
     return byte
   }
 
-  /// Whether a byte of a pattern stands for others.
+  /// Returns true if a byte of a pattern is a wildcard.
   static func isWildcard(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "*") || byte == UInt8(ascii: "?") }
 
-  /// `*` stands for any characters, `?` for one.
+  /// Matches a pattern in which `*` matches any characters and `?` matches one.
   static func like(_ text: Bytes, _ pattern: Bytes, ignoresCase: Bool) -> Bool {
     var t = 0, p = 0
     var star: (pattern: Int, text: Int)?
@@ -130,7 +131,7 @@ enum TextMatch {
         p += 1
         t += 1
       } else if let last = star {
-        // The star takes one character more.
+        // Extend the match of the star by one character.
         p = last.pattern
         t = unsafe next(text, last.text)
         star = (last.pattern, t)
@@ -142,7 +143,7 @@ enum TextMatch {
     return p == pattern.count
   }
 
-  /// Where the next character begins.
+  /// Returns the index of the next character.
   private static func next(_ text: Bytes, _ index: Int) -> Int {
     var index = index + 1
     while index < text.count, unsafe text[index] & 0xC0 == 0x80 { index += 1 }

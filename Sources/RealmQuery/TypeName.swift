@@ -1,8 +1,8 @@
-// The names that `@type` is compared with. Several names can mean one type, and some mean several types.
+// The names of types for comparisons with `@type`. Several names can mean the same type, and some mean several types.
 
 import RealmPages
 
-/// A name of types, as a set of bits.
+/// The types that a name means, as a bit set.
 struct TypeName {
   private let bits: Int64
 
@@ -17,7 +17,7 @@ struct TypeName {
     ("collection", 4096 + 8192),
   ]
 
-  /// The names, for messages.
+  /// All names, for error messages.
   static var names: [String] { known.map(\.name) }
 
   init?(_ name: String) {
@@ -25,10 +25,10 @@ struct TypeName {
     bits = found.bits
   }
 
-  /// What a value of `@type` is compared with.
+  /// The value to compare with the result of `@type`.
   var value: Value { .int(bits) }
 
-  /// The type of the values of a property of this type; nil for Mixed, whose values have different types.
+  /// Returns the type of the values of a property; nil for Mixed, whose values have different types.
   static func of(_ type: ValueType) -> ValueView? {
     switch type {
     case .int: .int(2)
@@ -46,7 +46,7 @@ struct TypeName {
     }
   }
 
-  /// The type of a value, as `@type` gives it.
+  /// Returns the type of a value, as returned by `@type`.
   static func of(_ value: ValueView) -> ValueView {
     switch value {
     case .list, .set: .int(4096)

@@ -1,56 +1,56 @@
-// The error of sync: of addresses, connections, servers and mirrors.
+// The error of synchronization: of addresses, connections, servers and mirrors.
 
 package import RealmPages
 
-/// Why something could not be synced. `description` says what, where and what to do.
+/// The reason that synchronization failed. `description` contains the problem, the place and the remedy.
 public struct SyncError: Error, Sendable, CustomStringConvertible {
-  /// The kinds that a program decides on.
+  /// The kinds of error that a program distinguishes.
   public enum Reason: Sendable, Hashable {
-    /// The address or an option cannot be meant.
+    /// The address or an option is not valid.
     case configuration
-    /// The server cannot be reached, or the connection ended: trying again later may help.
+    /// The server cannot be reached, or the connection ended; a later retry may succeed.
     case offline
-    /// The certificate of the server is not to be trusted, or another host's.
+    /// The certificate of the server is not trusted, or belongs to another host.
     case certificate
-    /// The server wants another token.
+    /// The server requires a different token.
     case token
-    /// Not a server of this kind, or a service that only its vendor's clients can use.
+    /// Not a server of this kind, or a service that is limited to its vendor's clients.
     case unsupported
-    /// The server does not know the identity or the progress of this client any more.
+    /// The server no longer knows the identity or the progress of this client.
     case reset
-    /// The server refused a change.
+    /// The server rejected a change.
     case refused
-    /// The server sent what the protocol does not allow, or what does not fit the mirror.
+    /// The server violated the protocol, or sent changes that do not fit the mirror.
     case protocolBroken
-    /// The mirror: another program's, another realm's, or changed by another program.
+    /// The mirror is in use by another program, belongs to another realm, or was changed by another program.
     case mirror
-    /// The mirror could not be read or written; the errno where the system gave one.
+    /// The mirror could not be read or written; with the errno if there is one.
     case file(Int32?)
-    /// It took too long.
+    /// The operation timed out.
     case timeout
-    /// The caller wanted no more.
+    /// The caller cancelled the operation.
     case cancelled
   }
 
-  /// What a program decides on.
+  /// The kind of error, for programs.
   public let reason: Reason
-  /// What happened, where, what to do.
+  /// The problem, the place and the remedy.
   public let description: String
 
-  /// The engine's error where that is the reason.
+  /// The engine's error, if it caused this one.
   package let cause: EngineError?
 
-  /// An error with its words.
+  /// Creates an error.
   public init(_ reason: Reason, _ description: String) {
     (self.reason, self.description, cause) = (reason, description, nil)
   }
 
-  /// An error of the engine, on the mirror.
+  /// Converts an error of the engine about the mirror.
   init(_ error: EngineError) {
     reason = if case .file(let code) = error.reason { .file(code) } else { .file(nil) }
     (description, cause) = (error.description, error)
   }
 
-  /// Whether waiting and connecting anew can help.
+  /// True if a new connection may succeed later.
   var isTransient: Bool { reason == .offline || reason == .timeout }
 }

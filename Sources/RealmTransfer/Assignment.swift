@@ -1,29 +1,31 @@
-// `property=value`, as it is typed on a command line, and the JSON that it stands for.
-//
-// `null` clears the property. Where the type has a plain text (strings, dates, identifiers, decimals, binaries, links
-// to objects that such a text names), the value is that text; one that begins with " is JSON, so that '"null"' is the
-// text null. Everything else is JSON. The types themselves are checked by `ObjectPatcher`.
+// Parses `property=value`, as typed on a command line, and converts the value to JSON. `ObjectPatcher` checks the
+// types.
 
 import RealmJSON
 import RealmPages
 
-/// A property and the value that it is to have.
+/// A property and its new value.
+///
+/// `null` clears the property. For types with a plain text (strings, dates, identifiers, decimals, binaries, and links
+/// to objects whose key is one of these), the value is that text; a value that begins with " is JSON, so '"null"' is
+/// the string null. For all other types the value is JSON.
 public struct Assignment: Sendable {
   /// The name of the property.
   public let property: String
   /// The value as typed.
   public let value: String
 
-  /// Reads `property=value`; nil without a name and `=`.
+  /// Parses `property=value`; nil if the name or `=` is missing.
   public init?(_ text: String) {
-    // By scalars: a value that begins with a combining mark is one character with the sign before it.
+    // By scalars: if the value begins with a combining mark, the mark forms one character with the equals sign.
     let scalars = text.unicodeScalars
     guard let equals = scalars.firstIndex(of: "="), equals != text.startIndex else { return nil }
     property = String(scalars[..<equals])
     value = String(scalars[scalars.index(after: equals)...])
   }
 
-  /// The text of an object with these properties of a class. `keyType` tells the type of the primary key of a class.
+  /// Returns the JSON of an object with these properties of a class. `keyType` returns the type of a class's primary
+  /// key.
   static func text(
     _ assignments: [Assignment],
     _ columns: [Column],
@@ -36,7 +38,7 @@ public struct Assignment: Sendable {
       let column = columns.first(named: assignment.property, \.name)
       out.append(quoted: column?.name ?? assignment.property)
       out.append(":")
-      // `ObjectPatcher` refuses properties that do not exist.
+      // `ObjectPatcher` rejects unknown properties.
       if let column {
         let target = column.type == .link ? column.targetTable : nil
         var type = column.type
@@ -52,8 +54,8 @@ public struct Assignment: Sendable {
     return out.bytes
   }
 
-  /// The value as JSON, for a property of a type; `text` is the type that a text has to have: for a link that of the
-  /// primary key that it leads to.
+  /// Returns the value as JSON, for a property of `type`. `text` is the type that plain text is parsed as: for a link,
+  /// the type of its target's primary key.
   func json(of type: ValueType, isCollection: Bool, text: ValueType) throws(TransferError) -> [UInt8] {
     var bytes = Array(value.utf8)
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) && isCollection { bytes.removeFirst(3) }
@@ -63,7 +65,7 @@ public struct Assignment: Sendable {
     let isBraced = first == UInt8(ascii: "{") && !(type == .string && hasText)
     let mustBeJSON = first == UInt8(ascii: "\"") || isBraced || first == UInt8(ascii: "[") && !hasText
     if hasText && !mustBeJSON {
-      // As people type it, and as CSV has it: a day, or a time without zone.
+      // Also accept dates as typed by hand or found in CSV: a day, or a time without a zone.
       if text == .date, let date = Timestamp(lenient: bytes) { return Self.quoted(date) ?? Self.quoted(bytes) }
       return Self.quoted(bytes)
     }
@@ -81,7 +83,7 @@ public struct Assignment: Sendable {
         let hint = hasText ? "; a text that begins with \(value.prefix(1)) is written as a JSON string" : ""
         throw .unsuitable("\(property)=\(value): not JSON, at character \(error.column): \(error.problem)\(hint)")
       }
-      // Not of the type, whatever it is; as a string it is refused in the words of the type.
+      // Not JSON of the property's type. Passed on as a string, it is rejected with an error that names the type.
       return Self.quoted(bytes)
     }
   }

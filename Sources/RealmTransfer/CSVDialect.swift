@@ -1,5 +1,5 @@
-// How a file of CSV is written: what separates its fields, and the decimal mark of its numbers. Spreadsheets use those
-// of their user's country without saying which, so the first line is searched for them.
+// The dialect of a CSV file: the field separator and the decimal mark. Spreadsheets use those of the user's locale
+// without declaring them, so they are detected from the first line.
 
 import RealmPages
 
@@ -8,32 +8,32 @@ public enum DecimalMark: String, CaseIterable, Sendable {
   case point, comma
 }
 
-/// What the caller knows of a source; nil for what is detected.
+/// Known properties of a source. Those that are nil are detected.
 public struct ImportOptions: Sendable {
-  /// The encoding, by a name that iconv(3) knows.
+  /// The encoding, by its iconv(3) name.
   public var encoding: String?
-  /// The byte between fields of CSV.
+  /// The byte between CSV fields.
   public var delimiter: UInt8?
   /// The decimal mark in CSV.
   public var decimalMark: DecimalMark?
 
-  /// Everything is detected.
+  /// Creates options that detect everything.
   public init() {}
 }
 
-/// How a file of CSV is written.
+/// The dialect of a CSV file.
 public struct CSVDialect: Sendable {
   /// The byte between fields.
   public var delimiter: UInt8
-  /// Nil where both can be: then numbers that could be read in two ways are refused.
+  /// The decimal mark; nil if it is unknown. Numbers that could be read in two ways are then rejected.
   public var decimalMark: DecimalMark?
 
-  /// The dialect of RFC 4180, if nothing else is named.
+  /// Creates a dialect; by default that of RFC 4180.
   public init(delimiter: UInt8 = UInt8(ascii: ","), decimalMark: DecimalMark? = .point) {
     (self.delimiter, self.decimalMark) = (delimiter, decimalMark)
   }
 
-  /// Whether a byte can separate fields.
+  /// True if a byte can separate fields.
   public static func isDelimiter(_ byte: UInt8) -> Bool {
     byte == 0x09 || (0x21...0x7E).contains(byte) && !isLetterOrDigit(byte) && !#"".-+{["#.utf8.contains(byte)
   }
@@ -42,10 +42,10 @@ public struct CSVDialect: Sendable {
     (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
   }
 
-  /// Reads the dialect from the first line of a file: a line `sep=;`, or the names, by the separator that is most
-  /// frequent in them.
+  /// Detects the dialect from the first line of a file: a line such as `sep=;`, or the header, in which the most
+  /// frequent separator is used.
   ///
-  /// Throws if two are equally frequent.
+  /// - Throws: if two separators are equally frequent.
   init(firstLine: [UInt8], _ options: ImportOptions) throws(CSVProblem) {
     let delimiter: UInt8
     if let known = options.delimiter ?? Self.declared(firstLine) {
@@ -59,12 +59,13 @@ public struct CSVDialect: Sendable {
     )
   }
 
-  /// The separator in words.
+  /// The separator, for messages.
   var separatorInWords: String {
     delimiter == 0x09 ? "tabs" : "'\(String(decoding: [delimiter], as: UTF8.self))'"
   }
 
-  /// The separator that Excel writes and reads in a line before the names, `sep=;`; nil for any other line.
+  /// Returns the separator in a line such as `sep=;`, which Excel reads and writes before the header; nil for any other
+  /// line.
   static func declared(_ line: [UInt8]) -> UInt8? {
     let text = line.last == 0x0D ? line.dropLast() : line[...]
     guard text.count == declaration.count + 1, text.starts(with: declaration), let byte = text.last, isDelimiter(byte)
@@ -72,10 +73,10 @@ public struct CSVDialect: Sendable {
     return byte
   }
 
-  /// How the line begins that names the separator.
+  /// The beginning of the line that declares the separator.
   static let declaration = Array("sep=".utf8)
 
-  /// The separators that are detected.
+  /// The separators that can be detected.
   static let separators: [UInt8] = [UInt8(ascii: ","), UInt8(ascii: ";"), 0x09, UInt8(ascii: "|")]
 
   private static func detected(_ line: [UInt8]) throws(CSVProblem) -> UInt8 {
@@ -94,28 +95,28 @@ public struct CSVDialect: Sendable {
   }
 }
 
-/// The first line of a file of CSV.
+/// The header of a CSV file.
 final class CSVHeader: Sendable {
   let names: [String]
   let dialect: CSVDialect
-  /// The line of the names.
+  /// The number of the header's line.
   let line: Int
 
   init(_ names: [String], _ dialect: CSVDialect, line: Int) {
     (self.names, self.dialect, self.line) = (names, dialect, line)
   }
 
-  /// What messages call a field.
+  /// Returns the description of a field for messages.
   func name(of index: Int) -> String {
     index < names.count && !names[index].isEmpty ? "field \"\(names[index])\"" : "field \(index + 1)"
   }
 }
 
-/// What is wrong with a record, without the place of the record.
+/// The problem with a record, without the position of the record.
 struct CSVProblem: Error {
-  /// Lines after the first of the record.
+  /// The offset of the problem's line from the first line of the record.
   var lines = 0
-  /// The field, or the place in the line; empty for the whole.
+  /// The field, or the position in the line; empty for the whole record.
   var place = ""
   let reason: String
 
@@ -123,13 +124,13 @@ struct CSVProblem: Error {
 
   init(_ place: String, _ reason: String) { (self.place, self.reason) = (place, reason) }
 
-  /// A byte that is not UTF-8, and what to do.
+  /// Returns the message for a byte that is not UTF-8, with the remedy.
   static func notText(_ byte: UInt8) -> String {
     let digits = String(byte, radix: 16, uppercase: true)
     return "byte 0x\(digits) is not UTF-8: add the encoding of the file, such as --encoding windows-1252 or latin1"
   }
 
-  /// The message, for a record that begins in a line of a file.
+  /// Returns the message for a record that begins at `line` of the file.
   func text(_ path: String, _ line: Int) -> String {
     "\(path): line \(line + lines)\(place.isEmpty ? "" : ", " + place): \(reason)"
   }

@@ -1,15 +1,15 @@
-// Fields of CSV and TSV, by RFC 4180.
+// Formats fields of CSV and TSV, by RFC 4180.
 
 package import RealmJSON
 
 extension OutputBuffer {
-  /// Appends a field that is not null, in quotes where it needs them.
+  /// Appends a field that is not null, quoted if necessary.
   package func append(field text: RawSpan, separator: UInt8 = UInt8(ascii: ",")) {
     if Self.needsQuotes(text, separator) { append(quotedField: text) } else { append(text, in: 0..<text.byteCount) }
   }
 
-  /// Appends a name of the first line; also in quotes where a reader that detects the separator could take a part of
-  /// the name for one, or the name for something else.
+  /// Appends a column name. Also quotes names that could mislead a reader that detects the separator: names with
+  /// another separator, and names that look like a `sep=` line or a byte order mark.
   package func append(columnName name: String, separator: UInt8 = UInt8(ascii: ",")) {
     let bytes = Array(name.utf8)
     let isClear =
@@ -22,8 +22,8 @@ extension OutputBuffer {
     }
   }
 
-  /// Appends a string, or with `isLink` the key that a link shows: its text, or JSON if the text is not UTF-8, or if a
-  /// reader would take it for JSON.
+  /// Appends a string, or with `isLink` the key that a link shows. The field is the text itself, or JSON if the text is
+  /// not UTF-8 or could be mistaken for JSON.
   package func append(textField text: RawSpan, separator: UInt8 = UInt8(ascii: ","), isLink: Bool = false) {
     let isMarked = isLink ? Self.isExtendedJSON(text) : Self.isMarked(text)
     if UTF8Sequence.isValid(text), !isMarked { return append(field: text, separator: separator) }
@@ -32,7 +32,7 @@ extension OutputBuffer {
     unsafe json.withUnsafeBytes { unsafe append(field: $0.bytes, separator: separator) }
   }
 
-  /// Appends a string as JSON with its bytes in base64.
+  /// Appends a string as JSON, with its bytes in base64.
   package func append(invalidString text: RawSpan) {
     append(Self.invalidString)
     append("{\"base64\":\"")
@@ -40,11 +40,11 @@ extension OutputBuffer {
     append("\"}}")
   }
 
-  /// How the JSON of a string begins whose bytes are not UTF-8.
+  /// The beginning of the JSON of a string that is not UTF-8.
   static let invalidString = Array("{\"$invalidString\":".utf8)
 
-  /// True if the field of a link is Extended JSON rather than the text of a key: an object whose first member begins
-  /// with `$`.
+  /// True if the field of a link is Extended JSON and not the text of a key: an object whose first member begins with
+  /// `$`.
   package static func isExtendedJSON(_ text: RawSpan) -> Bool {
     guard text.byteCount > 0, byte(text, 0) == UInt8(ascii: "{") else { return false }
     var index = 1
@@ -73,7 +73,7 @@ extension OutputBuffer {
     return false
   }
 
-  /// Whether one of the eight bytes of a word is this one.
+  /// True if one of the eight bytes of a word equals `byte`.
   @inline(__always)
   private static func has(_ byte: UInt8, _ word: UInt64) -> Bool {
     let difference = word ^ UInt64(byte) &* 0x0101_0101_0101_0101
@@ -84,7 +84,7 @@ extension OutputBuffer {
     append(UInt8(ascii: "\""))
     var start = 0
     for index in 0..<text.byteCount where Self.byte(text, index) == UInt8(ascii: "\"") {
-      // The quote is written twice: at the end of this run, and at the beginning of the next one.
+      // The quote is written twice: at the end of this run and at the beginning of the next.
       append(text, in: start..<index + 1)
       start = index
     }

@@ -1,24 +1,25 @@
-// The JSON object that a record of CSV stands for. The fields mean what `CSVSink` writes, and what spreadsheets write:
-// TRUE, decimal commas, days. A refused field is named, with what is expected there and what was found.
+// Converts a CSV record to the JSON of an object. Fields have the meaning that `CSVSink` gives them; the forms that
+// spreadsheets write are accepted too: TRUE, decimal commas, days. An error names the field, the expected value and the
+// actual one.
 
 import RealmJSON
 import RealmPages
 
-/// What the fields below a header mean in a class.
+/// The meaning of the fields below a header, for one class.
 struct CSVForm {
   private let header: CSVHeader
   private let targets: [Target]
-  /// Whether a record without any value is an object: one whose primary key is null.
+  /// True if a record without any value is an object, namely one whose primary key is null.
   let takesBlanks: Bool
 
-  /// Where the fields of one place in the records belong.
+  /// The property that the fields at one position belong to.
   private final class Target: Sendable {
     /// The name as JSON, with the colon.
     let name: [UInt8]
-    /// Nil for the object key, and for a place without name.
+    /// Nil for the object key, and for a field without a name.
     let column: Column?
     let isPrimaryKey: Bool
-    /// The type whose text the field is; nil for JSON.
+    /// The type whose plain text the field contains; nil for JSON.
     let type: ValueType?
 
     init(name: [UInt8], column: Column?, isPrimaryKey: Bool, type: ValueType?) {
@@ -26,7 +27,7 @@ struct CSVForm {
     }
   }
 
-  /// Looks the names of a header up. `keyType` tells the type of the primary key of a class.
+  /// Looks up the names of a header. `keyType` returns the type of a class's primary key.
   init(
     _ header: CSVHeader,
     of className: String,
@@ -65,7 +66,7 @@ struct CSVForm {
 
   // MARK: one record
 
-  /// The record as the JSON of an object.
+  /// Returns the record as the JSON of an object.
   func json(_ record: CSVRecord) throws(CSVProblem) -> [UInt8] {
     if record.fields.count != targets.count {
       throw CSVProblem("\(record.fields.count) fields, but the header has \(targets.count)")
@@ -84,7 +85,8 @@ struct CSVForm {
     return out.bytes
   }
 
-  /// Appends the value of a field of the form that most have. False, and nothing appended, for all others.
+  /// A fast path: appends the value of a field in the most common form. Returns false and appends nothing for all
+  /// others.
   private func appendPlain(_ text: RawSpan, _ range: Range<Int>, _ target: Target, _ out: OutputBuffer) -> Bool {
     guard let type = target.type, !range.isEmpty else { return false }
     func byte(_ index: Int) -> UInt8 { unsafe text.unsafeLoad(fromByteOffset: index, as: UInt8.self) }
@@ -102,7 +104,7 @@ struct CSVForm {
       }
       let isWhole = points == 0
       if !isWhole, points > 1 || type == .int || header.dialect.decimalMark != .point { return false }
-      // JSON has a digit before the point, and no zeros before that one.
+      // JSON requires a digit before the point and allows no leading zeros.
       let second = digits.count == 1 ? UInt8(ascii: ".") : byte(first + 1)
       if !Self.isDigit(byte(first)) || byte(first) == UInt8(ascii: "0") && second != UInt8(ascii: ".") { return false }
       out.append(text, in: range)
@@ -120,7 +122,7 @@ struct CSVForm {
     }
   }
 
-  /// Appends the value of a field; false for an empty one whose property keeps what it has.
+  /// Appends the value of a field. Returns false for an empty field whose property keeps its value.
   private func append(
     _ bytes: [UInt8],
     _ isQuoted: Bool,
@@ -143,7 +145,8 @@ struct CSVForm {
       append(raw: bytes, out)
       return true
     }
-    // A value without plain text is JSON; a string, or a key of a link, only in the forms that `CSVRenderer` writes.
+    // The field of a type without plain text is JSON. A string or the key of a link is JSON only in the forms that
+    // `CSVRenderer` writes.
     let isJSON =
       if type != .string {
         bytes[0] == UInt8(ascii: "{") || bytes[0] == UInt8(ascii: "\"")
@@ -163,7 +166,7 @@ struct CSVForm {
       if Self.isJSONNumber(text) {
         append(raw: text, out)
       } else {
-        // In a wrapper it can be more: NaN, 007, .5
+        // The wrapper accepts more than JSON numbers: NaN, 007, .5
         out.append("{\"$numberDouble\":")
         out.append(string: text)
         out.append("}")
@@ -179,8 +182,8 @@ struct CSVForm {
     return true
   }
 
-  /// Appends what an empty field stands for: null where the property can be null, else the empty string or data; false
-  /// where the type has no empty value.
+  /// Appends the value of an empty field: null if the property is nullable, otherwise the empty string or binary.
+  /// Returns false if the type has no empty value.
   private func appendEmpty(
     _ isQuoted: Bool,
     _ index: Int,
@@ -204,17 +207,17 @@ struct CSVForm {
 
   // MARK: values
 
-  /// NaN, Infinity
+  /// True for words such as NaN and Infinity.
   private static func isWord(_ bytes: [UInt8]) -> Bool {
     bytes.first { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "+") }.map { $0 > UInt8(ascii: "9") } ?? false
   }
 
-  /// Whether a number is one in JSON, too.
+  /// True if a number is also a valid JSON number.
   private static func isJSONNumber(_ bytes: [UInt8]) -> Bool {
     let digits = bytes.first == UInt8(ascii: "-") ? bytes.dropFirst() : bytes[...]
     guard let first = digits.first, let last = digits.last, isDigit(first), isDigit(last) else { return false }
     if first == UInt8(ascii: "0"), let second = digits.dropFirst().first, isDigit(second) { return false }
-    // A digit has to stand before and behind the point.
+    // JSON requires digits before and after the point.
     return !zip(digits, digits.dropFirst()).contains { $0 == UInt8(ascii: ".") && !isDigit($1) }
   }
 
@@ -226,8 +229,9 @@ struct CSVForm {
     throw mismatch(bytes, index)
   }
 
-  /// A whole number in digits. An exponent is refused: a spreadsheet that writes 1.23E+15 may have rounded it. So are
-  /// digits in groups, such as 1,000 and 1.000, whatever the decimal mark: taken for a fraction it would be 1.
+  /// Returns a whole number in digits. Rejects exponents, because a spreadsheet that writes 1.23E+15 may have rounded
+  /// the number. Also rejects grouped digits such as 1,000 and 1.000 for any decimal mark: read as a fraction, they
+  /// would be 1.
   private func integer(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
     let text = trimmed(bytes)
     if !text.isEmpty, text.allSatisfy(Self.isDigit), text.first != UInt8(ascii: "0") { return Array(text) }
@@ -249,7 +253,7 @@ struct CSVForm {
         groups == 2 ? ", which can be \(whole) or \(part): write it in digits alone" : "; write it in digits alone"
       throw mismatch(bytes, index, hint)
     }
-    // 5.0 is a whole number.
+    // Accept 5.0 as a whole number.
     if let mark = digits.firstIndex(where: { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ".") }),
       digits[(mark + 1)...].allSatisfy({ $0 == UInt8(ascii: "0") })
     {
@@ -257,7 +261,7 @@ struct CSVForm {
       digits = digits[..<mark]
     }
     guard !digits.isEmpty, digits.allSatisfy(Self.isDigit) else { throw mismatch(bytes, index) }
-    // JSON takes no zeros before a number.
+    // JSON allows no leading zeros.
     let value = digits.drop { $0 == UInt8(ascii: "0") }
     return (isNegative ? [UInt8(ascii: "-")] : []) + (value.isEmpty ? [UInt8(ascii: "0")] : Array(value))
   }
@@ -274,7 +278,7 @@ struct CSVForm {
     }
   }
 
-  /// A number with a point, whatever its decimal mark is.
+  /// Returns a number with a decimal point, whatever its decimal mark is.
   private func number(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
     let text = Array(trimmed(bytes))
     let comma = UInt8(ascii: ","), point = UInt8(ascii: ".")
@@ -294,7 +298,7 @@ struct CSVForm {
       }
     case .comma: if !isComma { throw mismatch(bytes, index, "; with --decimal comma it has a comma") }
     case nil:
-      // Semicolons separate where the comma is the decimal mark.
+      // With the comma as decimal mark, files usually have semicolons as separators.
       let isUsual = isComma && header.dialect.delimiter == UInt8(ascii: ";")
       if !isUsual, Self.groups(text[...], marks[0]) != nil {
         throw mismatch(bytes, index, ", which can be read in two ways: add --decimal point or --decimal comma")
@@ -308,8 +312,8 @@ struct CSVForm {
     return number
   }
 
-  /// The number of groups of digits in a whole number that is written in groups of three, such as 1.234; nil for any
-  /// other number.
+  /// Returns the number of digit groups in a whole number that is written in groups of three, such as 1.234; nil for
+  /// any other number.
   private static func groups(_ text: ArraySlice<UInt8>, _ mark: UInt8) -> Int? {
     let parts = text.drop { $0 == UInt8(ascii: "-") }.split(separator: mark, omittingEmptySubsequences: false)
     guard parts.count > 1, let first = parts.first, (1...3).contains(first.count), first.first != UInt8(ascii: "0"),
@@ -320,28 +324,28 @@ struct CSVForm {
 
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-  /// Without the blanks around it.
+  /// Returns the text without leading and trailing blanks.
   private func trimmed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
     let start = bytes.drop { $0 == 0x20 || $0 == 0x09 }
     let end = start.lastIndex { $0 != 0x20 && $0 != 0x09 }
     return start[..<(end.map { $0 + 1 } ?? start.startIndex)]
   }
 
-  /// Refuses a field that is not one JSON value: more than one would set other properties.
+  /// Throws if a field is not a single JSON value: text after the value could set other properties.
   private func checkJSON(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) {
     do throws(JSONInputError) { _ = try JSONText(bytes) } catch {
       throw CSVProblem(header.name(of: index), "expected JSON, found \(Self.shown(bytes)): \(error.problem)")
     }
   }
 
-  // MARK: mistakes
+  // MARK: errors
 
   private func mismatch(_ bytes: [UInt8], _ index: Int, _ hint: String = "") -> CSVProblem {
     let expected = targets[index].type.map { JSONText.example(of: $0) } ?? "JSON"
     return CSVProblem(header.name(of: index), "expected \(expected), found \(Self.shown(bytes))\(hint)")
   }
 
-  /// What is wrong with a record whose text is refused, in the terms of the file.
+  /// Returns the problem with a record whose JSON was rejected, in terms of the CSV file.
   func problem(_ error: JSONInputError, in record: CSVRecord) -> CSVProblem {
     let found = header.names.indices.filter { index in
       let name = header.names[index]

@@ -1,20 +1,20 @@
-// One record of CSV, taken apart by RFC 4180: fields that may be in quotes, in which a quote is written twice.
+// Splits one CSV record into fields, by RFC 4180: fields can be quoted, and a quote inside is doubled.
 
 import RealmJSON
 
 /// The fields of one record.
 struct CSVRecord {
   struct Field {
-    /// The place in `text`.
+    /// The range in `text`.
     var range: Range<Int>
     var isQuoted: Bool
   }
 
-  /// The record, of quoted fields what is between the quotes.
+  /// The record, with the quotes around and the doubled quotes inside quoted fields removed.
   let text: [UInt8]
   let fields: [Field]
 
-  /// Takes a record apart.
+  /// Splits a record.
   init(_ bytes: [UInt8], _ delimiter: UInt8) throws(CSVProblem) {
     let quote = UInt8(ascii: "\"")
     let end = bytes.last == 0x0D ? bytes.count - 1 : bytes.count
@@ -24,7 +24,7 @@ struct CSVRecord {
     var text: [UInt8] = [], copied = 0, index = 0
     while true {
       if index < end, span[index] == quote {
-        // What comes before is copied as it is; this only once its quotes are taken away.
+        // Bytes before a quoted field are copied in one run; the field itself is copied without its quotes.
         text += bytes[copied..<index]
         let start = text.count
         index += 1
@@ -56,10 +56,10 @@ struct CSVRecord {
     try Self.checkText(bytes)
   }
 
-  /// What a field says.
+  /// Returns the content of a field.
   func bytes(_ field: Field) -> [UInt8] { Array(text[field.range]) }
 
-  /// Refuses what is not UTF-8, with its line and column.
+  /// Throws if the bytes are not UTF-8, with the line and column.
   private static func checkText(_ bytes: [UInt8]) throws(CSVProblem) {
     let span = unsafe bytes.span.bytes
     if UTF8Sequence.isValid(span) { return }
@@ -77,16 +77,16 @@ struct CSVRecord {
   }
 }
 
-/// Finds where a record ends: at a line break outside of quotes.
+/// Finds the end of a record: the first line break outside of quotes.
 struct CSVQuotes {
   let delimiter: UInt8
   private(set) var isOpen = false
-  /// Whether the next byte can open quotes: at the beginning of a field, or where it would be the second of two.
+  /// True if the next byte can open quotes: at the beginning of a field, or after a quote that it would double.
   private var canOpen = true
 
   init(delimiter: UInt8) { self.delimiter = delimiter }
 
-  /// Passes over a line.
+  /// Scans a line.
   mutating func pass(_ line: [UInt8]) {
     let quote = UInt8(ascii: "\"")
     if !isOpen && !line.contains(quote) { return }

@@ -1,14 +1,15 @@
-// Objects as records of CSV by RFC 4180, with line feeds: the names of the properties, then one record an object.
-//
-// An empty field is null, `""` the empty string. A typed column prints plain values: integers as digits, links as the
-// primary key of their target. Collections, embedded objects and Mixed values are JSON, and so are the few values that
-// have no plain text: links to objects whose primary key is null, strings that are not UTF-8, dates before the year 1
-// or after 9999. `$key` is the object key of a class without primary key.
+// Renders objects as CSV records by RFC 4180, with line feeds: a header with the names of the properties, then one
+// record per object.
 
 package import RealmJSON
 package import RealmPages
 
 /// Renders the objects of one class.
+///
+/// An empty field is null, `""` is the empty string. A typed column has plain values: integers as digits, links as the
+/// primary key of their target. Collections, embedded objects and Mixed values are JSON, and so are the few values
+/// without plain text: links to objects whose primary key is null, strings that are not UTF-8, and dates before the
+/// year 1 or after 9999. `$key` is the object key, in a class without a primary key.
 package final class CSVRenderer {
   private let table: Table
   private let dialect: CSVDialect
@@ -19,10 +20,10 @@ package final class CSVRenderer {
     (self.table, self.dialect, tellsKey) = (table, dialect, table.primaryKey == nil)
   }
 
-  /// Throws if a class has a property whose name the header needs for something else.
+  /// Throws if a class has a property whose name is reserved in the header.
   package static func check(_ tables: [Table]) throws(TransferError) { try Member.check(tables) }
 
-  /// Appends the line of the names.
+  /// Appends the header.
   package func appendHeader(to out: OutputBuffer) {
     if tellsKey { out.append("$key") }
     for (index, column) in table.columns.enumerated() {
@@ -32,7 +33,7 @@ package final class CSVRenderer {
     out.append("\n")
   }
 
-  /// Appends the record of the object that the cursor stands on; nothing if it is damaged.
+  /// Appends the record of the object at `cursor`; appends nothing if the object is damaged.
   package func append(_ cursor: ObjectCursor, _ renderer: ObjectRenderer, to out: OutputBuffer) throws(RenderError) {
     let start = out.count
     do throws(RenderError) {
@@ -76,7 +77,7 @@ package final class CSVRenderer {
     unsafe out.append(field: text.bytes, separator: dialect.delimiter)
   }
 
-  /// Appends a value that has a plain text other than a string; false, and nothing is appended, for others.
+  /// Appends a value other than a string that has plain text. Returns false and appends nothing for all others.
   private func append(plain value: ValueView, to out: OutputBuffer) -> Bool {
     switch value {
     // The common types need no quotes in any dialect.

@@ -1,20 +1,20 @@
-// Records of CSV straight into the columns of a batch: what most are. It takes no field that `CSVForm` does not take,
-// and gives it the same meaning; what is unusual, and all that is wrong, is left to that.
+// A fast path for imports: parses CSV records directly into the columns of a batch. It accepts a subset of what
+// `CSVForm` accepts, with the same meaning; unusual and invalid records are left to `CSVForm`.
 
 import RealmJSON
 import RealmPages
 
-/// Reads records below one header into batches.
+/// Parses records below one header into batches.
 struct CSVRowReader {
   private let rows: RowReader
   private let dialect: CSVDialect
-  /// The field of the form that each field of a record is for; nil if one of them is for none.
+  /// For each field of a record, the index of its field in the form; nil if any field is not in the form.
   private let fields: [Int]
 
-  /// What it fills.
+  /// The form of the batches.
   var form: RowForm { rows.form }
 
-  /// A reader of records below `header`; nil if not all fields are properties.
+  /// Creates a reader for records below `header`; nil if not all fields are properties.
   init?(_ header: CSVHeader, _ form: RowForm) {
     rows = RowReader(form)
     dialect = header.dialect
@@ -26,7 +26,7 @@ struct CSVRowReader {
     self.fields = fields
   }
 
-  /// Adds the object that a record stands for. False, and nothing is added, if it is not of the usual form.
+  /// Adds the object of a record. Returns false and adds nothing if the record does not have the usual form.
   func append(_ record: [UInt8], to batch: inout RowBatch) -> Bool {
     if appendFields(record, &batch), rows.hasKey(batch) {
       batch.endRow()
@@ -45,13 +45,13 @@ struct CSVRowReader {
       let start = isQuoted ? index + 1 : index, last = isQuoted ? UInt8(ascii: "\"") : dialect.delimiter
       index = start
       while index < end, record[index] != last {
-        // What is no text, or needs an escape in JSON.
+        // A control character: not text, or needs an escape in JSON.
         if record[index] < 0x20, record[index] != 0x09 { return false }
         index += 1
       }
       let range = start..<index
       if isQuoted {
-        // A quote that is written twice would go on here.
+        // The closing quote. If it is doubled, the check of the next byte fails.
         guard index < end else { return false }
         index += 1
       }
@@ -102,14 +102,14 @@ struct CSVRowReader {
     return false
   }
 
-  /// What an empty field stands for, as `CSVForm` has it.
+  /// Sets a field to the value of an empty CSV field, like `CSVForm`.
   private func appendEmpty(_ isQuoted: Bool, _ field: Int, _ batch: inout RowBatch) -> Bool {
     let known = rows.form.fields[field]
     if field == rows.form.primaryKey { return false }
     switch known.kind {
     case .null, .collection: return true
     case .link:
-      // The text of the target's key, or null.
+      // An empty field is the text of the target's key if quoted, otherwise null.
       return !isQuoted && rows.appendNull(field, &batch)
     case .value: break
     }
@@ -117,11 +117,11 @@ struct CSVRowReader {
       batch.append(text: [], field)
       return true
     }
-    // It keeps its default.
+    // The property keeps its default.
     return !known.isNullable || rows.appendNull(field, &batch)
   }
 
-  /// Whether a field is a number as JSON writes it too, without an exponent.
+  /// True if a field is a valid JSON number without an exponent.
   private func isNumber(_ record: [UInt8], _ range: Range<Int>, _ type: ValueType) -> Bool {
     let digits = record[range.lowerBound] == UInt8(ascii: "-") ? range.dropFirst() : range
     guard let first = digits.first, let last = digits.last, Self.isDigit(record[first]), Self.isDigit(record[last]),

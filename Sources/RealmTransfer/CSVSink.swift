@@ -1,11 +1,11 @@
-// CSV or TSV: a stream or file of one class, or a directory with a file for each class.
+// Exports CSV or TSV: a stream or file with one class, or a directory with a file for each class.
 
 import Glibc
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// Writes records of CSV.
+/// Writes CSV records.
 final class CSVSink: ExportSink {
   private let target: ExportTarget
   private let dialect: CSVDialect
@@ -46,7 +46,7 @@ final class CSVSink: ExportSink {
     let record = CSVRenderer(table, dialect)
     record.appendHeader(to: buffer)
     self.record = record
-    // Not a part of the first batch, which may be forgotten.
+    // The header is not part of the first batch, which may be discarded.
     try output?.write(buffer)
   }
 

@@ -1,47 +1,47 @@
-// What a format of export does with the objects that the exporter reads. Objects come in batches: nothing of a batch
-// may last until `keepBatch()` tells that it was read from one version.
+// The interface of the export formats, which receive the objects that the exporter reads. Objects come in batches.
+// Invariant: no part of a batch is final until `keepBatch()` confirms that all of it was read from one version.
 
 import RealmJSON
 import RealmPages
 
 /// A format of export.
 protocol ExportSink: AnyObject {
-  /// Whether embedded classes are exported by themselves.
+  /// True if embedded classes are exported as classes.
   var wantsEmbeddedClasses: Bool { get }
-  /// Whether there is room for the objects of one class only.
+  /// True if the target has room for only one class.
   var hasOneClass: Bool { get }
 
-  /// All classes that will come.
+  /// Begins the export of these classes.
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError)
 
-  /// The objects that follow are of this class.
+  /// Begins a class: the objects that follow belong to it.
   func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError)
 
-  /// Takes the object that the cursor stands on. A `.damaged` error concerns this object alone, of which nothing stays.
+  /// Adds the object at `cursor`. An error `.damaged` concerns only this object, and nothing of the object is kept.
   func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError)
 
-  /// Whether it is time to end the batch.
+  /// True if the batch should end.
   var isBatchFull: Bool { get }
 
-  /// Makes the batch last.
+  /// Makes the batch final.
   func keepBatch() throws(TransferError)
 
-  /// Forgets the batch; its objects come again, perhaps changed.
+  /// Discards the batch. Its objects are added again, possibly changed.
   func dropBatch() throws(TransferError)
 
-  /// What a comparison of the result with what was added found; nil where there is none.
+  /// The result of comparing the output with the added objects; nil if there was no comparison.
   var verification: ExportVerification? { get }
 
-  /// Throws if there are too many objects, where all of these classes are exported.
+  /// Throws if there are too many objects, for an export of all objects of these classes.
   func check(counts tables: [Table]) throws(TransferError)
 
-  /// What the format could not keep as it is.
+  /// Messages about values that the format could not represent exactly.
   var remarks: [String] { get }
 
-  /// How many values did not fit the format at all.
+  /// The number of values that the format could not represent at all.
   var leftOut: Int { get }
 
-  /// No objects will come any more.
+  /// Completes the output.
   func finish() throws(TransferError)
 }
 
@@ -57,7 +57,7 @@ extension ExportSink {
 }
 
 extension ObjectRenderer {
-  /// The call of `body`, whose failure concerns one object.
+  /// Calls `body` and converts its error to one that concerns a single object.
   func sparing<R>(_ body: () throws(RenderError) -> R) throws(TransferError) -> R {
     do throws(RenderError) { return try body() } catch { throw .damaged(error.description) }
   }

@@ -1,7 +1,7 @@
-// Reads classes object by object and hands them to a format.
+// Reads classes object by object and passes them to an export format.
 //
-// No place in the lock file need protect a batch from a writer in another program: it is kept only if the version that
-// it was read from is still the newest; otherwise it is read again from the new one.
+// A batch needs no pin in the lock file against writers in other programs: it is kept only if the version it was read
+// from is still the newest; otherwise it is read again from the new version.
 
 public import RealmJSON
 public import RealmPages
@@ -15,63 +15,64 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     (".sqlite3", .sqlite), (".db", .sqlite), (".xlsx", .xlsx),
   ]
 
-  /// The format of the file that a name ends like; nil for any other name.
+  /// Returns the format for the suffix of a file name; nil for unknown suffixes.
   public init?(suffixOf name: String) {
     guard let found = Self.suffixes.first(where: { name.hasSuffix($0.0) }) else { return nil }
     self = found.1
   }
 }
 
-/// Where an export goes.
+/// The destination of an export.
 public enum ExportTarget: Sendable {
-  /// One stream, to a descriptor.
+  /// A stream, written to a descriptor.
   case stream(Int32)
-  /// A directory that does not exist yet, with a file for each class; a file in a format that has no directories.
+  /// A directory that does not exist yet, with a file for each class; a single file for formats without directories.
   case path(String)
   /// A file that does not exist yet.
   case file(String)
 }
 
-/// What an export did.
+/// The result of an export.
 public struct ExportSummary: Sendable {
-  /// Classes that were exported.
+  /// The number of exported classes.
   public let classes: Int
-  /// Objects that were exported.
+  /// The number of exported objects.
   public let objects: Int
-  /// Things that were damaged and left out.
+  /// The number of damaged items that were omitted.
   public let damaged: Int
-  /// What reading the result back found; nil unless it was asked for.
+  /// The result of reading the output back; nil unless requested.
   public let verification: ExportVerification?
-  /// What the format could not keep as it is, in words.
+  /// Messages about values that the format could not represent exactly.
   public let remarks: [String]
-  /// How many values did not fit the format.
+  /// The number of values that the format could not represent at all.
   public let leftOut: Int
 }
 
 /// An export of a realm.
 public struct Exporter {
-  /// Tells which objects of a class are exported; made once for each version.
+  /// Decides which objects of a class are exported; created once per version.
   public typealias Filter = (ObjectCursor) throws(TransferError) -> Bool
 
   private let realm: Realm
   private let style: JSONStyle
   private let sink: any ExportSink
-  /// The classes to export, as stored; nil for all.
+  /// The stored names of the classes to export; nil for all.
   private let classes: [String]?
 
-  /// The name of the result. If no class is chosen and a file has room for one only, it is that of this name.
+  /// The name of the output. If no class is chosen and the output has room for only one, the class with this name is
+  /// exported.
   public var name: String?
-  /// Makes the filter for a class; nil for all objects.
+  /// Creates the filter for a class; returns nil to export all objects.
   public var filter: ((Table, Snapshot) throws(TransferError) -> Filter?)?
-  /// Receives the number of objects done and of all; throwing ends the export.
+  /// Receives the number of objects done and the total. Throwing ends the export.
   public var onProgress: (Int, Int) throws(TransferError) -> Void = { _, _ in }
-  /// Receives what is damaged and left out.
+  /// Receives messages about damaged items that are omitted.
   public var onComplaint: (String) -> Void = { _ in }
 
   private static let attempts = 1000
 
-  /// Prepares an export. Nothing exists at a path before `run()`; with `comparesOnly`, a SQLite database does, and is
-  /// only compared with what would be written.
+  /// Prepares an export. The path must not exist before `run()`. With `comparesOnly`, the path is an existing SQLite
+  /// database, which is only compared with what would be written.
   public init(
     _ realm: Realm,
     classes: [String]?,
@@ -96,9 +97,9 @@ public struct Exporter {
       }
   }
 
-  /// Exports, and says what.
+  /// Exports, and returns a summary.
   ///
-  /// Cost: the size of what is exported; memory for one batch.
+  /// Cost: the size of the exported data; memory for one batch.
   public func run() throws(TransferError) -> ExportSummary {
     let begun = try stable { (snapshot) throws(TransferError) in
       let tables = try chosen(snapshot)
@@ -107,7 +108,7 @@ public struct Exporter {
       return (snapshot, tables.map(\.name), tables.reduce(0) { $0 + $1.objectCount })
     }
     var progress = Progress(total: begun.2)
-    // One version for all classes, unless another program overtakes it.
+    // All classes are read from one version, unless another program commits a newer one.
     var snapshot = begun.0
     for name in begun.1 { try export(name, &snapshot, &progress) }
     try sink.finish()
@@ -126,7 +127,7 @@ public struct Exporter {
     var done = 0
     var exported = 0
     var complaints = 0
-    /// What pays for all classes as they are in one version.
+    /// The work budget for all classes of one version.
     private var sweep: (snapshot: Snapshot, effort: Effort)?
 
     init(total: Int) { self.total = total }
@@ -139,7 +140,7 @@ public struct Exporter {
     }
   }
 
-  /// Runs `body` on a version that stays the newest meanwhile.
+  /// Runs `body` on a version, and repeats it if a newer version exists when `body` returns.
   private func stable<R>(_ body: (Snapshot) throws(TransferError) -> R) throws(TransferError) -> R {
     guard let result = try realm.read(attempts: Self.attempts, latest: latest, body) else { throw .busy }
     return result
@@ -149,7 +150,7 @@ public struct Exporter {
     do throws(EngineError) { return try realm.latest() } catch { throw .engine(error) }
   }
 
-  /// The class that the result is named after, as an import would take it.
+  /// Returns the class that the output is named after, by the rule that an import follows.
   private func namesake(_ classes: [String]) -> String? {
     guard sink.hasOneClass, let file = name?.split(separator: "/").last, let dot = file.lastIndex(of: ".") else {
       return nil
@@ -158,7 +159,7 @@ public struct Exporter {
     return classes.contains(name) ? name : nil
   }
 
-  /// The tables of the classes to export in slot order.
+  /// Returns the tables of the classes to export, in slot order.
   private func chosen(_ snapshot: Snapshot) throws(TransferError) -> [Table] {
     var all: [Table] = []
     do throws(EngineError) {
@@ -179,7 +180,7 @@ public struct Exporter {
       wanted.insert(table.key)
     }
     if sink.wantsEmbeddedClasses {
-      // What embedded objects are part of is not whole without them.
+      // Objects with embedded objects are incomplete without the embedded classes.
       var pending = all.filter { wanted.contains($0.key) }
       while let table = pending.popLast() {
         for column in table.columns {
@@ -218,7 +219,7 @@ public struct Exporter {
     do throws(EngineError) { return try snapshot.table(named: name) } catch { throw .damaged(error.description) }
   }
 
-  /// Exports what follows `last` in one version; false if the version was overtaken by a newer one.
+  /// Exports the objects after `last` from one version; returns false if a newer version was committed meanwhile.
   private func export(
     _ table: Table,
     _ snapshot: Snapshot,
@@ -229,7 +230,8 @@ public struct Exporter {
     let renderer = ObjectRenderer(snapshot, style: style, sweep: effort)
     renderer.paysForTexts = true
     let reader = RescuingCursor(table, after: last, effort)
-    // Made from data that may have been overtaken; then so is what it says.
+    // The filter may be created from data that was overwritten meanwhile, so its error counts only if the version is
+    // still current.
     let filter = Result { () throws(TransferError) -> Filter? in
       if let make = self.filter { try make(table, snapshot) } else { nil }
     }
@@ -259,7 +261,7 @@ public struct Exporter {
     onComplaint(text)
   }
 
-  /// Hands objects to the sink until the batch is full; true at the end of the class.
+  /// Passes objects to the sink until the batch is full; returns true at the end of the class.
   private func fill(
     _ reader: RescuingCursor,
     _ renderer: ObjectRenderer,
@@ -282,6 +284,6 @@ public struct Exporter {
     return false
   }
 
-  /// A batch ends after this many objects, even if a filter passes none.
+  /// A batch ends after this many objects, even if a filter accepts none.
   private static let batchLimit = 50_000
 }

@@ -1,20 +1,20 @@
-// Bytes into a file or a descriptor, in big writes.
+// Writes bytes to a file or descriptor, in large writes.
 
 import Glibc
 import RealmJSON
 
-/// A file that is written from its beginning to its end.
+/// A file that is written sequentially.
 final class FileOutput {
   let path: String
   private let descriptor: Int32
   private let isOwned: Bool
-  /// A terminal gets data in a form that it does not obey.
+  /// True for a terminal, whose output has control characters escaped.
   private let isTerminal: Bool
 
-  /// Collected bytes beyond this many are written.
+  /// The number of collected bytes that callers write at once.
   static let batchSize = 256 * 1024
 
-  /// Makes a new file.
+  /// Creates a new file.
   init(path: String) throws(TransferError) {
     self.path = path
     isOwned = true
@@ -23,7 +23,7 @@ final class FileOutput {
     if descriptor < 0 { throw .file(path, errno) }
   }
 
-  /// Writes to a descriptor of the caller's.
+  /// Creates an output to a descriptor that the caller owns.
   init(descriptor: Int32, name: String) {
     path = name
     isOwned = false
@@ -42,7 +42,7 @@ final class FileOutput {
     try write(shown, in: 0..<shown.count)
   }
 
-  /// Writes a part of the buffer.
+  /// Writes a range of the buffer.
   func write(_ buffer: OutputBuffer, in range: Range<Int>) throws(TransferError) {
     try unsafe buffer.withUnsafeBytes { (bytes) throws(TransferError) in
       var rest = unsafe bytes[range]

@@ -1,5 +1,5 @@
-// What an import reads: files of lines or of CSV, or a tree of files, found below a path; then record by record, from
-// any record on.
+// The input of an import: files of lines, CSV or JSON values, or a tree of files, found below a path. Records are read
+// one by one, from any position.
 
 import Glibc
 import RealmJSON
@@ -11,44 +11,44 @@ public enum ImportFormat: String, CaseIterable, Sendable {
   case jsonl, json, csv, tsv
 }
 
-/// One object as its source tells it.
+/// One object as read from its source.
 struct Record {
-  /// Where to read it again.
+  /// The position from which a record can be read again.
   struct Position: Hashable {
     var file = 0
     var offset = 0
     var line = 0
-    /// In a file of JSON values, what comes before it.
+    /// In a file of JSON values, the context before the record.
     var context = InputFile.ValueContext.open
   }
 
   let position: Position
-  /// The file that it is in.
+  /// The path of its file.
   let path: String
-  /// The first line of it; 0 if it is a file of its own.
+  /// Its first line; 0 if it is a separate file.
   let line: Int
   let bytes: [UInt8]
-  /// The class that the name of the file or directory tells, or its text; nil if they tell none.
+  /// The class, from the name of the file or directory, or from the text; nil if neither contains it.
   var className: String?
-  /// Whether its text tells the class.
+  /// True if the text contains the class.
   var namesClass = false
-  /// The name of its file in a tree.
+  /// The name of its file in a tree; nil otherwise.
   let fileName: String?
-  /// The first line of its file, in CSV.
+  /// The header of its file, for CSV.
   let header: CSVHeader?
-  /// Its JSON, if that was read already.
+  /// Its JSON, if it was already parsed.
   var text: JSONText?
 
-  /// Where it is, for messages.
+  /// The path and line, for messages.
   var place: String { line == 0 ? path : "\(path): line \(line)" }
 
-  /// Whether it is a row of separators alone, as spreadsheets keep them after their last one.
+  /// True if the record has only separators, like the rows that spreadsheets keep after the last one.
   var isBlankRow: Bool {
     guard let delimiter = header?.dialect.delimiter else { return false }
     return bytes.allSatisfy { $0 == delimiter || $0 == 0x0D }
   }
 
-  /// The JSON that a record of CSV stands for.
+  /// Returns the JSON of a CSV record.
   func text(_ form: CSVForm) throws(RecordError) -> JSONText {
     let json: [UInt8]
     do throws(CSVProblem) { json = try form.json(fields()) } catch { throw RecordError(reason: error.text(path, line)) }
@@ -57,19 +57,19 @@ struct Record {
     }
   }
 
-  /// The fields of a record of CSV.
+  /// Returns the fields of a CSV record.
   func fields() throws(CSVProblem) -> CSVRecord {
     try CSVRecord(bytes, header?.dialect.delimiter ?? UInt8(ascii: ","))
   }
 
-  /// Why the JSON that a record of CSV stands for is refused.
+  /// Returns the reason that the JSON of a CSV record was rejected.
   func reason(_ error: JSONInputError, _ form: CSVForm) -> String {
     let problem: CSVProblem
     do throws(CSVProblem) { problem = form.problem(error, in: try fields()) } catch { problem = error }
     return problem.text(path, line)
   }
 
-  /// The JSON that it is.
+  /// Parses the record as JSON.
   func json() throws(RecordError) -> JSONText {
     do throws(JSONInputError) { return try JSONText(bytes, firstLine: max(1, line)) } catch {
       let isText = unsafe UTF8Sequence.isValid(bytes.span.bytes)
@@ -79,23 +79,23 @@ struct Record {
   }
 }
 
-/// Why a record is no object.
+/// The reason that a record is not a valid object.
 struct RecordError: Error {
-  /// With the place.
+  /// The message, including the position.
   let reason: String
 }
 
-/// Records in the order of the source.
+/// Reads records in the order of the source.
 public final class ImportSource {
   private struct File {
     let path: String
     let className: String?
   }
 
-  /// How records follow each other.
+  /// The way that records are separated.
   private enum Form {
     case lines, csv, tree
-    /// Objects, or arrays of them, over any number of lines.
+    /// Objects, or arrays of objects, over any number of lines.
     case values
 
     init(_ format: ImportFormat, isTree: Bool) {
@@ -113,13 +113,13 @@ public final class ImportSource {
   private var open: InputFile?
   private var header: CSVHeader?
   private let options: ImportOptions
-  /// What was detected in the files, in words; complete when the last record was read.
+  /// Messages about properties detected in the files; complete once the last record was read.
   private(set) var notes: [String] = []
   private var names: [String] = []
 
-  /// Finds the files below `path`; `-` is standard input. Without a format the names tell it.
+  /// Finds the files below `path`; `-` is standard input. If `format` is nil, it is derived from the names.
   ///
-  /// `className` is the class of all records, where nothing else tells it.
+  /// `className` is the class of records whose class is not known otherwise.
   public init(
     _ path: String,
     format: ImportFormat?,
@@ -157,7 +157,7 @@ public final class ImportSource {
     }
   }
 
-  /// The options for a format, which has to have them.
+  /// Returns the options for a format; throws if the format does not support them.
   private static func options(
     _ options: ImportOptions,
     _ format: ImportFormat,
@@ -168,7 +168,7 @@ public final class ImportSource {
     case .tsv:
       var options = options
       options.delimiter = options.delimiter ?? 0x09
-      // Programs write it, not spreadsheets.
+      // TSV is written by programs, not by spreadsheets.
       options.decimalMark = options.decimalMark ?? .point
       return options
     case .jsonl, .json:
@@ -177,7 +177,7 @@ public final class ImportSource {
     }
   }
 
-  /// Objects in a text, or arrays of them; `name` is what messages call it.
+  /// Creates a source from text with objects, or arrays of objects. `name` is used in messages.
   public init(objects text: [UInt8], name: String, className: String) {
     form = .values
     options = ImportOptions()
@@ -205,7 +205,8 @@ public final class ImportSource {
     throw .unsuitable("\(path) holds neither .jsonl nor .csv nor .tsv files nor a directory for each class")
   }
 
-  /// The class of a file or directory; a name that no escaping gives is taken as it is.
+  /// Returns the class for the name of a file or directory. A name that is not the result of escaping is used
+  /// unchanged.
   static func className(_ name: String) -> String {
     NameEscaping.className(ofDirectory: Array(name.utf8)) ?? name
   }
@@ -219,7 +220,8 @@ public final class ImportSource {
     do throws(EngineError) { return try DirectoryListing.names(in: path) } catch { throw .engine(error) }
   }
 
-  /// Numbers by value, and before other names: objects are made in the order of their keys, as far as names tell it.
+  /// Orders numbers by value, before all other names, so that objects are created in the order of their keys as far as
+  /// the names show it.
   private static func comesBefore(_ a: String, _ b: String) -> Bool {
     let keys = [a, b].map { Int64($0.prefix { $0 != "." }) }
     switch (keys[0], keys[1]) {
@@ -231,10 +233,10 @@ public final class ImportSource {
 
   // MARK: reading
 
-  /// Where the next record begins.
+  /// The position of the next record.
   var place: Record.Position { position }
 
-  /// Goes on with the record at a place.
+  /// Continues with the record at `place`.
   func seek(to place: Record.Position) throws(TransferError) {
     if place.file != position.file || place.offset == 0 { try enter(place.file) }
     if place.offset == 0 { return }
@@ -242,7 +244,7 @@ public final class ImportSource {
     if form != .tree { open?.seek(to: place.offset, line: place.line) }
   }
 
-  /// Goes to the first record of a file.
+  /// Moves to the first record of a file.
   private func enter(_ index: Int) throws(TransferError) {
     position = Record.Position(file: index)
     guard index < files.count else { return }
@@ -251,7 +253,7 @@ public final class ImportSource {
       names = try Self.names(in: path).sorted(by: Self.comesBefore)
       return
     }
-    // Standard input can be opened once only.
+    // Standard input can be opened only once.
     let file: InputFile
     if let known = open, known.path == path {
       file = known
@@ -266,7 +268,7 @@ public final class ImportSource {
     position.line = file.line
   }
 
-  /// The header of each file of CSV that was read, with the class that the file is of.
+  /// The headers of the CSV files that were read, each with the class of the file.
   private(set) var headers: [(path: String, className: String?, header: CSVHeader)] = []
 
   private func note(_ text: String) { if !notes.contains(text) { notes.append(text) } }
@@ -304,7 +306,7 @@ public final class ImportSource {
     do throws(CSVProblem) { return try body() } catch { throw .unsuitable(error.text(file.name, line)) }
   }
 
-  /// The next record; nil at the end.
+  /// Returns the next record; nil at the end.
   func next() throws(TransferError) -> Record? {
     if position == Record.Position() { try enter(0) }
     while position.file < files.count {
@@ -339,7 +341,7 @@ public final class ImportSource {
       guard let bytes = try form == .csv ? input.readRecord(delimiter) : input.readLine() else { return nil }
       position.offset = input.offset
       position.line = input.line
-      // In CSV of one field, nothing is null.
+      // In CSV with a single field, a blank line is a record whose value is null.
       let isBlank = bytes.allSatisfy { ($0 == 0x20 || $0 == 0x09 || $0 == 0x0D) && (form == .lines || $0 != delimiter) }
       if isBlank, form == .lines || header?.names.count ?? 0 > 1 { continue }
       return Record(

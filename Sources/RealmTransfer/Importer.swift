@@ -1,48 +1,44 @@
-// Records into objects, in one transaction or in batches.
-//
-// Links may lead to objects that come later: they are left out at first, and the records that have such links are read
-// once more when all objects exist. When records are refused and others must go on, the batch is begun again without
-// them, because a refused record may have left a part of itself in the transaction.
+// Imports records as objects, in one transaction or in batches.
 
 public import RealmJSON
 import RealmNames
 public import RealmPages
 
-/// A record that was not taken.
+/// A record that was rejected.
 public struct RejectedRecord: Sendable {
-  /// The file that it is in.
+  /// The path of its file.
   public let path: String
-  /// Its first line; 0 if it is a file of its own.
+  /// Its first line; 0 if it is a separate file.
   public let line: Int
-  /// Why, with the place.
+  /// The reason, with the position.
   public let reason: String
-  /// The record as it stands there.
+  /// The unchanged bytes of the record.
   public let bytes: [UInt8]
 }
 
-/// What an import did.
+/// The result of an import.
 public struct ImportSummary: Sendable {
-  /// Objects that were made.
+  /// The number of created objects.
   public var created = 0
-  /// Objects that existed and were changed.
+  /// The number of existing objects that were changed.
   public var changed = 0
-  /// Records that told what was stored already.
+  /// The number of records that matched the stored object.
   public var unchanged = 0
-  /// Records that were not taken.
+  /// The number of rejected records.
   public var rejected = 0
-  /// What was detected in the files that were read, in words.
+  /// Messages about properties detected in the files.
   public var notes: [String] = []
-  /// The object that the last record was for; nil without records.
+  /// The object of the last record; nil if there were no records.
   public var last: ObjectReference?
-  /// The required properties of new objects that the records did not give.
+  /// The required properties of new objects that the records omit.
   public var defaulted: [DefaultedProperty] = []
 }
 
-/// Is shown the versions before and after a change that is not committed, and the objects that it concerns.
+/// Receives the versions before and after an uncommitted change, and the objects concerned.
 public typealias Preview = (Snapshot, Snapshot, [ObjectReference]) throws(TransferError) -> Void
 
 extension WriteTransaction {
-  /// Commits what was changed; with a preview shows it instead, and takes it back.
+  /// Commits the changes; with a preview, passes them to the preview instead and rolls back.
   consuming func end(_ preview: Preview?, _ objects: [ObjectReference]) throws(TransferError) {
     guard hasChanges else { return rollback() }
     guard let preview else {
@@ -57,33 +53,38 @@ extension WriteTransaction {
 }
 
 /// An import into a realm.
+///
+/// Links may refer to later objects: such links are omitted at first, and their records are read again once all objects
+/// exist. If records are rejected and the import continues, the batch is restarted without them, because a rejected
+/// record may have left partial changes in the transaction.
 public struct Importer {
   private let writer: RealmWriter
   private let source: RecordReader
   private let defaultClass: String?
 
-  /// Records in one transaction; nil for all.
+  /// The number of records per transaction; nil for all in one.
   public var batchSize: Int?
-  /// Whether a record for an object that exists is refused, not taken as a change of it.
+  /// True to reject a record whose object exists, instead of changing the object.
   public var createsOnly = false
-  /// Is shown what would be changed, before and after, and which objects; then nothing is committed. Not with batches.
+  /// Receives the versions before and after the import, and the objects concerned; nothing is committed then. Cannot be
+  /// combined with batches.
   public var preview: Preview?
-  /// Receives records that are not taken, once the others of their batch are committed. Without it the first such
+  /// Receives rejected records, after the other records of their batch were committed. If it is nil, the first rejected
   /// record ends the import.
   public var onReject: ((RejectedRecord) throws(TransferError) -> Void)?
-  /// Whether records are made objects of many at a time where that is possible; for tests.
+  /// True if objects may be created many at a time; tests set it to false.
   package var takesRows = true
-  /// Receives the number of records read; throwing ends the import.
+  /// Receives the number of records read. Throwing ends the import.
   public var onProgress: (Int) throws(TransferError) -> Void = { _ in }
 
-  /// Prepares an import; `defaultClass` is the class of records that do not tell theirs.
+  /// Prepares an import. `defaultClass` is the class of records that do not contain theirs.
   public init(_ writer: RealmWriter, from source: ImportSource, defaultClass: String? = nil) {
     self.writer = writer
     self.source = RecordReader(source)
     self.defaultClass = defaultClass
   }
 
-  /// A record whose links wait, and its object.
+  /// A record with links whose targets are missing, and its object.
   private struct Waiting {
     let position: Record.Position
     let table: TableKey
@@ -95,13 +96,13 @@ public struct Importer {
     case fatal(TransferError)
   }
 
-  /// One pass over a batch.
+  /// The result of one pass over a batch.
   private struct Pass {
     var summary = ImportSummary()
     var waiting: [Waiting] = []
-    /// The required properties that the records did not give, and for how many new objects.
+    /// The required properties that records omit, with the number of new objects.
     var defaulted: [RequiredProperty: Int] = [:]
-    /// The objects that were made or changed, for a preview.
+    /// The created and changed objects, for a preview.
     var objects: [ObjectReference] = []
     var rejected: [(Record.Position, RejectedRecord)] = []
     var isAtEnd = false
@@ -109,10 +110,10 @@ public struct Importer {
 
   // MARK: running
 
-  /// Imports everything.
+  /// Imports all records.
   ///
-  /// Cost: O(log n) for each record and link; memory for the changes of one transaction and 40 bytes for each record
-  /// with links that wait.
+  /// Cost: O(log n) for each record and link; memory for the changes of one transaction, and 40 bytes for each record
+  /// with missing links.
   public func run() throws(TransferError) -> ImportSummary {
     defer { source.stop() }
     var total = ImportSummary()
@@ -173,7 +174,7 @@ public struct Importer {
     }
   }
 
-  /// Applies the records of a batch but those that were rejected before.
+  /// Applies the records of a batch, except those already rejected.
   private func fill(
     _ transaction: borrowing WriteTransaction,
     leaving rejected: [Record.Position: RejectedRecord],
@@ -182,7 +183,7 @@ public struct Importer {
     var pass = Pass()
     let state = ImportState(transaction, missingLinks: .leaveOut, createsOnly: createsOnly)
     var left = batchSize ?? .max
-    // Records that are left out, or shown, are looked at one by one.
+    // If records are skipped or previewed, each is handled individually.
     let takesRows = takesRows && rejected.isEmpty && preview == nil
     source.useRows(takesRows)
     while left > 0 {
@@ -220,7 +221,7 @@ public struct Importer {
     return pass
   }
 
-  /// Checks the headers of all files, also of those without records.
+  /// Checks the headers of all files, including those without records.
   private func checkHeaders(_ transaction: borrowing WriteTransaction) throws(TransferError) {
     let state = ImportState(transaction, missingLinks: .refuse)
     for (path, className, header) in source.headers {
@@ -230,7 +231,7 @@ public struct Importer {
       } catch {
         switch error {
         case .fatal(let error): throw error
-        // With records, each of them was rejected for this reason.
+        // If the file has records, each of them was already rejected for this reason.
         case .rejected(let reason): if onReject == nil { throw .unsuitable(reason) }
         }
       }
@@ -251,7 +252,7 @@ public struct Importer {
     }
   }
 
-  /// Sets links whose targets exist by now, in a transaction of their own; the number of records rejected.
+  /// Sets links whose targets now exist, in a separate transaction; returns the number of rejected records.
   private func setLinks(_ list: [Waiting]) throws(TransferError) -> Int {
     var skipped: Set<Record.Position> = []
     var records: [RejectedRecord] = []
@@ -293,7 +294,7 @@ public struct Importer {
 
   // MARK: one record
 
-  /// The class of a record in `place`; `isCSV` for one without members.
+  /// Returns the class of a record at `place`; `isCSV` if the record has no members that could name it.
   private func table(
     of className: String?,
     _ place: String,
@@ -311,7 +312,7 @@ public struct Importer {
     return table
   }
 
-  /// The object of a record and its outcome; nil for an empty row of CSV.
+  /// Applies a record and returns its class and outcome; nil for an empty CSV row.
   private func apply(
     _ record: Record,
     _ state: ImportState,
@@ -340,7 +341,7 @@ public struct Importer {
     do throws(RecordError) { return try record.json() } catch { throw .rejected(error.reason) }
   }
 
-  /// The text of a record.
+  /// Returns the text of a record.
   private func text(
     of record: Record,
     _ table: TableKey,
@@ -354,7 +355,7 @@ public struct Importer {
     do throws(RecordError) { return try record.text(form) } catch { throw .rejected(error.reason) }
   }
 
-  /// The object that a record is for, and the one that it is for if the first exists.
+  /// Returns the target of a record, and the one to use if the first already exists.
   private func target(
     of record: Record,
     _ text: JSONText,
@@ -383,13 +384,13 @@ public struct Importer {
     } catch { throw .rejected("\(record.path): \(error)") }
   }
 
-  /// What is the same for all records of a transaction.
+  /// Data that all records of a transaction share.
   private final class ImportState {
     final class Facts {
       let name: String
       let columns: [Column]
       let primaryKey: Column?
-      /// The types of the primary keys of the classes that this one links to.
+      /// The primary key types of the classes that this class links to.
       let keyTypes: [TableKey: ValueType]
 
       init(_ table: Table, keyTypes: [TableKey: ValueType]) {
@@ -404,11 +405,11 @@ public struct Importer {
     private let createsOnly: Bool
     private var tables: [ExactName: TableKey] = [:]
     private var known: [TableKey: Facts] = [:]
-    /// What was asked for last; most records are of the same class as the one before.
+    /// The most recent lookups; most records have the same class as the previous one.
     private var lastTable: (name: String, key: TableKey)?
     private var lastFacts: (key: TableKey, facts: Facts)?
     private var lastForm: (table: TableKey, header: CSVHeader, form: CSVForm)?
-    /// Whether the last refusal was that an object exists.
+    /// True if the last record was rejected because its object exists.
     private(set) var lastWasDuplicate = false
 
     init(_ transaction: borrowing WriteTransaction, missingLinks: MissingLinks, createsOnly: Bool = false) {
@@ -457,7 +458,7 @@ public struct Importer {
       } catch { throw .fatal(.engine(error)) }
     }
 
-    /// What the fields below a header of CSV mean in a class.
+    /// Returns the meaning of the fields below a CSV header, for one class.
     func form(
       _ header: CSVHeader,
       _ key: TableKey,
@@ -470,7 +471,7 @@ public struct Importer {
       do throws(CSVProblem) {
         form = try CSVForm(header, of: facts.name, facts.columns, primaryKey: facts.primaryKey) { facts.keyTypes[$0] }
       } catch {
-        // No record below it can be taken.
+        // No record below this header can be imported.
         throw .fatal(.unsuitable(error.text(path, header.line)))
       }
       lastForm = (key, header, form)
@@ -479,16 +480,16 @@ public struct Importer {
 
     // MARK: rows
 
-    /// The files whose records are read as rows as far as that goes.
+    /// The files whose records are read as rows where possible.
     private var filesOfRows: Set<Int> = []
-    /// Whether the last record made an object: then the next one will, most likely.
+    /// True if the last record created an object: the next one most likely will, too.
     private var expectsNew = false
-    /// The last records in a row whose objects existed.
+    /// The number of consecutive records whose objects existed.
     private var foundInRow = 0
     private static let mostFoundInRow = 64
 
-    /// Makes the objects of the next records that are rows, at most `limit`; nil if the next one has to be taken by
-    /// itself.
+    /// Creates the objects of the next records that are rows, at most `limit`; returns nil if the next record must be
+    /// imported individually.
     func makeRows(
       _ source: RecordReader,
       _ limit: Int,
@@ -498,7 +499,7 @@ public struct Importer {
       do throws(EngineError) {
         let wanted = range.prefix(limit)
         let (count, last) = try transaction.create(rows, wanted)
-        // What is next exists, or leads to what does not.
+        // If creation stopped early, the next object already exists or has a link without a target.
         expectsNew = count == wanted.count
         guard let last else { return nil }
         let table = rows.form.table
@@ -507,7 +508,7 @@ public struct Importer {
       } catch { throw .engine(error) }
     }
 
-    /// Learns from a record that was taken by itself how to take those after it.
+    /// Adjusts the reading of later records after a record was imported individually.
     func note(
       _ outcome: PatchOutcome,
       _ record: Record,

@@ -1,11 +1,11 @@
-// Text in other encodings: converted to UTF-8 in a file without a name before it is read. The encoding is what the
-// caller names, or what a byte order mark tells; without both it is UTF-8.
+// Converts text in other encodings to UTF-8, in an unnamed temporary file, before it is read. The encoding is the one
+// that the caller specifies or that a byte order mark indicates; otherwise it is UTF-8.
 
 import CLinux
 import Glibc
 
 extension InputFile {
-  /// The encoding of the byte order mark that a file begins with; nil without one.
+  /// Returns the encoding of the byte order mark at the start of a file; nil without a mark.
   static func encoding(of head: [UInt8]) -> String? {
     if head.starts(with: [0xEF, 0xBB, 0xBF]) { return "UTF-8" }
     if head.starts(with: [0xFF, 0xFE, 0, 0]) || head.starts(with: [0, 0, 0xFE, 0xFF]) { return "UTF-32" }
@@ -13,9 +13,9 @@ extension InputFile {
     return nil
   }
 
-  /// The encoding to convert from, of a file that begins with `head`; nil for UTF-8.
+  /// Returns the encoding to convert from, for a file that begins with `head`; nil for UTF-8.
   ///
-  /// Throws if the caller names another one than the byte order mark.
+  /// - Throws: if the specified encoding contradicts the byte order mark.
   static func encoding(_ named: String?, _ head: [UInt8], _ name: String) throws(TransferError) -> String? {
     let marked = encoding(of: head)
     let short = named.map { $0.uppercased().filter { $0 != "-" && $0 != "_" } }
@@ -26,7 +26,7 @@ extension InputFile {
     return named ?? (marked == "UTF-8" ? nil : marked)
   }
 
-  /// A file without a name with the text of `source` in UTF-8.
+  /// Returns an unnamed temporary file with the text of `source` in UTF-8.
   static func converted(_ source: Int32, from encoding: String, _ name: String) throws(TransferError) -> Int32 {
     let copy = try unnamed()
     var place = clinux_text_place()
@@ -46,7 +46,7 @@ extension InputFile {
     }
   }
 
-  /// A file without a name.
+  /// Returns a new unnamed temporary file.
   static func unnamed() throws(TransferError) -> Int32 {
     guard let file = unsafe tmpfile() else { throw .file("a temporary file", errno) }
     defer { unsafe fclose(file) }

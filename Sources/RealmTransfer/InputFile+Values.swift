@@ -1,23 +1,23 @@
-// JSON values one after another, over any number of lines each: `{..} {..}`, or an array of them, whose elements are
-// the values then. Only where a value ends is found out here; `JSONText` checks what is in it.
+// Reads consecutive JSON values, each over any number of lines: `{..} {..}`, or the elements of an array. It only finds
+// the end of each value; `JSONText` validates the content.
 
 extension InputFile {
-  /// Where a reader of values is.
+  /// The position of a reader relative to values.
   enum ValueContext: Hashable {
     /// Between values.
     case open
-    /// Behind the bracket of an array: a value, or its end.
+    /// After the opening bracket of an array: a value or the closing bracket follows.
     case arrayStart
-    /// Behind a value of an array: a comma, or its end.
+    /// After a value in an array: a comma or the closing bracket follows.
     case element
-    /// Behind the comma.
+    /// After a comma.
     case comma
   }
 
   /// A value and the number of its first line.
   typealias FoundValue = (bytes: [UInt8], line: Int)
 
-  /// The next value; nil at the end.
+  /// Reads the next value; returns nil at the end.
   func readValue(_ context: inout ValueContext) throws(TransferError) -> FoundValue? {
     while let byte = try peek() {
       switch (byte, context) {
@@ -51,7 +51,7 @@ extension InputFile {
     return .unsuitable("\(name): line \(line + 1): expected \(expected), found \(found)")
   }
 
-  /// The object that begins here.
+  /// Reads the object that begins at the current position.
   private func object() throws(TransferError) -> FoundValue {
     let first = line + 1
     var length = 0, depth = 0, lines = 0, isText = false, isEscaped = false

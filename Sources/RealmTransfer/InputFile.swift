@@ -1,38 +1,39 @@
-// A file that is read line by line or record by record, from any place of it. What cannot be read twice, such as a
-// pipe, is kept in a file without a name first.
+// Reads a file line by line or record by record, from any position. Input that cannot be read twice, such as a pipe, is
+// first copied to an unnamed temporary file.
 
 import Glibc
 
-/// Reads lines, records of CSV and JSON values.
+/// Reads lines, CSV records and JSON values.
 final class InputFile {
   let path: String
   let name: String
   private let descriptor: Int32
-  /// Whether `buffer` holds all there is.
+  /// True if `buffer` contains the whole text.
   private let isWhole: Bool
   private var buffer: [UInt8] = []
-  /// Where the next line begins in `buffer`, and where `buffer` begins in the file.
+  /// The offset of the next line in `buffer`, and the offset of `buffer` in the file.
   private var start = 0
   private var base = 0
-  /// The number of the last line, from 1.
+  /// The number of the last line read, from 1.
   private(set) var line = 0
 
-  /// What the text was converted from; nil for UTF-8.
+  /// The original encoding of the text; nil for UTF-8.
   let encoding: String?
-  /// Where the text begins, behind a byte order mark.
+  /// The start of the text, after any byte order mark.
   private let textStart: Int
 
   private static let chunkSize = 1 << 18
-  /// As long as the longest text of an object.
+  /// The limit for one line: the maximum length of an object's text.
   private static let longestLine = 1 << 30
 
-  /// A text in memory, that messages call `name`.
+  /// Creates a file from text in memory. `name` is used in messages.
   init(text: [UInt8], name: String) {
     (path, self.name, descriptor, buffer) = ("", name, -1, text)
     (isWhole, encoding, textStart) = (true, nil, 0)
   }
 
-  /// Opens a file, or standard input for `-`. Without an encoding it is that of the byte order mark, else UTF-8.
+  /// Opens a file, or standard input for `-`. If `encoding` is nil, it is taken from the byte order mark; otherwise it
+  /// is UTF-8.
   init(path: String, encoding: String? = nil) throws(TransferError) {
     isWhole = false
     self.path = path
@@ -67,7 +68,7 @@ final class InputFile {
 
   deinit { if !isWhole { close(descriptor) } }
 
-  /// A file without a name with all that a descriptor gives.
+  /// Copies all bytes of a descriptor to an unnamed temporary file.
   private static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
     let copy = try unnamed()
     var chunk = [UInt8](repeating: 0, count: chunkSize)
@@ -93,13 +94,13 @@ final class InputFile {
     }
   }
 
-  /// The place of the next line in the file.
+  /// The offset of the next line in the file.
   var offset: Int { base + start }
 
-  /// Goes to the beginning of the text.
+  /// Moves to the beginning of the text.
   func rewind() { seek(to: textStart, line: 0) }
 
-  /// Goes on with the line at a place, which comes after `line` lines.
+  /// Moves to an offset that follows `line` lines.
   func seek(to offset: Int, line: Int) {
     self.line = line
     if isWhole { return start = offset }
@@ -108,7 +109,7 @@ final class InputFile {
     base = offset
   }
 
-  /// Reads on, and drops what comes before the next line or value; false at the end of the file.
+  /// Reads more bytes, and drops those before the next line or value; returns false at the end of the file.
   private func fill() throws(TransferError) -> Bool {
     if isWhole { return false }
     if start > 0 {
@@ -123,7 +124,7 @@ final class InputFile {
     return count > 0
   }
 
-  /// The next line without its end; nil after the last.
+  /// Reads the next line, without its line break; returns nil at the end.
   func readLine() throws(TransferError) -> [UInt8]? {
     var searched = start
     while true {
@@ -146,7 +147,7 @@ final class InputFile {
     }
   }
 
-  /// The next record of CSV: lines up to one where no quotes are open.
+  /// Reads the next CSV record: lines up to the first one after which no quotes are open.
   func readRecord(_ delimiter: UInt8) throws(TransferError) -> [UInt8]? {
     guard var record = try readLine() else { return nil }
     let first = line
@@ -168,7 +169,7 @@ final class InputFile {
 
   // MARK: values
 
-  /// The byte at a distance from the next one to read; nil beyond the end.
+  /// Returns the byte at a distance from the next one; nil past the end.
   func peek(_ distance: Int = 0) throws(TransferError) -> UInt8? {
     while start + distance >= buffer.count {
       if buffer.count - start > Self.longestLine { throw .unsuitable("\(name): line \(line + 1): longer than 1 GiB") }
@@ -177,10 +178,10 @@ final class InputFile {
     return buffer[start + distance]
   }
 
-  /// Passes over bytes that were looked at.
+  /// Skips bytes that `peek` has returned.
   func skip(_ count: Int) { start = min(start + count, buffer.count) }
 
-  /// The next bytes, which were looked at.
+  /// Consumes bytes that `peek` has returned.
   func take(_ count: Int) -> [UInt8] {
     defer { skip(count) }
     return Array(buffer[start..<start + count])
@@ -188,7 +189,7 @@ final class InputFile {
 
   func countLines(_ count: Int) { line += count }
 
-  /// All that is left.
+  /// Reads the rest of the file.
   func readRest() throws(TransferError) -> [UInt8] {
     var rest: [UInt8] = []
     while let line = try readLine() {

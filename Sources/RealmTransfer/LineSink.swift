@@ -1,22 +1,22 @@
-// JSON Lines: one compact object a line; or an array of such lines. What a line cannot say by itself stands in members
-// before the properties: `$class` where several classes share a file, `$key` where a class has no primary key.
+// Exports JSON Lines, one compact object per line, or an array of such lines. Members before the properties contain
+// what is not clear from the line: `$class` if several classes share a file, `$key` if a class has no primary key.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// Writes JSON Lines: a stream or file, or a directory with a file for each class; as an array only the former.
+/// Writes JSON Lines: a stream or file, or a directory with a file for each class; arrays only to a stream or file.
 final class LineSink: ExportSink {
   private let target: ExportTarget
   private var output: FileOutput?
   private var sharesStream = false
   private let buffer = OutputBuffer()
-  /// `{"$class":"Person",`, or nothing but the brace.
+  /// `{"$class":"Person",`, or only the brace.
   private let prefix = OutputBuffer()
   private let scratch = OutputBuffer()
   private var tellsKey = false
   private let isArray: Bool
-  /// Objects that were added, and how many of them were kept.
+  /// The number of objects added, and of those kept.
   private var count = 0
   private var keptCount = 0
 
@@ -53,7 +53,7 @@ final class LineSink: ExportSink {
       buffer.truncate(to: start)
       throw error
     }
-    // Without the line break, which comes with the comma.
+    // Without the line break, which is written with the comma.
     buffer.truncate(to: buffer.count - 1)
     count += 1
   }
@@ -96,12 +96,12 @@ final class LineSink: ExportSink {
   }
 }
 
-/// Members of a line that are no properties.
+/// Members of a line that are not properties.
 enum Member {
   static let `class` = "$class"
   static let key = "$key"
 
-  /// Refuses classes with a property of such a name, whose values would be taken for something else.
+  /// Throws if a class has a property with such a name, because its values would be misread.
   static func check(_ tables: [Table]) throws(TransferError) {
     for table in tables {
       for column in table.columns where column.name == Self.class || column.name == key {

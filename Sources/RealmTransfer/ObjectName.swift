@@ -1,4 +1,4 @@
-// `CLASS/NAME`: an object by the name of its file in a mounted tree, with or without `.json`.
+// Parses `CLASS/NAME`: an object by the name of its file in a mounted tree, with or without `.json`.
 
 import RealmJSON
 import RealmNames
@@ -6,14 +6,14 @@ public import RealmPages
 
 /// The name of an object.
 public struct ObjectName: Sendable, CustomStringConvertible {
-  /// The class, as its directory is called.
+  /// The name of the class's directory.
   public let directory: String
-  /// The file in the directory.
+  /// The name of the file in the directory.
   public let file: String
 
-  /// Reads `CLASS/NAME`; nil without a slash between two names.
+  /// Parses `CLASS/NAME`; nil without a slash between two names.
   public init?(_ text: String) {
-    // By scalars: a name that begins with a combining mark is one character with the slash before it.
+    // By scalars: if the name begins with a combining mark, the mark forms one character with the slash.
     let scalars = text.unicodeScalars
     guard let slash = scalars.firstIndex(of: "/"), slash != text.startIndex,
       case let start = scalars.index(after: slash), start != text.endIndex
@@ -22,10 +22,10 @@ public struct ObjectName: Sendable, CustomStringConvertible {
     file = String(scalars[start...])
   }
 
-  /// As it was typed.
+  /// The name as typed.
   public var description: String { "\(directory)/\(file)" }
 
-  /// The class that a directory of the tree stands for, also by its unescaped name; nil if there is none.
+  /// Returns the class for a directory of the tree, also for its unescaped name; nil if there is none.
   public static func table(_ directory: String, in snapshot: Snapshot) throws(TransferError) -> Table? {
     let decoded = NameEscaping.className(ofDirectory: Array(directory.utf8))
     do throws(EngineError) {
@@ -36,7 +36,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
     return nil
   }
 
-  /// The class.
+  /// Returns the class of the object.
   public func table(in snapshot: Snapshot) throws(TransferError) -> Table {
     if let table = try Self.table(directory, in: snapshot) { return table }
     var names: [String] = []
@@ -49,9 +49,9 @@ public struct ObjectName: Sendable, CustomStringConvertible {
     throw .missingClass("no class \(directory); \(known)")
   }
 
-  /// The object.
+  /// Returns the object.
   ///
-  /// Cost: O(log n); O(n) for a name that was shortened.
+  /// Cost: O(log n); O(n) for a shortened name.
   public func object(in snapshot: Snapshot) throws(TransferError) -> ObjectReference {
     let table = try table(in: snapshot)
     do throws(EngineError) {
@@ -79,7 +79,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
     }
   }
 
-  /// The name of an object, as `CLASS/NAME` without `.json`.
+  /// Returns the name of an object, as `CLASS/NAME` without `.json`.
   public static func text(of object: ObjectReference, in snapshot: Snapshot) throws(TransferError) -> String {
     do throws(EngineError) {
       guard let table = try snapshot.table(object.table) else { return object.key.description }

@@ -1,18 +1,18 @@
-// The plain text of a value in a column whose type is known: what spreadsheets, databases and people read.
+// Formats values of typed columns as plain text, for spreadsheets, databases and people.
 
 package import RealmJSON
 package import RealmPages
 
 extension Column {
-  /// True if the values of the property have plain texts: it is neither a collection nor Mixed.
+  /// True if the values of the property have plain text: it is neither a collection nor Mixed.
   package var isPlain: Bool { collection == nil && type != .mixed }
 }
 
 extension OutputBuffer {
-  /// Appends the plain text of a value of a typed property, without quotes; of null nothing.
+  /// Appends the plain text of a value of a typed property, without quotes; appends nothing for null.
   ///
-  /// Returns false, and appends nothing, for a value without plain text: a link, a collection, a string that is not
-  /// UTF-8, a date before the year 1 or after 9999. `ObjectRenderer.shown` turns a link into the key that it shows.
+  /// Returns false and appends nothing for a value without plain text: a link, a collection, a string that is not
+  /// UTF-8, a date before the year 1 or after 9999. `ObjectRenderer.shown` converts a link to the key that it shows.
   package func append(plain value: ValueView) -> Bool {
     switch value {
     case .null: break

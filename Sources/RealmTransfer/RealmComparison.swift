@@ -1,19 +1,19 @@
-// What differs between two versions: classes and properties by name, objects by primary key, or by object key where a
-// class has none; values by their texts.
+// Compares two versions: classes and properties by name; objects by primary key, or by object key in a class without
+// one; values by their text.
 
 import RealmJSON
 import RealmNames
 public import RealmPages
 
-/// One difference between two realms, the old and the new one.
+/// One difference between an old and a new realm.
 public enum Difference: Sendable {
-  /// A class or property, in words; the old or the new is nil where there is none.
+  /// A class or property, described in words; `old` or `new` is nil if the item does not exist there.
   case schema(String, old: String?, new: String?)
-  /// An object that only the old one has: its class, file name and text.
+  /// An object that exists only in the old realm: its class, file name and text.
   case removed(className: String, name: String, text: String)
-  /// An object that only the new one has.
+  /// An object that exists only in the new realm.
   case added(className: String, name: String, text: String)
-  /// An object that both have, and the properties that differ, as JSON.
+  /// An object that exists in both realms, and the properties that differ, as JSON.
   case changed(className: String, name: String, [(property: String, old: String, new: String)])
 }
 
@@ -37,15 +37,15 @@ public final class RealmComparison {
   private let classes: [String]?
   private let areVersions: Bool
 
-  /// Whether objects are compared cluster by cluster first; a test compares both ways.
+  /// True if objects are compared cluster by cluster first; a test sets both values.
   package var comparesClusters = true
 
-  /// Receives what is damaged and left out.
+  /// Receives messages about damaged items that are omitted.
   public var onComplaint: (String) -> Void = { _ in }
 
-  /// Prepares the comparison of some classes, or of all.
+  /// Prepares the comparison of the given classes, or of all.
   ///
-  /// Pass `areVersions` for two versions of one realm of which nothing has been overwritten: the precondition of
+  /// Pass `areVersions` for two versions of one realm that were not overwritten: the precondition of
   /// `VersionDifference`.
   public init(_ old: Snapshot, _ new: Snapshot, classes: [String]?, areVersions: Bool = false) {
     self.old = Side(old)
@@ -56,8 +56,8 @@ public final class RealmComparison {
 
   /// Calls `body` with each difference: the schema first, then class by class.
   ///
-  /// Cost: both realms are read once, and O(log n) for each object that is not found equal cluster by cluster. Of
-  /// versions that share nodes and have the same schema, only objects are read that differ.
+  /// Cost: both realms are read once, plus O(log n) for each object that is not found equal cluster by cluster. For
+  /// versions that share nodes and have the same schema, only objects that differ are read.
   public func run(_ body: (Difference) throws(TransferError) -> Void) throws(TransferError) {
     for side in [old, new] { side.effort.renew() }
     let (oldSchema, newSchema) = (try schema(old), try schema(new))
@@ -71,17 +71,18 @@ public final class RealmComparison {
     for name in chosen { try compareObjects(name, difference, body) }
   }
 
-  /// What differs in versions that share nodes; nil if they do not, or if their schemas differ: the text of an object
-  /// shows the names and primary keys of other classes, so it may differ where the object does not.
+  /// Returns the difference between versions that share nodes; nil if they share none or their schemas differ. The text
+  /// of an object contains names and primary keys of other classes, so after a schema change it may differ although the
+  /// object does not.
   private func sharedNodes() -> VersionDifference? {
-    // Where it cannot be found, all objects are compared, which reports what is damaged.
+    // On failure all objects are compared, which reports the damage.
     guard let difference = try? VersionDifference(from: old.snapshot, to: new.snapshot), difference.sharesNodes,
       difference.tables.allSatisfy({ $0.schema.isEmpty || Table.className(ofTable: $0.name) == nil })
     else { return nil }
     return difference
   }
 
-  /// Calls `body` with what differs of these objects, which have the same keys in both versions.
+  /// Calls `body` with the differences of these objects, which have the same keys in both versions.
   ///
   /// Cost: O(log n) for each object.
   public func run(
@@ -193,8 +194,8 @@ public final class RealmComparison {
     comparesClusters ? pair?.equalObjects(old.snapshot, new.snapshot) : nil
   }
 
-  /// Calls `body` with the objects of a table, or with those that differ, and whether they are among the equal ones.
-  /// These are passed over if nothing remains to be compared.
+  /// Calls `body` with the objects of a table, or only with those in `difference`, and with true if the object is one
+  /// of the equal ones. Equal objects are skipped if no property remains to be compared.
   private func forEachObject(
     of table: Table,
     _ side: Side,
@@ -215,7 +216,7 @@ public final class RealmComparison {
         next = step(changes)
       }
       if case .success = next { return }
-      // From the damaged place on, all objects are looked at.
+      // After damage, all remaining objects are read.
     }
     let reader = RescuingCursor(table, after: last, side.effort)
     while reader.next(&complaints) {
@@ -273,7 +274,7 @@ public final class RealmComparison {
     if !changes.isEmpty { try body(.changed(className: pair.name, name: try fileName(of: cursor), changes)) }
   }
 
-  /// Writes a property of both objects into the texts of both sides.
+  /// Renders a property of both objects into the text buffers of both sides.
   private func render(_ cursor: ObjectCursor, _ index: Int, _ other: ObjectCursor, _ newIndex: Int)
     throws(TransferError)
   {
@@ -287,7 +288,7 @@ public final class RealmComparison {
     }
   }
 
-  /// The file name of an object in a mounted tree.
+  /// Returns the file name of an object in a mounted tree.
   private func fileName(of cursor: ObjectCursor) throws(TransferError) -> String {
     let out = OutputBuffer()
     do throws(EngineError) {
@@ -297,7 +298,7 @@ public final class RealmComparison {
   }
 }
 
-/// A class in both realms.
+/// A class that exists in both realms.
 private final class ClassPair {
   let name: String
   private let old: Table
@@ -305,10 +306,10 @@ private final class ClassPair {
   private let primaryKey: Int?
   let oldCursor: ObjectCursor
   let newCursor: ObjectCursor
-  /// The positions of the properties that both have.
+  /// The indices of the common properties.
   let properties: [(old: Int, new: Int)]
-  /// Whether a property of the old one is a set, or may have sets in embedded objects: they are equal if their elements
-  /// are, in whatever order.
+  /// For each property of the old class, true if it is a set or may contain sets in embedded objects. Sets are equal if
+  /// their elements are equal in any order.
   let holdsSets: [Bool]
 
   init(_ name: String, _ old: Table, _ new: Table) {
@@ -319,19 +320,19 @@ private final class ClassPair {
       new.columns.firstIndex { $0.name.isExactly(column.name) }.map { (index, $0) }
     }
     holdsSets = old.columns.map { $0.collection == .set || $0.type == .link }
-    // Objects are known by their primary keys if both classes have the same.
+    // Objects are matched by primary key if both classes have the same one.
     let isSame = old.primaryKey != nil && (old.primaryKey?.name).isExactly(new.primaryKey?.name)
     primaryKey = isSame ? old.primaryKeyIndex : nil
   }
 
-  /// The objects that are equal, as far as that shows without looking at each; nil if keys do not tell which of them
-  /// belong together.
+  /// Returns the objects found equal without reading each of them; nil if object keys do not show which objects
+  /// correspond.
   func equalObjects(_ before: Snapshot, _ after: Snapshot) -> EqualObjects? {
     let equal = EqualObjects(old, of: before, new, of: after, properties)
     return primaryKey != nil && equal.others.contains { $0.old == primaryKey } ? nil : equal
   }
 
-  /// Moves a cursor to the object with this key; false if there is none.
+  /// Moves a cursor to the object with this key; returns false if it does not exist.
   func seekOld(_ key: ObjKey) throws(TransferError) -> Bool { try seek(oldCursor, key) }
 
   func seekNew(_ key: ObjKey) throws(TransferError) -> Bool { try seek(newCursor, key) }
@@ -340,7 +341,7 @@ private final class ClassPair {
     do throws(EngineError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
   }
 
-  /// The object of the new realm for the one that the cursor stands on; `newCursor` stands on it then.
+  /// Returns the object of the new realm that corresponds to the one at `cursor`, and moves `newCursor` to it.
   func counterpart(of cursor: ObjectCursor) throws(TransferError) -> ObjKey? {
     do throws(EngineError) {
       var key: ObjKey? = cursor.key

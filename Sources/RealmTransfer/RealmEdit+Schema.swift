@@ -1,42 +1,42 @@
-// Changes of a schema that name what they change, one transaction each. Renaming keeps keys, values and links, which a
-// comparison of two schemas by names cannot do.
+// Applies explicit schema changes, one transaction each. Renaming keeps keys, values and links, which a comparison of
+// two schemas by name cannot do.
 
 public import RealmJSON
 public import RealmPages
 
-/// One change of a schema. Classes and properties go by their names.
+/// One change of a schema, by the names of classes and properties.
 public enum SchemaEdit: Sendable {
   case addClass(ClassDescription)
-  /// Removes a class with its objects.
+  /// Removes a class and its objects.
   case removeClass(String)
   case renameClass(String, to: String)
   case addProperty(PropertyDescription, ofClass: String)
-  /// Removes a property with its values.
+  /// Removes a property and its values.
   case removeProperty(String, ofClass: String)
   case renameProperty(String, ofClass: String, to: String)
-  /// Gives a property a search index of this kind; nil removes the index.
+  /// Sets the search index of a property; nil removes it.
   case setIndex(IndexKind?, ofProperty: String, ofClass: String)
 }
 
 extension RealmEdit {
-  /// What a change of the schema found.
+  /// The result of a schema change.
   public struct SchemaOutcome: Sendable {
-    /// The class, as it is stored.
+    /// The stored name of the class.
     public let className: String
-    /// The objects of the class; for a property that is removed, those with a value other than null or an empty
-    /// collection.
+    /// The number of objects of the class. For a property to be removed, the number of objects whose value is neither
+    /// null nor an empty collection.
     public let objects: Int
-    /// False if the realm is that way already.
+    /// False if the schema already matched.
     public let hasChanged: Bool
   }
 
-  /// Makes one change of the schema.
+  /// Applies one change of the schema.
   ///
-  /// Before anything is removed, `allow` gets the class as it is stored and the number of objects that lose data, if
-  /// there are any; it throws to refuse. With `show`, shows the version before and the one that would be, and changes
-  /// nothing.
+  /// Before anything is removed, calls `allow` with the stored name of the class and the number of objects that lose
+  /// data, if there are any; `allow` throws to cancel. With `show`, shows the versions before and after the change, and
+  /// commits nothing.
   ///
-  /// Cost: O(n) in the objects of the class, O(1) for a new name.
+  /// Cost: O(n) in the objects of the class; O(1) for renaming.
   public func change(
     _ edit: SchemaEdit,
     allow: (_ className: String, _ objects: Int) throws(TransferError) -> Void,
@@ -113,7 +113,7 @@ extension RealmEdit {
       if column.key == table.primaryKey?.key, kind == nil {
         throw TransferError.unsuitable("\(place) is the primary key, which always has an index")
       }
-      // The index of a primary key is there, whatever the schema says.
+      // A primary key always has an index, whatever the schema contains.
       let present = column.key == table.primaryKey?.key ? .general : column.index
       if present == kind { return outcome.unchanged }
       if let kind {
@@ -125,7 +125,7 @@ extension RealmEdit {
     }
   }
 
-  /// Gives the transaction a class, or one more property of it.
+  /// Adds a class, or one more property of it, to the transaction.
   private static func add(_ description: ClassDescription, to transaction: borrowing WriteTransaction) throws {
     let links = description.properties.filter { $0.target.map { !$0.isExactly(description.name) } ?? false }
     let classes = links.isEmpty ? [] : try SchemaDescription(transaction).classes.map(\.name)
@@ -174,7 +174,7 @@ extension RealmEdit {
     }
   }
 
-  /// Refuses to remove a class that properties of other classes lead to.
+  /// Throws if properties of other classes link to the class to be removed.
   private static func checkLinks(to table: Table, in snapshot: Snapshot) throws {
     var links: [String] = []
     for key in try snapshot.tableKeys() where key != table.key {
@@ -190,7 +190,7 @@ extension RealmEdit {
     )
   }
 
-  /// The number of objects with a value other than null or an empty collection.
+  /// Returns the number of objects whose value is neither null nor an empty collection.
   private static func countValues(of index: Int, in table: Table) throws(EngineError) -> Int {
     let cursor = ObjectCursor(table)
     var count = 0

@@ -1,11 +1,11 @@
-// Single changes of a realm, one transaction each, by the rules that saving a file of a mount follows: the texts go
+// Applies single changes to a realm, one transaction each, by the same rules as saving a file in a mount: texts go
 // through `ObjectPatcher`, deletions through `WriteTransaction.delete`.
 
 public import RealmJSON
 public import RealmPages
 
 extension JSONInputError {
-  /// The problem of an object that is to be new.
+  /// The message for a new object whose primary key exists.
   static let exists =
     "an object with this primary key exists; 'realmfs set' changes it, 'realmfs import' makes or changes objects"
 }
@@ -13,10 +13,10 @@ extension JSONInputError {
 /// Changes a realm.
 public struct RealmEdit {
   private let writer: RealmWriter
-  /// Is shown what would be changed; then nothing is committed.
+  /// Receives the change for display; nothing is committed then.
   public var preview: Preview?
 
-  /// Changes through `writer`.
+  /// Creates an editor that commits through `writer`.
   public init(_ writer: RealmWriter) { self.writer = writer }
 
   func begin() throws(TransferError) -> WriteTransaction {
@@ -25,7 +25,7 @@ public struct RealmEdit {
 
   // MARK: setting
 
-  /// Sets properties of an object; false if they had these values.
+  /// Sets properties of an object; returns false if they already had these values.
   public func set(_ name: ObjectName, to assignments: [Assignment]) throws(TransferError) -> Bool {
     let transaction = try begin()
     let object = try name.object(in: transaction.former)
@@ -38,7 +38,7 @@ public struct RealmEdit {
     return outcome.hasChanged
   }
 
-  /// Makes an object with these properties, and returns it with the required properties that it was not given.
+  /// Creates an object with these properties, and returns it with the required properties that got their defaults.
   public func insert(
     into directory: String,
     _ assignments: [Assignment]
@@ -72,14 +72,14 @@ public struct RealmEdit {
     let bytes = try Assignment.text(assignments, columns) { (key) throws(TransferError) in
       do throws(EngineError) {
         let target = try snapshot.table(key)
-        // An embedded object is JSON.
+        // An embedded object is written as JSON.
         return target?.kind == .embedded ? .link : target?.primaryKey?.type
       } catch { throw .damaged(error.description) }
     }
     do throws(JSONInputError) { return try JSONText(bytes) } catch { throw .unsuitable(error.problem) }
   }
 
-  /// What is wrong, without the places in the text that the assignments became.
+  /// Converts an error, without the positions in the JSON that was built from the assignments.
   private static func refusal(_ error: JSONInputError, of name: String) -> TransferError {
     switch error.kind {
     case .engine(let cause): return .engine(cause)
@@ -94,7 +94,8 @@ public struct RealmEdit {
 
   // MARK: deleting
 
-  /// Deletes the objects that `find` gives for the version that the transaction is on; their number.
+  /// Deletes the objects that `find` returns for the version that the transaction is based on, and returns their
+  /// number.
   ///
   /// Cost: O(log n) for each object and each link to it.
   public func delete(
@@ -118,37 +119,38 @@ public struct RealmEdit {
 
   // MARK: undoing
 
-  /// What `undo` takes back: the changes that lead from `previous` to `newest`.
+  /// The changes that `undo` reverts: those from `previous` to `undone`.
   public struct Undone: Sendable {
-    /// The version whose content is there again.
+    /// The version whose content is restored.
     public let previous: UInt64
-    /// The version that had the changes: the newest one, or the one that an earlier undo brought back.
+    /// The version that made the changes: the newest one, or the one that an earlier undo restored.
     public let undone: UInt64
-    /// The version that was the newest.
+    /// The newest version before the undo.
     public let newest: UInt64
   }
 
   /// The direction of `undo`.
   public enum Direction: Sendable {
-    /// To the version before the last change. After an undo, to the one before the version that it brought back.
+    /// To the version before the last change. After an undo, to the version before the restored one.
     case back
-    /// To the version that the last commit, an undo, took back.
+    /// To the version that the last commit, an undo, reverted.
     case forth
   }
 
-  /// Brings back an older version in a commit of its own; nil if the file does not hold it whole any more, or for
-  /// `forth` if the last commit is not an undo. Versions that differ in nothing are passed over.
+  /// Restores an older version in a new commit. Returns nil if the file no longer contains that version completely, or
+  /// for `forth` if the last commit is not an undo. Versions without a difference are skipped.
   ///
-  /// `look` gets the older version, the newest one and what is taken back; nothing is committed if it returns false.
+  /// `look` receives the older version, the newest version and a description of the change; if it returns false,
+  /// nothing is committed.
   ///
-  /// Cost: proportional to what the last commit changed; after an undo, the file is read whole.
+  /// Cost: proportional to the changes of the last commit; after an undo, the whole file is read.
   public func undo(
     _ direction: Direction = .back,
     _ look: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws(TransferError) -> Bool
   ) throws(TransferError) -> Undone? {
     let transaction = try begin()
     let newest = transaction.former
-    // No other program can commit meanwhile, so all versions stay as they are until the commit.
+    // No other program can commit during the transaction, so no version is overwritten until the commit.
     let former = FormerVersions(before: newest), restored = newest.restoredVersion
     if direction == .forth, restored == nil {
       transaction.rollback()

@@ -1,30 +1,30 @@
-// Records and what they hold, read on a thread of their own while earlier ones are being imported: columns of most,
-// texts of the others.
+// Reads and parses records on a separate thread while earlier ones are imported: most into columns of rows, the others
+// into texts.
 
 import RealmJSON
 import RealmPages
 import Threads
 
-/// Reads the records of a source ahead. Used by one thread; `stop` ends it.
+/// Reads ahead the records of a source. Used by one thread, which must call `stop` at the end.
 final class RecordReader: @unchecked Sendable {
-  // Unchecked: while `thread` runs, the source is its own, and what both see is behind the monitor.
+  // Unchecked: while `thread` runs, only it uses the source; all state that both threads use is guarded by the monitor.
 
-  /// A record, and where the next one begins.
+  /// A record, and the position of the next one.
   private typealias Item = (record: Record, next: Record.Position)
 
-  /// Records in a row whose objects a batch of rows holds.
+  /// Consecutive records whose objects are in a batch of rows.
   private struct Run {
     var start: Int
     var rows: RowBatch
   }
 
-  /// What one look at the source gives.
+  /// The records read from the source at one time.
   private struct Batch {
     var items: [Item] = []
     private(set) var runs: [Run] = []
     private var isOpen = false
 
-    /// Adds a record as a row, if its source knows how.
+    /// Adds a record as a row; returns false if its source cannot parse it as one.
     mutating func appendRow(_ item: Item, _ source: inout RowSource?) -> Bool {
       guard let form = source?.form else { return false }
       if !isOpen || runs.last?.rows.form !== form {
@@ -42,7 +42,7 @@ final class RecordReader: @unchecked Sendable {
     }
   }
 
-  /// How the records of one file are read.
+  /// The parsers for the records of one file.
   private struct Forms {
     var csv: CSVForm?
     var rows: RowSource?
@@ -51,27 +51,27 @@ final class RecordReader: @unchecked Sendable {
   private let source: ImportSource
   private let monitor = Monitor()
 
-  // MARK: behind the monitor
+  // MARK: guarded by the monitor
 
   private var waiting: [Batch] = []
-  /// Records that the caller is done with. The thread that made them gives their memory back: otherwise both wait for
-  /// each other there.
+  /// Records that the caller has finished. The thread that allocated them also frees them, which avoids contention in
+  /// the allocator.
   private var done: [Batch] = []
   private var isAtEnd = false
   private var failure: TransferError?
   private var isStopping = false
-  /// By file.
+  /// Indexed by file.
   private var forms: [Int: Forms] = [:]
   private var readsRows = true
 
-  // MARK: the caller's
+  // MARK: owned by the caller
 
   private var thread: Thread?
   private var batch = Batch()
   private var next = 0
-  /// Records since the last seek: looking up single records needs no thread.
+  /// Records read since the last seek: reading a few records needs no thread.
   private var inSequence = 0
-  /// Where the next record begins.
+  /// The position of the next record.
   private(set) var place: Record.Position
 
   private static let recordsInBatch = 256
@@ -84,28 +84,29 @@ final class RecordReader: @unchecked Sendable {
     place = source.place
   }
 
-  /// Tells what the fields mean in the file that `record` is of, so that its other records are made texts of ahead.
+  /// Sets the meaning of the fields in the file of `record`, so that its other records are converted to texts ahead of
+  /// time.
   func use(_ form: CSVForm, for record: Record) {
     monitor.locked { forms[record.position.file, default: Forms()].csv = form }
   }
 
-  /// Tells how records of the file that `record` is of become rows, so that its other records are made rows ahead.
+  /// Sets the row parser for the file of `record`, so that its other records are parsed into rows ahead of time.
   func use(_ rows: RowSource, for record: Record) {
     monitor.locked { forms[record.position.file, default: Forms()].rows = rows }
   }
 
-  /// Tells whether rows are of use. Where objects exist, texts are.
+  /// Enables or disables rows. For objects that already exist, texts are needed.
   func useRows(_ isWanted: Bool) {
     monitor.locked { readsRows = isWanted }
   }
 
-  /// What was detected in the files. Not while records are read ahead.
+  /// Messages about properties detected in the files. Not to be called while the thread reads ahead.
   var notes: [String] { source.notes }
 
-  /// The header of each file of CSV. Not while records are read ahead.
+  /// The headers of the CSV files. Not to be called while the thread reads ahead.
   var headers: [(path: String, className: String?, header: CSVHeader)] { source.headers }
 
-  /// Goes on with the record at a place.
+  /// Continues with the record at `place`.
   func seek(to place: Record.Position) throws(TransferError) {
     if place == self.place { return }
     stop()
@@ -114,7 +115,7 @@ final class RecordReader: @unchecked Sendable {
     inSequence = 0
   }
 
-  /// Ends the thread. The next record is another one then, unless `seek` follows.
+  /// Stops the thread and discards the records read ahead. Call `seek` before reading on.
   func stop() {
     guard let thread else { return }
     monitor.locked {
@@ -127,7 +128,7 @@ final class RecordReader: @unchecked Sendable {
     (batch, next) = (Batch(), 0)
   }
 
-  /// The next record; nil at the end.
+  /// Returns the next record; nil at the end.
   func nextRecord() throws(TransferError) -> Record? {
     if thread == nil {
       inSequence += 1
@@ -144,7 +145,8 @@ final class RecordReader: @unchecked Sendable {
     return batch.items[next].record
   }
 
-  /// The batch that has the next records as rows, and which of them; nil if the next record has to be taken by itself.
+  /// Returns the batch that contains the next records as rows, and their range; nil if the next record must be imported
+  /// individually.
   func nextRows() throws(TransferError) -> (RowBatch, Range<Int>)? {
     if thread == nil { return nil }
     if next == batch.items.count, try !takeBatch() { return nil }
@@ -154,13 +156,13 @@ final class RecordReader: @unchecked Sendable {
     return nil
   }
 
-  /// Passes over rows that were taken, at least one.
+  /// Skips rows that were imported, at least one.
   func skip(_ count: Int) {
     next += count
     place = batch.items[next - 1].next
   }
 
-  /// Waits for the thread; false if there is nothing more.
+  /// Waits for the next batch; returns false at the end.
   private func takeBatch() throws(TransferError) -> Bool {
     let (taken, failure) = monitor.locked { () -> (Batch?, TransferError?) in
       if !batch.items.isEmpty { done.append(batch) }
@@ -179,7 +181,7 @@ final class RecordReader: @unchecked Sendable {
     return true
   }
 
-  // MARK: the thread's
+  // MARK: owned by the thread
 
   private func readAhead() {
     while true {
@@ -217,12 +219,12 @@ final class RecordReader: @unchecked Sendable {
     }
   }
 
-  /// The record with its text, if it has one.
+  /// Returns the record with its text, if it can be parsed.
   private func withText(_ record: Record, _ forms: [Int: Forms]) -> Record {
     var record = record
     if record.header != nil {
       guard let form = forms[record.position.file]?.csv else { return record }
-      record.text = try? record.text(form)  // who takes a record without a text says what is wrong with it
+      record.text = try? record.text(form)  // the caller parses a record without a text itself and reports its error
     } else {
       record.text = try? record.json()  // likewise
       if record.fileName == nil, let name = record.text?.string(ofMember: Member.class) {

@@ -1,34 +1,34 @@
-// Steps through all objects of a table that can be reached, over damaged places of the tree of clusters.
+// Visits all reachable objects of a table, skipping damaged parts of the cluster tree.
 //
-// Each step leads to a larger key, and the cursor bounds the clusters that it looks into by the size of the file, so
-// the end comes whatever the file says.
+// Invariant: each step moves to a larger key, and the number of clusters visited is bounded by the file size, so
+// iteration terminates for any file content.
 public import RealmPages
 
 /// A cursor that does not stop at damage.
 public final class RescuingCursor {
-  /// The cursor, on the object that was reached.
+  /// The underlying cursor, at the current object.
   public let cursor: ObjectCursor
-  /// The last key that was reached; behind it lies what is still to come.
+  /// The last key that was reached; iteration continues after it.
   public private(set) var last: ObjKey
   private var isLost = false
   private var complaintCount = 0
 
-  /// Damage at more places than this is not told.
+  /// The maximum number of damaged places that are reported.
   private static let maximumComplaints = 1000
 
-  /// A cursor before the first object behind `key`.
+  /// Creates a cursor before the first object after `key`.
   ///
-  /// A walk through many tables pays for all of them with one `effort`.
+  /// A walk through several tables charges all of them to one `effort`.
   package init(_ table: Table, after key: ObjKey, _ effort: Effort? = nil) {
     cursor = ObjectCursor(table, sweep: effort)
     last = key
-    // Standing on no object, the cursor has to find its first one.
+    // Without a current object, the first step must seek.
     isLost = key != .none
   }
 
-  /// Moves to the next object that can be reached; false at the end.
+  /// Moves to the next reachable object; returns false at the end.
   ///
-  /// Damage on the way is added to `complaints`.
+  /// Adds damage on the way to `complaints`.
   public func next(_ complaints: inout [String]) -> Bool {
     do throws(EngineError) {
       let found = try isLost ? cursor.seek(after: last) : cursor.next()
@@ -40,16 +40,16 @@ public final class RescuingCursor {
     }
   }
 
-  /// Lets the next step lead behind `key`, which is not before the present object.
+  /// Makes the next step continue after `key`, which must not be before the current object.
   func pass(over key: ObjKey) {
     (last, isLost) = (max(last, key), true)
   }
 
-  /// Moves to the first object behind the damage; false if there is none.
+  /// Moves to the first object after the damage; returns false if there is none.
   private func rescue(_ first: EngineError, _ complaints: inout [String]) -> Bool {
     let place = last == .none ? "the first objects" : "objects after key \(last)"
     var damage: [EngineError] = []
-    // Usually meets the first damage again, and then what else it has to leave out.
+    // Usually meets the first damage again, then any further damage.
     let found = cursor.seek(after: last) { damage.append($0) }
     if damage.isEmpty { damage = [first] }
     let end = found ? " and before key \(cursor.key)" : ""

@@ -1,14 +1,14 @@
-// How the records of a file become rows.
+// Selects the parser that turns the records of a file into rows.
 
 import RealmJSON
 import RealmPages
 
-/// Reads records of one form into batches.
+/// Parses records of one form into batches.
 enum RowSource {
   case json(RowReader)
   case csv(CSVRowReader)
 
-  /// What it fills.
+  /// The form of the batches.
   var form: RowForm {
     switch self {
     case .json(let reader): reader.form
@@ -16,8 +16,8 @@ enum RowSource {
     }
   }
 
-  /// A source for records like this one, of the class of a form; nil if they have to be taken one by one. It is none of
-  /// a tree of files, and does not tell its class.
+  /// Creates a source for records like `record`, of the class of a form; nil if they must be imported individually. The
+  /// record must not come from a tree of files or contain its class.
   init?(_ record: Record, _ form: RowForm) {
     if let header = record.header {
       guard let reader = CSVRowReader(header, form) else { return nil }
@@ -27,7 +27,7 @@ enum RowSource {
     }
   }
 
-  /// Adds the object of a record. False, and nothing is added, if it has to be taken by itself.
+  /// Adds the object of a record. Returns false and adds nothing if the record must be imported individually.
   mutating func append(_ record: Record, to batch: inout RowBatch) -> Bool {
     switch self {
     case .json(var reader):

@@ -1,21 +1,21 @@
-// Names in SQL: of tables and columns, as the classes and properties are called where SQL can tell them apart, and
-// quoted in one place.
+// Chooses SQL names for tables and columns: the names of the classes and properties where SQL can distinguish them.
+// Also the only place that quotes names.
 
-/// Names of one kind that a database tells apart.
+/// A set of distinct names of one kind.
 package struct SQLNames {
   private var used: Set<String> = []
   private let isCaseSensitive: Bool
-  /// Bytes of UTF-8 that a name may have.
+  /// The maximum length of a name in UTF-8 bytes.
   private let limit: Int
-  /// What no name begins with, because the database has its own that do.
+  /// The prefix that the database reserves for its own names.
   private let reservedPrefix: String?
 
-  /// Names as SQLite tells them apart: it takes `A` for `a`.
+  /// Returns a set for SQLite, which treats `A` and `a` as equal.
   package static func sqlite(reserved: [String]) -> SQLNames {
     SQLNames(reserved: reserved, isCaseSensitive: false, limit: .max, prefix: "sqlite_")
   }
 
-  /// Names as PostgreSQL tells them apart, of at most 63 bytes.
+  /// Returns a set for PostgreSQL, whose names have at most 63 bytes.
   package static func postgres(reserved: [String]) -> SQLNames {
     SQLNames(reserved: reserved, isCaseSensitive: true, limit: 63, prefix: nil)
   }
@@ -27,8 +27,8 @@ package struct SQLNames {
 
   private func folded(_ name: String) -> String { isCaseSensitive ? name : name.lowercased() }
 
-  /// The name itself, or with a number behind it if it is taken. SQL ends at a NUL, which is written as in the names of
-  /// files.
+  /// Returns the name itself, or the name with a number appended if it is taken. A NUL would end the SQL text, so it is
+  /// escaped as in file names.
   package mutating func take(_ name: String) -> String {
     let name = name.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "%00")
     let isReserved = reservedPrefix.map { name.lowercased().hasPrefix($0) } ?? false
@@ -42,7 +42,7 @@ package struct SQLNames {
     return candidate
   }
 
-  /// The first characters that have at most so many bytes.
+  /// Returns the longest prefix of at most `count` bytes.
   private func cut(_ name: String, to count: Int) -> String {
     var name = name
     while name.utf8.count > count { name.unicodeScalars.removeLast() }
@@ -51,11 +51,11 @@ package struct SQLNames {
 }
 
 extension String {
-  /// The name in SQL: in double quotes.
+  /// The name in SQL, in double quotes.
   package var quotedForSQL: String { "\"" + doubling("\"") + "\"" }
 
-  /// The text with each `mark` twice. By scalars: a quotation mark with a combining mark behind it is one character,
-  /// which is no quotation mark to Swift, and one to every database and shell.
+  /// Returns the text with each `mark` doubled. By scalars: a quotation mark followed by a combining mark is one
+  /// character to Swift, but a plain quotation mark to every database and shell.
   package func doubling(_ mark: Unicode.Scalar) -> String {
     var text = String.UnicodeScalarView()
     for scalar in unicodeScalars {

@@ -1,9 +1,9 @@
-// What the types of Realm are in SQL: the one table that exports and replicas are made by. docs/POSTGRESQL.md shows it.
+// Maps Realm types to SQL types, in one table for exports and replicas. docs/POSTGRESQL.md shows it.
 
 package import RealmPages
 
 extension ValueType {
-  /// The affinity of a column in SQLite; empty for any value.
+  /// The affinity of a column in SQLite; empty for a column of any type.
   package var sqliteAffinity: String {
     switch self {
     case .int, .bool, .link: "INTEGER"
@@ -14,7 +14,8 @@ extension ValueType {
     }
   }
 
-  /// The type in PostgreSQL; that of a link is the type of the key of its target.
+  /// The type in PostgreSQL. For a link, the type of an object key; a link to a class with a primary key has the type
+  /// of that key.
   package var postgresType: String {
     switch self {
     case .int, .link: "bigint"

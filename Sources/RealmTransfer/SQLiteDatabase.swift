@@ -1,16 +1,16 @@
-// The few calls of libsqlite3 that an export needs.
+// A wrapper for the few functions of libsqlite3 that an export needs.
 
 import CSQLite
 import Glibc
 import RealmPages
 
-/// A new database.
+/// A database connection.
 @safe final class SQLiteDatabase {
-  // Safe: owns the connection, which libsqlite3 keeps until its statements are gone, too.
+  // Safe: owns the connection, which libsqlite3 keeps open until its statements are finalized, too.
   let path: String
   fileprivate var handle: OpaquePointer?
 
-  /// Opens a file that does not exist yet, or one that does, for reading.
+  /// Creates a new file, or opens an existing one for reading.
   init(path: String, isNew: Bool = true) throws(TransferError) {
     self.path = path
     let flags = isNew ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
@@ -19,12 +19,12 @@ import RealmPages
 
   deinit { unsafe sqlite3_close_v2(handle) }
 
-  /// Runs statements that have no result.
+  /// Runs statements without a result.
   func execute(_ sql: String) throws(TransferError) {
     if unsafe sqlite3_exec(handle, sql, nil, nil, nil) != SQLITE_OK { throw failure() }
   }
 
-  /// What the last call complained of.
+  /// Returns the error of the last call.
   func failure() -> TransferError {
     var code: Int32 = 0
     if unsafe sqlite3_errcode(handle) & 0xFF == SQLITE_IOERR {
@@ -36,14 +36,14 @@ import RealmPages
   }
 }
 
-/// A statement that is run again and again.
+/// A prepared statement.
 @safe final class SQLiteStatement {
-  // Safe: owns the statement. What is bound must stay where it is, as the methods say.
+  // Safe: owns the statement. Bound memory must stay valid, as the methods state.
   private let database: SQLiteDatabase
   private var handle: OpaquePointer?
-  /// What is bound is added to this.
+  /// A digest to which bound values are added.
   var digest: RowDigest?
-  /// Whether the statement is only bound, never run.
+  /// True if the statement is only bound, never run.
   var isIdle = false
 
   /// Prepares a statement.
@@ -69,10 +69,10 @@ import RealmPages
     unsafe sqlite3_bind_null(handle, Int32(index))
   }
 
-  /// Binds a text that stays where it is until `run()` returns.
+  /// Binds text that must stay in place until `run()` returns.
   func bind(text view: ByteView, _ index: Int) { unsafe bind(text: view.unsafeBytes, in: 0..<view.count, index) }
 
-  /// Binds a part of bytes that stay where they are until `run()` returns.
+  /// Binds a range of bytes that must stay in place until `run()` returns.
   func bind(text bytes: UnsafeRawBufferPointer, in range: Range<Int>, _ index: Int) {
     let part = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
     unsafe digest?.add(column: index, text: part)
@@ -80,7 +80,7 @@ import RealmPages
     unsafe sqlite3_bind_text64(handle, Int32(index), base, UInt64(part.count), nil, UInt8(SQLITE_UTF8))
   }
 
-  /// Binds bytes that stay where they are until `run()` returns.
+  /// Binds bytes that must stay in place until `run()` returns.
   func bind(blob view: ByteView, _ index: Int) {
     unsafe digest?.add(column: index, blob: view.unsafeBytes)
     if view.count == 0 {
@@ -90,14 +90,14 @@ import RealmPages
     }
   }
 
-  /// Runs the statement with what is bound.
+  /// Runs the statement with the bound values.
   func run() throws(TransferError) {
     if isIdle { return }
     let code = unsafe sqlite3_step(handle)
     unsafe sqlite3_reset(handle)
     switch code {
     case SQLITE_DONE, SQLITE_ROW: return
-    // Two objects with one primary key: only damage does that.
+    // Two objects with the same primary key: only possible in a damaged realm.
     case SQLITE_CONSTRAINT:
       guard case .unsuitable(let text) = database.failure() else { return }
       throw .damaged(text)
@@ -119,7 +119,7 @@ import RealmPages
 
 /// The current row of a statement's result.
 @safe struct SQLiteRow {
-  // Safe: made for the time of a call, while the statement stands on the row.
+  // Safe: exists only during a call, while the statement is at the row.
   private let handle: OpaquePointer?
 
   fileprivate init(_ handle: OpaquePointer?) { unsafe self.handle = handle }
@@ -127,9 +127,9 @@ import RealmPages
   /// The text of a column.
   func text(_ column: Int32) -> String { unsafe String(decoding: bytes(column), as: UTF8.self) }
 
-  /// The bytes of a text or blob, which stay until the next row.
+  /// Returns the bytes of a text or blob, which are valid until the next row.
   private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
-    // The pointer comes before the count, as SQLite wants it.
+    // SQLite requires the pointer to be fetched before the count.
     let start = unsafe sqlite3_column_blob(handle, column)
     return unsafe UnsafeRawBufferPointer(
       start: start,
@@ -137,7 +137,7 @@ import RealmPages
     )
   }
 
-  /// Adds all columns to a digest, by their positions from 1.
+  /// Adds all columns to a digest, numbered from 1.
   func add(to digest: inout RowDigest) {
     for column in unsafe 0..<sqlite3_column_count(handle) {
       let position = Int(column) + 1

@@ -1,20 +1,20 @@
-// A SQLite database: a table for each class, with the object key as `_key`, a foreign key for each link, and a child
-// table for each collection.
-//
-// Everything is one transaction; each batch is a savepoint of it. Foreign keys are not enforced while objects come, for
-// links lead forwards and in circles.
+// Exports a SQLite database: a table for each class, with the object key as `_key`, a foreign key for each link, and a
+// child table for each collection.
 
 import Glibc
 import RealmJSON
 import RealmPages
 
 /// Writes a SQLite database.
+///
+/// Everything is one transaction; each batch is a savepoint in it. Foreign keys are not enforced during the export,
+/// because links can point forward and form cycles.
 final class SQLiteSink: ExportSink {
   private let target: ExportTarget
   private var database: SQLiteDatabase?
   private var plans: [TableKey: Plan] = [:]
   private var plan: Plan?
-  /// The classes in the order in which they come.
+  /// The classes in the order of the export.
   private var order: [(name: String, key: TableKey)] = []
   private var indexes: [String] = []
   private var count = 0
@@ -25,9 +25,9 @@ final class SQLiteSink: ExportSink {
   /// One class and its tables.
   private final class Plan {
     let insert: SQLiteStatement
-    /// By the position of the property; nil where it is a column of the class's own table.
+    /// By index of the property; nil if it is a column of the class's own table.
     let children: [SQLiteStatement?]
-    /// The tables in SQL: that of the class, then those of its collections.
+    /// The SQL table names: that of the class, then those of its collections.
     let tables: [String]
     /// The digests at the end of the last batch that was kept.
     private var kept: [RowDigest?] = []
@@ -40,7 +40,7 @@ final class SQLiteSink: ExportSink {
       keepDigests()
     }
 
-    /// What was written to each table.
+    /// The digest of the rows written to each table.
     var digests: [RowDigest?] {
       get { ([insert] + children.compactMap(\.self)).map(\.digest) }
       set {
@@ -52,8 +52,8 @@ final class SQLiteSink: ExportSink {
     func dropDigests() { digests = kept }
   }
 
-  /// Writes to `target`, and reads the result back if it `verifies`.
-  /// One that `comparesOnly` reads a database that is there, and writes nothing.
+  /// Creates a sink that writes to `target` and, if it `verifies`, reads the result back. If it `comparesOnly`, it
+  /// reads an existing database and writes nothing.
   init(_ target: ExportTarget, verifies: Bool, comparesOnly: Bool = false) {
     self.target = target
     (self.verifies, self.comparesOnly) = (verifies, comparesOnly)
@@ -77,11 +77,11 @@ final class SQLiteSink: ExportSink {
       database = try SQLiteDatabase(path: path, isNew: false)
     } else if database == nil {
       let database = try SQLiteDatabase(path: path)
-      // The file gets its name when it is complete, so nothing need survive a crash before.
+      // The file gets its final name only when it is complete, so nothing needs to survive an earlier crash.
       try database.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA page_size = 4096; BEGIN")
       self.database = database
     } else if !comparesOnly {
-      // A commit came between: once more.
+      // Another program committed meanwhile: start again.
       try database?.execute("ROLLBACK; BEGIN")
     }
     guard let database else { return }
@@ -97,10 +97,10 @@ final class SQLiteSink: ExportSink {
     try run("SAVEPOINT batch")
   }
 
-  /// Runs statements that write.
+  /// Runs statements that write, unless the sink only compares.
   private func run(_ sql: String) throws(TransferError) { if !comparesOnly { try database?.execute(sql) } }
 
-  /// A statement that writes a row.
+  /// Prepares a statement that writes a row.
   private func insertion(_ sql: String, _ database: SQLiteDatabase) throws(TransferError) -> SQLiteStatement {
     let statement = try SQLiteStatement(database, sql)
     statement.isIdle = comparesOnly
@@ -159,13 +159,13 @@ final class SQLiteSink: ExportSink {
   func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
     guard let plan else { return }
     count += 1
-    // One row needs no savepoint.
+    // A single row needs no savepoint.
     let hasChildren = plan.tables.count > 1, digests = verifies ? plan.digests : []
     if hasChildren { try savepoint?.run() }
     do throws(TransferError) {
       try insert(cursor, plan, renderer)
     } catch {
-      // Any other failure ends the export, and some have ended the transaction with all its savepoints.
+      // Any other failure ends the export, and may have ended the transaction and its savepoints.
       guard case .damaged = error else { throw error }
       if hasChildren { try run("ROLLBACK TO object; RELEASE object") }
       plan.digests = digests
@@ -177,7 +177,7 @@ final class SQLiteSink: ExportSink {
   private func insert(_ cursor: ObjectCursor, _ plan: Plan, _ renderer: ObjectRenderer) throws(TransferError) {
     let columns = cursor.table.columns
     plan.insert.bind(1, cursor.key.value)
-    // Texts that are made here must stay where they are until the statement has run.
+    // Texts rendered here must stay in place until the statement has run.
     scratch.reset()
     var texts: [(parameter: Int, end: Int)] = []
     var parameter = 1
@@ -202,7 +202,7 @@ final class SQLiteSink: ExportSink {
         try renderer.sparing { () throws(RenderError) in try renderer.enter(value) }
         for position in 0..<list.count {
           let element = try read { () throws(EngineError) in try list.value(at: position) }
-          // Links to objects that do not exist yet do not show.
+          // Links to objects that do not exist yet are hidden.
           if columns[index].type == .link, case .link(_, let key) = element, key.value < 0 { continue }
           child.bind(1, cursor.key.value)
           child.bind(2, Int64(position))
@@ -240,7 +240,8 @@ final class SQLiteSink: ExportSink {
     do throws(EngineError) { return try body() } catch { throw .damaged(error.description) }
   }
 
-  /// Binds a value; false if its text was appended to `scratch` instead: JSON where SQL has no such thing.
+  /// Binds a value. Returns false if its text was appended to `scratch` instead; values without an SQL equivalent are
+  /// JSON.
   private func bind(
     _ value: ValueView,
     _ parameter: Int,
@@ -261,7 +262,7 @@ final class SQLiteSink: ExportSink {
     case .float(let value) where !value.isNaN: statement.bind(parameter, Double(value))
     case .double(let value) where !value.isNaN: statement.bind(parameter, value)
     case .float, .double:
-      // SQLite takes NaN for null.
+      // SQLite would store NaN as null.
       scratch.append("NaN")
       return false
     case .string(let value): statement.bind(text: value, parameter)

@@ -1,14 +1,14 @@
-// Whether a SQLite database holds what was exported: the rows that were written, and those that are read back from the
-// finished file, are counted and hashed in the same way. The hash of a table is a sum over its cells, each hashed with
-// its row's key and its column, so it does not depend on the order of rows.
+// Verifies that a SQLite database contains what was exported. The rows written and the rows read back from the finished
+// file are counted and hashed in the same way. The hash of a table is a sum over its cells, each hashed with its row's
+// key and its column, so it does not depend on the order of rows.
 
 import RealmPages
 
-/// The rows of a table: how many, and a hash of what is in them.
+/// The number of rows in a table, and a hash of their values.
 struct RowDigest: Equatable {
   private(set) var count = 0
   private(set) var hash: UInt64 = 0
-  /// So many of the first columns are the key of a row. They come first.
+  /// The number of leading columns that form the key of a row. They are added first.
   private let keyColumns: Int
   private var key: UInt64 = 0
 
@@ -56,7 +56,7 @@ struct RowDigest: Equatable {
     return (hash ^ length) &* 0x100_0000_01B3
   }
 
-  /// The finalizer of SplitMix64: similar sums do not cancel each other out.
+  /// The finalizer of SplitMix64, so that similar sums do not cancel each other out.
   private static func mixed(_ hash: UInt64) -> UInt64 {
     var hash = hash
     hash = (hash ^ hash >> 30) &* 0xBF58_476D_1CE4_E5B9
@@ -65,39 +65,39 @@ struct RowDigest: Equatable {
   }
 }
 
-/// A row that is not the same on both sides.
+/// A row that differs between the two sides.
 public struct RowDifference: Hashable, Sendable {
-  /// How it differs.
+  /// The kind of difference.
   public enum Kind: String, Sendable {
     /// The object has no row.
     case missing
     /// The row has no object.
     case extra
-    /// The row has other values than its object.
+    /// The values of the row and the object differ.
     case values
   }
 
   /// The key of the row, as the database prints it.
   public let key: String
-  /// How it differs.
+  /// The kind of difference.
   public let kind: Kind
 
   package init(_ kind: Kind, _ key: String) { (self.kind, self.key) = (kind, key) }
 }
 
-/// One class on both sides of an export.
+/// One class, as exported and as stored.
 public struct ClassVerification: Sendable {
-  /// The class.
+  /// The name of the class.
   public let name: String
-  /// The objects that were exported, and the elements of their collections.
+  /// The number of exported objects, the number of elements in their collections, and the hash of all.
   public let exported: (objects: Int, elements: Int, hash: UInt64)
-  /// What the database has.
+  /// The same numbers for the database.
   public let stored: (objects: Int, elements: Int, hash: UInt64)
 
-  /// Whether both sides are the same.
+  /// True if both sides are equal.
   public var isSame: Bool { exported == stored }
 
-  /// The first rows that differ, where the database can tell them, and how many there are.
+  /// The first rows that differ, if the database can identify them, and the number of all such rows.
   public package(set) var differences: [RowDifference] = [], differenceCount = 0
 
   init(_ name: String, exported: [RowDigest], stored: [RowDigest]) {
@@ -105,7 +105,7 @@ public struct ClassVerification: Sendable {
     (self.exported, self.stored) = (Self.facts(exported), Self.facts(stored))
   }
 
-  /// The same from the counts and hashes of tables.
+  /// Creates the comparison from the counts and hashes of tables.
   package init(
     _ name: String,
     exported: [(count: Int, hash: UInt64)],
@@ -120,18 +120,18 @@ public struct ClassVerification: Sendable {
     return (digests.first?.count ?? 0, digests.dropFirst().reduce(0) { $0 + $1.count }, hash)
   }
 
-  /// The class's own table comes first, then those of its collections.
+  /// Combines the digests of the class's own table, which comes first, and those of its collections.
   private static func facts(_ digests: [RowDigest]) -> (Int, Int, UInt64) { facts(digests.map { ($0.count, $0.hash) }) }
 }
 
-/// An export on both sides.
+/// A comparison of an export with the database.
 public struct ExportVerification: Sendable {
-  /// Class by class.
+  /// The comparison of each class.
   public let classes: [ClassVerification]
-  /// Links that lead to no row, because their object was not exported.
+  /// The number of links without a row, because their target was not exported.
   public let danglingLinks: Int
 
-  /// Whether the database has all that was exported.
+  /// True if the database contains all that was exported.
   public var isSame: Bool { classes.allSatisfy(\.isSame) }
 
   package init(classes: [ClassVerification], danglingLinks: Int) {
@@ -140,14 +140,14 @@ public struct ExportVerification: Sendable {
 }
 
 extension SQLiteDatabase {
-  /// The rows of a table as they are in the file.
+  /// Returns the digest of a table's rows, read from the file.
   func digest(_ table: String, keyColumns: Int) throws(TransferError) -> RowDigest {
     var digest = RowDigest(keyColumns: keyColumns)
     try SQLiteStatement(self, "SELECT * FROM \(table)").forEachRow { row in row.add(to: &digest) }
     return digest
   }
 
-  /// The links that lead to no row; throws if the file is not sound.
+  /// Returns the number of links without a row; throws if the file is not intact.
   func danglingLinks() throws(TransferError) -> Int {
     var count = 0, problems: [String] = []
     try SQLiteStatement(self, "PRAGMA foreign_key_check").forEachRow { _ in count += 1 }

@@ -1,6 +1,6 @@
-// The one type that a column of a spreadsheet has, from a look at all its values: whole numbers are text if a double
-// could not hold one of them, and dates are text if a spreadsheet could not show one of them, or if all of them are
-// finer than milliseconds. Otherwise finer dates are rounded.
+// Chooses the single type of a spreadsheet column from all its values. Whole numbers are written as text if one of them
+// does not fit a double. Dates are written as text if a spreadsheet cannot show one of them, or if all of them are
+// finer than milliseconds; otherwise finer dates are rounded.
 
 import Glibc
 import RealmJSON
@@ -8,16 +8,16 @@ import RealmPages
 
 /// A column of a sheet.
 struct SheetColumn {
-  /// The form of the dates in the column.
+  /// The format of the dates in the column.
   private(set) var dateForm = SpreadsheetDateForm.days
-  /// Why whole numbers or dates are written as text, for the user; nil if they are not.
+  /// The reason that whole numbers or dates are written as text, for the user; nil if they are not.
   private(set) var remark: String?
   /// True if whole numbers or dates are written as text.
   var isText: Bool { remark != nil }
 
   // MARK: all values
 
-  /// What the values of a property need.
+  /// The requirements of a property's values.
   private struct Survey {
     var dates = 0, fineDates = 0, strangeDates = 0, largeNumbers = 0
     var form = SpreadsheetDateForm.days
@@ -39,8 +39,8 @@ struct SheetColumn {
     }
   }
 
-  /// The columns for the properties of a class in one version. Values that cannot be read are passed over, for the
-  /// export names them.
+  /// Returns the columns for the properties of a class in one version. Skips values that cannot be read; the export
+  /// reports them.
   ///
   /// Cost: reading the dates, whole numbers and links of all objects.
   static func columns(of table: Table, in snapshot: Snapshot) -> [SheetColumn] {
@@ -57,7 +57,7 @@ struct SheetColumn {
           do throws(RenderError) {
             surveys[index].add(try renderer.shown(try renderer.read(index, of: reader.cursor)))
           } catch {
-            // The export names what it cannot read.
+            // The export reports unreadable values.
             continue
           }
         }
@@ -79,10 +79,10 @@ struct SheetColumn {
 
   // MARK: values
 
-  /// True if a double, with the digits that the file has, is this number.
+  /// True if a double with the digits that the file stores equals this number.
   static func isExact(_ value: Int64) -> Bool { value.magnitude <= 1 << 53 }
 
-  /// The number that a double is in the file; nil if it is NaN, infinite or too large.
+  /// Returns the number that a double becomes in the file; nil if it is NaN, infinite or too large.
   static func written(_ value: Double) -> Double? {
     guard value.isFinite else { return nil }
     var text = [CChar](repeating: 0, count: 40)
@@ -91,9 +91,9 @@ struct SheetColumn {
     return number.isFinite ? number : nil
   }
 
-  /// A date as days since 1899-12-30, rounded to milliseconds; nil if spreadsheets have no such date.
+  /// Returns a date as days since 1899-12-30, rounded to milliseconds; nil if spreadsheets cannot represent it.
   static func days(_ time: Timestamp) -> (days: Double, isRounded: Bool)? {
-    // From 1900-03-01: before, spreadsheets disagree on the days. To the end of 9999.
+    // From 1900-03-01, since spreadsheets disagree on earlier days, to the end of 9999.
     guard (-2_203_891_200..<253_402_300_800).contains(time.seconds) else { return nil }
     let rest = Int64(time.nanoseconds), milliseconds = time.seconds * 1000 + rest / 1_000_000
     // Nanoseconds have the sign of the seconds.

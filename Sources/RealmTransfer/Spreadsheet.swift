@@ -1,5 +1,6 @@
-// The few calls of libxlsxwriter that an export needs. Rows are written in their order, and memory does not grow with
-// their number: the library keeps the sheets in files without names beside the result until it is complete.
+// A wrapper for the few functions of libxlsxwriter that an export needs. Rows are written in order, and memory does not
+// grow with their number: the library keeps the sheets in unnamed temporary files next to the output until it is
+// complete.
 
 import CXLSXWriter
 import Glibc
@@ -10,13 +11,13 @@ enum SpreadsheetCell {
   case blank
   case number(Double)
   case bool(Bool)
-  /// Days since 1899-12-30, and how they show.
+  /// Days since 1899-12-30, and the display format.
   case date(Double, SpreadsheetDateForm)
   /// UTF-8 without NUL.
   case text([UInt8])
 }
 
-/// The part of a date that a column shows.
+/// The display format of the dates in a column.
 enum SpreadsheetDateForm: String, CaseIterable {
   case days = "yyyy-mm-dd"
   case seconds = "yyyy-mm-dd hh:mm:ss"
@@ -25,15 +26,15 @@ enum SpreadsheetDateForm: String, CaseIterable {
 
 /// A new spreadsheet.
 @safe final class Spreadsheet {
-  // Safe: owns the workbook, to which sheet and format belong; none is used after the workbook is freed.
-  /// Rows of a sheet, and columns.
+  // Safe: owns the workbook, which owns the sheets and formats; none is used after the workbook is freed.
+  /// The maximum number of rows and columns in a sheet.
   static let mostRows = Int(LXW_ROW_MAX)
   static let mostColumns = Int(LXW_COL_MAX)
-  /// The UTF-16 units that a cell holds.
+  /// The maximum number of UTF-16 units in a cell.
   static let mostUnits = 32_767
 
   private let path: String
-  /// Where the library's temporary files are, too.
+  /// The directory of the output and of the library's temporary files.
   private let folder: String
   private var workbook: UnsafeMutablePointer<lxw_workbook>?
   private var sheet: UnsafeMutablePointer<lxw_worksheet>?
@@ -42,7 +43,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
   private var row: lxw_row_t = 0
   private var sheets: [UnsafeMutablePointer<lxw_worksheet>] = unsafe []
 
-  /// Makes a file that does not exist yet.
+  /// Creates a file that does not exist yet.
   init(path: String) throws(TransferError) {
     if let reason = unsafe cxlsxwriter_load() {
       throw .unsuitable(unsafe "spreadsheets need libxlsxwriter: \(String(cString: reason))")
@@ -67,7 +68,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
 
   deinit { if unsafe workbook != nil { unsafe lxw_workbook_free(workbook) } }
 
-  /// Begins a sheet; its name is one that spreadsheets take.
+  /// Begins a sheet; `name` must be valid for spreadsheets.
   func beginSheet(_ name: String) throws(TransferError) {
     unsafe sheet = workbook_add_worksheet(workbook, name)
     guard let sheet = unsafe sheet else { throw .unsuitable("\(path): the sheet \(name) cannot be made") }
@@ -76,7 +77,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
     row = 0
   }
 
-  /// Ends a sheet: its columns get their widths in characters, and its first row filters the others.
+  /// Ends a sheet: sets the column widths, in characters, and an auto-filter in the first row.
   func endSheet(widths: [Int]) throws(TransferError) {
     for (index, width) in widths.enumerated() {
       let column = lxw_col_t(index)
@@ -88,7 +89,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
     if error != LXW_NO_ERROR { throw failure(error) }
   }
 
-  /// Appends a row to the sheet; that of the names `isHeader`.
+  /// Appends a row to the sheet; `isHeader` for the row of names.
   func append(_ cells: [SpreadsheetCell], isHeader: Bool = false) throws(TransferError) {
     let format = unsafe isHeader ? headerFormat : nil
     errno = 0
@@ -108,7 +109,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
     row += 1
   }
 
-  /// The library does not look at what comes of writes to its temporary files; `errno` keeps it.
+  /// The library ignores errors of writes to its temporary files; `errno` still contains them.
   private func checkWrites(_ code: Int32) throws(TransferError) {
     if [ENOSPC, EDQUOT, EFBIG, EIO].contains(code) { throw .file(path, code) }
   }
@@ -127,7 +128,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
   func finish() throws(TransferError) {
     guard let workbook = unsafe workbook else { return }
     try checkRoom()
-    // The library frees the workbook, also after an error.
+    // The library frees the workbook even after an error.
     unsafe self.workbook = nil
     errno = 0
     let error = unsafe workbook_close(workbook), code = errno
@@ -137,7 +138,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
     throw failure(error)
   }
 
-  /// The library copies each sheet once more before it is packed, and does not notice where space for that ends.
+  /// The library copies each sheet once more before packing it, and does not detect a full disk while doing so.
   private func checkRoom() throws(TransferError) {
     var largest = 0, all = 0
     for index in unsafe sheets.indices {
@@ -149,7 +150,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
     var status = statvfs()
     guard unsafe statvfs(folder.isEmpty ? "/" : folder, &status) == 0 else { return }
     let room = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
-    // What is packed takes a third at most.
+    // Packed data takes at most a third of the size.
     if !room.overflow, room.partialValue < UInt64(largest + all / 3 + 1 << 20) { throw .file(path, ENOSPC) }
   }
 

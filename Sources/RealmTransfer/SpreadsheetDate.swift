@@ -1,18 +1,19 @@
-// Dates as spreadsheets write them: the forms of countries, as far as they have one meaning. 01/02/2021 is the first of
-// February in most countries and the second of January in others: such a date is refused, with both.
+// Parses dates as spreadsheets write them, in the formats of different countries, if they are unambiguous. 01/02/2021
+// is the first of February in most countries and the second of January in others: such a date is rejected, with both
+// readings.
 
 import RealmPages
 
-/// What a text is as a date of a spreadsheet, in UTC.
+/// A text parsed as a spreadsheet date, in UTC.
 enum SpreadsheetDate {
   case date(Timestamp)
-  /// Two days, in ISO 8601.
+  /// The two possible days, in ISO 8601.
   case ambiguous(String, String)
-  /// A number, as a column has that is not formatted as a date.
+  /// A number, as found in a column that is not formatted as a date.
   case dayNumber
   case unknown
 
-  /// Takes `31.1.2024`, `1/31/2024`, `31/01/2024 9:05`, `2024/1/31 9:05:00 PM` and the like.
+  /// Parses `31.1.2024`, `1/31/2024`, `31/01/2024 9:05`, `2024/1/31 9:05:00 PM` and the like.
   init(_ text: ArraySlice<UInt8>) {
     let parts = text.split(separator: 0x20)
     guard let first = parts.first, let time = Self.time(parts.dropFirst()) else {
@@ -41,7 +42,7 @@ enum SpreadsheetDate {
       return Timestamp(lenient: (shown + time).utf8).map { (shown, $0) }
     }
     let dayFirst = moment(fields[2], fields[1], fields[0])
-    // With points between them, the day is always first.
+    // With points as separators, the day is always first.
     let monthFirst = separators[0] == UInt8(ascii: ".") ? nil : moment(fields[2], fields[0], fields[1])
     switch (moment(fields[0], fields[1], fields[2]), dayFirst, monthFirst) {
     case (let found?, _, _), (nil, let found?, nil), (nil, nil, let found?): self = .date(found.1)
@@ -54,7 +55,7 @@ enum SpreadsheetDate {
     (digits.count == 1 ? [UInt8(ascii: "0")] : []) + digits
   }
 
-  /// `T09:05:00` for `9:05`, the empty text for no time; nil for what is none.
+  /// Returns `T09:05:00` for `9:05`, an empty string if there is no time; nil if the text is not a time.
   private static func time(_ parts: ArraySlice<ArraySlice<UInt8>>) -> String? {
     guard let clock = parts.first else { return "" }
     let fields = clock.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)

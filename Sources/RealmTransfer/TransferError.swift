@@ -1,25 +1,25 @@
-// Why objects do not get out of a realm or into one.
+// The errors of exports and imports.
 
 public import RealmPages
 
-/// Why an export or import ends, or leaves an object out.
+/// The reason that an export or import ends, or omits an object.
 public enum TransferError: Error, Sendable, CustomStringConvertible {
   /// The realm cannot be read or written.
   case engine(EngineError)
-  /// Something in the realm is damaged: the class, or this object of it.
+  /// Data in the realm is damaged: the class, or this object of it.
   case damaged(String)
-  /// There is no such class; the message names those that there are.
+  /// The class does not exist; the message lists the existing ones.
   case missingClass(String)
-  /// There is no such object or property; what was looked for and where.
+  /// The object or property does not exist; the message states what was looked up and where.
   case missingObject(String)
   /// A system call on a file of the export or import failed: its path and the errno.
   case file(String, Int32)
-  /// What goes in or out does not fit: what, where and what to do.
+  /// The data or target does not suit the operation: what, where, and the remedy.
   case unsuitable(String)
   /// Other programs commit faster than the realm can be read.
   case busy
 
-  /// One line for people.
+  /// The message, on one line.
   public var description: String {
     switch self {
     case .engine(let error): error.description

@@ -1,4 +1,4 @@
-// The files of a mounted tree, byte for byte: a directory for each class, a file for each object.
+// Exports the files of a mounted tree, byte for byte: a directory for each class, a file for each object.
 
 import Glibc
 import RealmJSON
@@ -59,7 +59,7 @@ final class TreeSink: ExportSink {
   }
 }
 
-/// Makes a directory with the usual mode.
+/// Creates a directory with the usual mode.
 func makeDirectory(_ path: String) throws(TransferError) {
   if unsafe mkdir(path, 0o777) != 0 { throw .file(path, errno) }
 }

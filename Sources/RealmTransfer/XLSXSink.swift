@@ -1,36 +1,36 @@
-// A spreadsheet of the format .xlsx: a sheet for each class, a row for each object.
-//
-// The format keeps less than a realm does: numbers are doubles, which the library writes with 16 digits, dates have
-// milliseconds, a cell has 32767 characters. Each column has one type, so that it can be sorted, filtered and added up;
-// `SheetColumn` decides which. Numbers and dates that are rounded, and numbers that a sheet cannot hold, are counted
-// and named. A text that does not fit is named, and counted as left out.
+// Exports a spreadsheet in the format .xlsx: a sheet for each class, a row for each object.
 
 import RealmJSON
 import RealmPages
 
 /// Writes a spreadsheet.
+///
+/// The format keeps less than a realm does: numbers are doubles, which the library writes with 16 digits; dates have
+/// milliseconds; a cell has at most 32767 characters. Each column has one type, chosen by `SheetColumn`, so that it can
+/// be sorted, filtered and summed. Values that are rounded, and numbers that a sheet cannot represent, are counted and
+/// reported. A text that is too long is reported and counted as left out.
 final class XLSXSink: ExportSink {
   private let target: ExportTarget
   private var spreadsheet: Spreadsheet?
   private var sheets: [TableKey: String] = [:]
   private var table: Table?
-  /// The columns of the sheet, without that of the object key.
+  /// The columns of the sheet, without the object key.
   private var columns: [SheetColumn] = []
   /// The rows of the batch.
   private var rows: [[SpreadsheetCell]] = []
   private var bytes = 0
-  /// The rows that were kept of the class.
+  /// The number of rows of the class that were kept.
   private var count = 0
   private let scratch = OutputBuffer()
 
-  /// What there is to say about the cells.
+  /// Statistics and messages about the cells.
   private struct Tally {
     var notes: [String] = []
     var emptyTexts = 0
     var leftOut = 0
-    /// By property, in the order in which they were met.
+    /// By property, in the order of first occurrence.
     var changes: [(table: TableKey, column: ColKey, property: String, kind: CellChange, count: Int)] = []
-    /// The characters of the longest value of each column.
+    /// The length of the longest value of each column, in characters.
     var widths: [Int] = []
 
     mutating func note(_ kind: CellChange, _ column: Column, _ table: Table) {
@@ -42,7 +42,7 @@ final class XLSXSink: ExportSink {
     }
   }
 
-  /// What a cell cannot keep of a value.
+  /// A loss of precision in a cell.
   private enum CellChange {
     case fineDate, longNumber, notANumber
 
@@ -58,7 +58,7 @@ final class XLSXSink: ExportSink {
   }
 
   private var tally = Tally()
-  /// That of the rows that were kept.
+  /// The tally of the rows that were kept.
   private var kept = Tally()
 
   init(_ target: ExportTarget) { self.target = target }
@@ -98,7 +98,7 @@ final class XLSXSink: ExportSink {
     columns = SheetColumn.columns(of: table, in: snapshot)
     for column in columns { if let remark = column.remark { tally.notes.append("\(name).\(remark)") } }
     let names = (table.primaryKey == nil ? ["$key"] : []) + table.columns.map(\.name)
-    // The button of the filter takes room in the header.
+    // The filter button takes room in the header.
     tally.widths = names.map { $0.unicodeScalars.count + 3 }
     kept = tally
     try spreadsheet?.beginSheet(sheet)
@@ -113,7 +113,7 @@ final class XLSXSink: ExportSink {
     table = nil
   }
 
-  /// A name of 31 UTF-16 units at most, without what spreadsheets do not take, that no other sheet has.
+  /// Returns a unique sheet name of at most 31 UTF-16 units, without characters that spreadsheets disallow.
   static func sheetName(_ name: String, _ used: inout Set<String>) -> String {
     let allowed = String(
       String.UnicodeScalarView(
@@ -174,7 +174,7 @@ final class XLSXSink: ExportSink {
         }
         tally.note(.notANumber, column, table)
       case .float(let value):
-        // The shortest text of a float, as a double: 0.1 rather than 0.100000001490116.
+        // The shortest text of a float, as a double: 0.1 instead of 0.100000001490116.
         if let number = Double(value.description), value.isFinite { return .number(number) }
         tally.note(.notANumber, column, table)
       case .date(let value):
@@ -200,11 +200,11 @@ final class XLSXSink: ExportSink {
     SheetColumn.isExact(value) ? .number(Double(value)) : .text(Array(String(value).utf8))
   }
 
-  /// A text as a cell, if it fits one.
+  /// Returns text as a cell; if it is too long, a cell that reports the omission.
   private func fitted(_ text: [UInt8], _ column: Column, _ cursor: ObjectCursor) -> SpreadsheetCell {
     if text.isEmpty { return .blank }
     let escaped = Self.escaped(text)
-    // A unit takes one byte at least.
+    // A UTF-16 unit takes at least one byte of UTF-8.
     let units = escaped.count <= Spreadsheet.mostUnits ? 0 : String(decoding: escaped, as: UTF8.self).utf16.count
     if units <= Spreadsheet.mostUnits {
       bytes += escaped.count
@@ -218,8 +218,8 @@ final class XLSXSink: ExportSink {
     return .text(Array("[left out: \(units) characters]".utf8))
   }
 
-  /// A text as the format writes it: what XML cannot hold is `_xHHHH_`, and so is the beginning of what would be read
-  /// as that.
+  /// Escapes text for the format: characters that XML cannot contain become `_xHHHH_`, and so does the first character
+  /// of text that would be read as such an escape.
   static func escaped(_ text: [UInt8]) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(text.count)
@@ -237,7 +237,7 @@ final class XLSXSink: ExportSink {
     return out
   }
 
-  /// Whether a text begins with `_xHHHH_`.
+  /// True if a text begins with `_xHHHH_`.
   private static func isEscape(_ text: ArraySlice<UInt8>) -> Bool {
     let found = Array(text.prefix(7))
     return found.count == 7 && found[1] == UInt8(ascii: "x") && found[6] == 0x5F
@@ -269,7 +269,7 @@ final class XLSXSink: ExportSink {
   }
 
   func finish() throws(TransferError) {
-    // Without classes there is an empty sheet.
+    // Without classes, the file has one empty sheet.
     try makeFile()
     try endClass()
     try spreadsheet?.finish()
@@ -287,7 +287,7 @@ final class XLSXSink: ExportSink {
 }
 
 extension SpreadsheetCell {
-  /// The characters that it shows, in its longest line.
+  /// The number of characters in its longest line.
   fileprivate var width: Int {
     switch self {
     case .blank: return 0

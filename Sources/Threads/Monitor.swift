@@ -1,11 +1,11 @@
-// A lock with a condition, within this process; the standard library has none.
+// A mutex with a condition variable, for use within this process; the standard library has none.
 
 import Glibc
 
-/// A mutual exclusion that can be waited in.
+/// A mutex that a thread can wait in.
 @safe package final class Monitor: @unchecked Sendable {
-  // Unchecked: the two objects exist to be shared.
-  // Safe: the two objects are made and destroyed with this one and never move.
+  // Unchecked: both objects are designed for use by several threads.
+  // Safe: both objects are created and destroyed with this one and never move.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
@@ -32,8 +32,8 @@ import Glibc
     return body()
   }
 
-  /// Releases the lock until `wakeAll` is called, or until `deadline`; false if that has passed. May also return
-  /// without either.
+  /// Releases the lock until `wakeAll` or `wakeOne` is called, or until `deadline`. Returns false if the deadline has
+  /// passed. May also return spuriously.
   @discardableResult
   package func wait(until deadline: MonotonicTime? = nil) -> Bool {
     guard let deadline else { return unsafe pthread_cond_wait(condition, mutex) == 0 }
@@ -41,9 +41,9 @@ import Glibc
     return unsafe pthread_cond_timedwait(condition, mutex, &time) == 0
   }
 
-  /// Wakes one of those that wait.
+  /// Wakes one waiting thread.
   package func wakeOne() { unsafe pthread_cond_signal(condition) }
 
-  /// Wakes everybody who waits.
+  /// Wakes all waiting threads.
   package func wakeAll() { unsafe pthread_cond_broadcast(condition) }
 }

@@ -1,17 +1,17 @@
-// The clock for waiting: it goes on evenly, whatever happens to the time of day.
+// The clock for timeouts: it is not affected by changes of the time of day.
 
 import Glibc
 
-/// A moment of the monotonic clock.
+/// A point in time of the monotonic clock.
 package struct MonotonicTime: Comparable, Hashable, Sendable {
-  /// Nanoseconds since some start.
+  /// Nanoseconds since an arbitrary start.
   package let nanoseconds: Int64
 
-  /// The moment `nanoseconds` after some start.
+  /// The point in time `nanoseconds` after the arbitrary start.
   package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   package static var now: MonotonicTime { read(CLOCK_MONOTONIC) }
-  /// Cheaper, and some milliseconds behind.
+  /// Cheaper than `now`, but some milliseconds late.
   package static var coarse: MonotonicTime { read(CLOCK_MONOTONIC_COARSE) }
 
   private static func read(_ clock: clockid_t) -> MonotonicTime {
@@ -22,12 +22,12 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
 
   package func advanced(by duration: Duration) -> MonotonicTime {
     let (seconds, attoseconds) = duration.components
-    // A year is for ever.
+    // Limited to a year, to prevent overflow.
     let limited = min(max(seconds, 0), 31_536_000)
     return MonotonicTime(nanoseconds: nanoseconds + limited * 1_000_000_000 + attoseconds / 1_000_000_000)
   }
 
-  /// The milliseconds until then, rounded up; 0 if it has passed.
+  /// The milliseconds until this point in time, rounded up; 0 if it has passed.
   package var milliseconds: Int64 { max(0, (nanoseconds - Self.now.nanoseconds + 999_999) / 1_000_000) }
 
   var timespec: timespec {

@@ -1,10 +1,10 @@
-// A thread: what runs beside the caller until its function returns.
+// Starts and joins POSIX threads.
 
 import Glibc
 
 /// A thread that runs one function.
 ///
-/// It goes on when the value is forgotten; `join` waits for it.
+/// It continues to run when this value is discarded; `join` waits for it.
 package struct Thread {
   private let id: pthread_t
 
@@ -13,14 +13,14 @@ package struct Thread {
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }
   }
 
-  /// Starts a thread, which does not receive signals from outside; nil if the system has none to give.
+  /// Starts a thread that does not receive signals from outside; nil if the system cannot create one.
   package init?(_ run: @escaping @Sendable () -> Void) {
     var id = pthread_t()
     let body = unsafe Unmanaged.passRetained(Body(run))
     var all = sigset_t(), old = sigset_t()
     unsafe sigfillset(&all)
-    // A fault is the thread's own: reading a realm file that was cut raises SIGBUS, which is handled
-    // (CLinux/mapping.c), but ends the process where it is blocked.
+    // Signals of faults in the thread itself must remain unblocked: reading a truncated realm file raises SIGBUS, which
+    // has a handler (CLinux/mapping.c), but terminates the process if blocked.
     for fault in [SIGBUS, SIGSEGV, SIGFPE, SIGILL] { unsafe sigdelset(&all, fault) }
     unsafe pthread_sigmask(SIG_SETMASK, &all, &old)
     defer { unsafe pthread_sigmask(SIG_SETMASK, &old, nil) }
@@ -43,9 +43,9 @@ package struct Thread {
   /// Waits until the function has returned.
   package func join() { pthread_join(id, nil) }
 
-  /// Has the system forget the thread when its function has returned; it cannot be joined then.
+  /// Makes the system release the thread when its function returns. It cannot be joined afterwards.
   package func detach() { pthread_detach(id) }
 
-  /// Whether the caller runs on it.
+  /// True if the caller runs on this thread.
   package var isCurrent: Bool { pthread_equal(pthread_self(), id) != 0 }
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the recipes of docs/COOKBOOK.md: every block marked `console`, each recipe in a folder of its own with copies of
-the sample realms. Prints one line for each recipe, as the other tests do.
+"""Runs docs/COOKBOOK.md: every block marked `console`. The tour and each recipe (each section `## TITLE`) is one shell
+session in a new folder with copies of the sample realms. Prints a line for each section, as the other tests do.
 
-A line that begins with `$ ` is a command and `> ` goes on with it; the lines below are its output, where a line `...`
-stands for any number of lines. A command must succeed. `--write` puts the real output into the document.
+A line that begins with `$ ` is a command, a line `> ` continues it. The lines that follow are its expected output; a
+line `...` matches any number of lines. A command must succeed. `--write` writes the real output into the document.
 
 usage: cookbook.py DOCUMENT FIXTURES PROGRAM [--write]"""
 
@@ -19,8 +19,8 @@ SEPARATOR = "\x1e"
 
 
 def recipes(text):
-    """(title, [block]) for each recipe; a block is (start, end) in the text."""
-    headings = list(re.finditer(r"^## (\d+\. .*)$", text, re.M))
+    """(title, [block]) for each section; a block is (start, end) in the text."""
+    headings = list(re.finditer(r"^## (.*)$", text, re.M))
     for heading, following in zip(headings, headings[1:] + [None]):
         end = following.start() if following else len(text)
         blocks = re.finditer(r"^```console\n(.*?)^```$", text[heading.end() : end], re.M | re.S)
@@ -71,7 +71,9 @@ def run(lines, fixtures, program):
             for line in reversed(open("/proc/self/mounts").readlines()):
                 if line.split()[1].startswith(str(folder)):
                     subprocess.run(["umount", "-l", line.split()[1]], check=False)
-    parts = result.stdout.replace(str(work), "/home/ann").split(SEPARATOR)
+    # A message of an interactive shell has no line number.
+    output = re.sub(r"\bbash: line \d+: ", "bash: ", result.stdout.replace(str(work), "/home/ann"))
+    parts = output.split(SEPARATOR)
     return [(out.splitlines(), int(status)) for out, status in zip(parts[::2], parts[1::2])]
 
 
@@ -107,7 +109,7 @@ def main():
         if not sources:
             continue
         kind = "not ok" if faults else "ok"
-        print(f"{kind} - recipe {title}" + "".join(f": {fault}" for fault in faults))
+        print(f"{kind} - {title}" + "".join(f": {fault}" for fault in faults))
     if "--write" in sys.argv:
         for start, end, real in reversed(replaced):
             text = text[:start] + real + text[end:]

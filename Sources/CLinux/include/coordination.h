@@ -1,14 +1,13 @@
-// The memory that all programs share that have a realm open, and what Swift cannot do on it: robust mutexes at an
-// address of our choice, atomic access to single fields, a pipe that is listened to by its edges. Other users may write
-// to this memory, so no pointer in it is followed, and no number believed.
-// Layout: docs/format/5-coordination.md 5.2.
+// The memory shared by all programs that have a realm open, and operations on it that Swift lacks: robust mutexes at an
+// address of our choice, atomic access to single fields, edge-triggered waits on a pipe. Other users may write to this
+// memory, so no pointer in it is followed and no number is trusted. Layout: docs/format/5-coordination.md 5.2.
 #pragma once
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/// The beginning of a lock file; the version list follows it.
+/// The header of a lock file; the version list follows it.
 struct clinux_shared_info {
   uint8_t init_complete;
   uint8_t mutex_size;
@@ -56,55 +55,56 @@ struct clinux_version_entry {
   uint32_t full;
 };
 
-/// The mutexes of a lock file, in the order in which they are taken.
+/// The mutexes of a lock file, in locking order.
 enum clinux_shared_mutex { clinux_write_mutex, clinux_control_mutex, clinux_versions_mutex };
 
 /// The condition variables that have waiters.
 enum clinux_shared_condition { clinux_new_commit, clinux_pick_next_writer };
 
-/// Whether the mutexes are those of glibc, which the programs that we share memory with use.
+/// Returns true if the mutexes are those of glibc, as in the programs that share this memory.
 bool clinux_has_glibc(void);
 
-/// Makes the mutexes and the two condition variables; 0, or an errno.
+/// Initializes the mutexes and the two condition variables. Returns 0 or an errno.
 int clinux_shared_init(struct clinux_shared_info *info);
 
-/// Locks; waits at most `milliseconds` (0: not at all). 0; EOWNERDEAD when the last holder died, the mutex is ours and
-/// in order again; ETIMEDOUT; or another errno. To be unlocked by the same thread.
+/// Locks a mutex, waiting at most `milliseconds` (0: not at all). Returns 0; EOWNERDEAD if the last holder died, in
+/// which case the mutex is locked and consistent again; ETIMEDOUT; or another errno. The same thread must unlock it.
 int clinux_shared_lock(struct clinux_shared_info *info, enum clinux_shared_mutex which, int64_t milliseconds);
 
-/// Unlocks.
+/// Unlocks a mutex.
 void clinux_shared_unlock(struct clinux_shared_info *info, enum clinux_shared_mutex which);
 
-/// Whether a condition has waiters, killed ones included.
+/// Returns true if a condition has waiters, including killed ones.
 bool clinux_shared_is_awaited(struct clinux_shared_info *info, enum clinux_shared_condition which);
 
-/// Wakes everybody who waits for a condition. May hang for ever if a waiting process was killed.
+/// Wakes all waiters of a condition. May hang forever if a waiting process was killed.
 void clinux_shared_broadcast(struct clinux_shared_info *info, enum clinux_shared_condition which);
 
-/// Maps `length` bytes of `fd` for reading and writing, shared; NULL with errno. Bytes beyond the end of the file
-/// become accessible as it grows; access to them before that marks the mapping as cut, like clinux_map_shared.
+/// Maps `length` bytes of `fd` for reading and writing, shared; NULL with errno on failure. Bytes beyond the end of the
+/// file become accessible when it grows. Accessing them earlier marks the mapping as cut, as with clinux_map_shared.
 void *clinux_map_writable(int fd, size_t length);
 
-/// An epoll descriptor that reports each write to the pipe `fd` once; -1 with errno.
+/// Returns an epoll descriptor that reports each write to the pipe `fd` once; -1 with errno.
 int clinux_edge_listener(int fd);
 
-/// Waits for a report; 1 when there is one, 0 when the time is over or a signal came, -1 with errno.
+/// Waits for a report. Returns 1 for a report, 0 on timeout or a signal, -1 with errno on failure.
 int clinux_edge_wait(int listener, int milliseconds);
 
-/// Locks the byte at `position` for reading, on behalf of the open file `fd`; the kernel takes the lock back when the
-/// last descriptor of that open file is closed. The byte need not exist. 0, or an errno.
+/// Places a read lock on the byte at `position`, owned by the open file description of `fd`. The kernel releases the
+/// lock when the last descriptor of that description is closed. The byte need not exist. Returns 0 or an errno.
 int clinux_claim(int fd, int64_t position);
 
-/// The same for writing: no other open file of the same file has the byte locked then. EAGAIN or EACCES if one has.
+/// Like clinux_claim, but places a write lock, which excludes all locks of other open file descriptions on the byte.
+/// Returns EAGAIN or EACCES if there is one.
 int clinux_claim_alone(int fd, int64_t position);
 
-/// Takes back clinux_claim and clinux_claim_alone.
+/// Releases the lock of clinux_claim or clinux_claim_alone.
 void clinux_disclaim(int fd, int64_t position);
 
-/// Whether another open file of the same file has locked a byte of `count` from `position` on. 1 or 0, or -errno.
+/// Checks if another open file description has locked a byte of `count` from `position` on. Returns 1 or 0, or -errno.
 int clinux_is_claimed(int fd, int64_t position, int64_t count);
 
-/// Posix_fallocate, or ftruncate where the file system has no such thing; 0, or an errno.
+/// posix_fallocate(3), or ftruncate(2) if the file system does not support it. Returns 0 or an errno.
 int clinux_reserve_file(int fd, int64_t size);
 
 static inline uint32_t *clinux_next_ticket(struct clinux_shared_info *info) { return &info->next_ticket; }

@@ -1,66 +1,67 @@
-// Calls on processes, mounts and terminals that Swift's Glibc module hides: argv, fork, close_range, umount2, syslog,
-// device numbers, extended attributes, and the few bytes of systemd's readiness protocol.
+// Operations on processes, mounts and terminals that Swift's Glibc module hides: argv, fork, close_range, umount2,
+// syslog, device numbers, extended attributes, and systemd's readiness protocol.
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
 
-/// The words that the program was started with, the program itself first; 0 and NULL where the C library does not tell.
+/// The arguments of the program, beginning with its name; 0 and NULL if the C library does not provide them.
 int clinux_argument_count(void);
 const char *clinux_argument(int index);
 
 /// fork(2). Only before any thread exists.
 pid_t clinux_fork(void);
 
-/// Closes every descriptor above 2, except the two named (-1: none).
+/// Closes every descriptor above 2, except the two given (-1: none).
 void clinux_close_descriptors_except(int first, int second);
 
-/// Makes all threads share at most so many heaps. Only before any other thread exists.
+/// Limits the number of heaps shared by all threads to `most`. Only before any other thread exists.
 void clinux_limit_heaps(int most);
 
-/// Unmounts `path` without following a symbolic link; `lazy` detaches a busy tree. 0, or an errno.
+/// Unmounts `path` without following a symbolic link; `lazy` detaches a busy tree. Returns 0 or an errno.
 int clinux_unmount(const char *path, int lazy);
 
-/// A descriptor of a process that becomes readable when the process has ended, or -errno.
+/// Returns a descriptor that becomes readable when the process ends, or -errno.
 int clinux_process_descriptor(pid_t process);
 
-/// The value of an extended attribute of a path whose file system may not answer, asked for by a child process: its
-/// length, or -errno; -ETIMEDOUT without an answer within so many milliseconds.
+/// Reads an extended attribute of a path whose file system may not respond, in a child process. Returns its length, or
+/// -errno; -ETIMEDOUT if there is no response within `milliseconds`.
 ssize_t clinux_ask_attribute(const char *path, const char *name, void *value, size_t size, int milliseconds);
 
-/// The value of an extended attribute of an open file or directory: its length, or -errno.
+/// Reads an extended attribute of an open file or directory. Returns its length, or -errno.
 ssize_t clinux_attribute(int descriptor, const char *name, void *value, size_t size);
 
-/// Writes one line to the system log, tagged `realmfs`. The priority is one of syslog(3)'s.
+/// Writes one line to the system log, tagged `realmfs`. The priority is one of those of syslog(3).
 void clinux_log_to_system(int priority, const char *text);
 
-/// Sends `state` ("READY=1") to the socket named by $NOTIFY_SOCKET. 1 when sent, 0 without such a socket, or -errno.
+/// Sends `state` ("READY=1") to the socket named by $NOTIFY_SOCKET. Returns 1 if sent, 0 without such a socket, or
+/// -errno.
 int clinux_notify_manager(const char *state);
 
-/// The two parts of a device number, as /proc/locks and /proc/self/mountinfo print them.
+/// Returns the two parts of a device number, as /proc/locks and /proc/self/mountinfo print them.
 uint32_t clinux_device_major(dev_t device);
 uint32_t clinux_device_minor(dev_t device);
 
-/// Overwrites memory that held a secret; the compiler cannot drop it.
+/// Overwrites memory that held a secret, in a way that the compiler cannot optimize away.
 void clinux_wipe(void *start, size_t count);
 
-/// From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, do nothing but write their number, one byte, into a
-/// pipe. The end to read it from, the same at each call, or -errno.
+/// Makes SIGINT, SIGTERM and SIGHUP, unless ignored, write their number as one byte into a pipe and have no other
+/// effect. Returns the end to read from, which is the same at each call, or -errno.
 int clinux_watch_interruptions(void);
 
-/// These signals end the process again.
+/// Makes these signals terminate the process again.
 void clinux_unwatch_interruptions(void);
 
-/// Ends the process by `signal`, as if it had not been caught.
+/// Terminates the process by `signal`, as if it were not caught.
 void clinux_die_of(int signal);
 
-/// From now on `signal` only makes the call that it interrupts fail: with EFBIG after SIGXFSZ, with EPIPE after
-/// SIGPIPE, with EINTR after others. Programs that this one starts are not affected.
+/// Makes `signal` have no effect except that the call it interrupts fails: with EFBIG for SIGXFSZ, EPIPE for SIGPIPE,
+/// EINTR for others. Programs started by this one are not affected.
 void clinux_survive(int signal);
 
-/// The columns of the terminal that `fd` is; 0 if it is none, or does not know.
+/// Returns the number of columns of the terminal `fd`; 0 if it is not a terminal or the number is unknown.
 int clinux_terminal_columns(int fd);
 
-/// The columns that a Unicode scalar takes on a terminal: 0 to 2, or -1 if it is not one to print. By the C library's
-/// table.
+/// Returns the number of columns that a Unicode scalar occupies on a terminal: 0 to 2, or -1 if it is not printable,
+/// according to the C library's table.
 int clinux_scalar_width(uint32_t scalar);

@@ -1,7 +1,7 @@
-// Space that was released after an old version that is still read, and that this version does not use: it was allocated
-// and released again since then, and nobody needs it. Without this a version that is held for long, by a snapshot or an
-// app, keeps whatever later commits release, their free lists above all, and the file grows without bound.
-// Source: docs/format/3-commit.md 3.3.
+// Finds free space that was released after an old version that still has readers, although that version does not use
+// it: the space was allocated and released again since then, so no reader needs it. Without this, a version that is
+// held for a long time, by a snapshot or an app, would lock everything that later commits release, above all their free
+// lists, and the file would grow without bound. Source: docs/format/3-commit.md 3.3.
 
 /// A version that readers may use.
 struct ReachableVersion {
@@ -9,33 +9,33 @@ struct ReachableVersion {
   let topRef: Int
 }
 
-/// Finds out since when the ranges of a free list are needed by no version that is read.
+/// Determines since which version the ranges of a free list are not needed by any version with readers.
 struct Backdating {
   private struct Held {
     let version: UInt64
     let topRef: Int
-    /// What it does not use, by position; nil until it is asked for.
+    /// The ranges that the version does not use, by position; nil until loaded.
     var free: [FreeRange]?
-    /// Its logical size.
+    /// The logical size of the version.
     var end = 0
   }
 
   private let arena: Arena
   private let oldest: UInt64
-  /// By version, which ascends.
+  /// The versions in ascending order.
   private var versions: [Held]
 
-  /// The versions that are read are found below `arena`; `oldest` is the oldest of them.
+  /// Reads `versions`, the versions with readers, through `arena`; `oldest` is the oldest of them.
   init(_ arena: Arena, _ versions: [ReachableVersion], oldest: UInt64) {
     self.arena = Arena(arena.space, limit: arena.space.size, format: arena.format)
     self.oldest = oldest
     self.versions = versions.map { Held(version: $0.version, topRef: $0.topRef) }.sorted { $0.version < $1.version }
   }
 
-  /// The ranges, of which those that were released after `oldest` have the version since which nobody needs them. A
-  /// part that a version needs becomes a range of its own.
+  /// Returns the ranges; each range that was released after `oldest` gets the version since which no reader needs it. A
+  /// range of which only parts are needed is split.
   ///
-  /// Cost: O(log n) for each such range, and once the free lists of the versions that are older.
+  /// Cost: O(log n) for each such range, plus reading the free lists of the older versions once.
   mutating func backdated(_ ranges: [FreeRange]) -> [FreeRange] {
     guard versions.count > 1, ranges.contains(where: { $0.version > oldest }) else { return ranges }
     var result: [FreeRange] = []
@@ -47,7 +47,7 @@ struct Backdating {
   }
 
   private mutating func backdate(_ range: FreeRange, into result: inout [FreeRange]) {
-    // The youngest version that may need it.
+    // The newest version that may need the range.
     let older = bisect(versions.count) { versions[$0].version < range.version }
     guard range.version > oldest, older > 0 else { return append(range, to: &result) }
     load(older - 1)
@@ -58,7 +58,7 @@ struct Backdating {
     while position < range.end {
       var part = FreeRange(position: position, size: 0, version: range.version)
       if position >= end {
-        // Beyond its end; one that is older may reach further.
+        // Beyond the end of this version; an older version may be larger.
         part.size = range.end - position
         part.version = version
       } else if index < free.count, free[index].position <= position {
@@ -73,7 +73,7 @@ struct Backdating {
     }
   }
 
-  /// Appends a part, joined with the one before if both are needed as long.
+  /// Appends a part, merged with the preceding one if both have the same version.
   private func append(_ part: FreeRange, to result: inout [FreeRange]) {
     if let last = result.last, last.end == part.position, last.version == part.version {
       result[result.count - 1].size += part.size
@@ -82,7 +82,8 @@ struct Backdating {
     }
   }
 
-  /// Reads the free lists of a version. One whose free lists cannot be read keeps all that was released after it.
+  /// Reads the free lists of a version. If they cannot be read, the version keeps everything that was released after
+  /// it.
   private mutating func load(_ index: Int) {
     if versions[index].end != 0 { return }
     versions[index].end = .max

@@ -1,31 +1,32 @@
-// From dirty nodes to a new version on disk. Source: docs/format/3-commit.md 3.3 to 3.6.
+// Writes dirty nodes to disk as a new version. Source: docs/format/3-commit.md 3.3 to 3.6.
 
 import Glibc
 
-/// How much a commit waits for.
+/// The guarantees of a commit when it returns.
 public enum Durability: Sendable {
-  /// The commit is on disk when it returns.
+  /// The commit is durable when it returns.
   case full
-  /// The realm of the writer shows the commit at once. It is on disk, and shown to everybody, with the next full
-  /// commit or `RealmWriter.sync()`; until then a crash takes it back, together with all grouped commits before it.
+  /// Readers of the writer's realm see the commit at once. It becomes durable, and visible to all programs, with the
+  /// next full commit or `RealmWriter.sync()`; until then a crash undoes it, together with all grouped commits before
+  /// it.
   case grouped
 }
 
-/// Writes one version. The order of writes and barriers is what makes a crash leave the old or the new version whole:
-/// nodes, free lists, top array, the other top ref; barrier; the switch; barrier. See docs/RELIABILITY.md.
+/// Writes one version. The order of writes and barriers ensures that a crash leaves either the old or the new version
+/// whole: nodes, free lists, top array, the other top ref; barrier; the switch; barrier. See docs/RELIABILITY.md.
 struct Committer {
   let group: GroupEditor
   let storage: any Storage
   /// The version that the transaction builds on.
   let base: TopArray
-  /// The oldest version that has a reader, or that the header of the file shows.
+  /// The oldest version that has a reader, or that the header of the file selects.
   let oldest: UInt64
-  /// All versions that have a reader, as far as known.
+  /// All known versions that have a reader.
   var reachable: [ReachableVersion] = []
-  /// What lies below is never written to: the file, in a branch of it.
+  /// Space below this offset is never written to: in a branch, the original file.
   var floor = 0
 
-  /// What a commit made.
+  /// The result of a commit.
   struct Result {
     let topRef: Int
     let logicalSize: Int
@@ -34,8 +35,8 @@ struct Committer {
 
   private typealias Slots = Layout.Top
 
-  /// Writes everything but the header, to no byte that a version in use refers to. On failure the file shows what it
-  /// showed before.
+  /// Writes everything but the header, without touching a byte that a version in use refers to. On failure the file
+  /// still has its former content.
   func write() throws(EngineError) -> Result {
     let slab = group.slab, arena = group.editor.arena
     try group.finishChanges()
@@ -56,7 +57,7 @@ struct Committer {
         limit: evacuation.limit == 0 ? .max : evacuation.limit
       )
     storage.begin { Self.reusable(free.remaining, end: base.logicalSize) }
-    // The lists are written anew; their present nodes become free.
+    // The lists are written again, so their current nodes become free.
     try evacuation.clearState()
     for slot in [Slots.freePositions, Slots.freeSizes, Slots.freeVersions] {
       try group.editor.clear(Slot(parent: group.top, index: slot))
@@ -66,9 +67,9 @@ struct Committer {
     let roots = try [Slots.names, Slots.tables, Slots.history].map { (slot) throws(EngineError) in
       try slab.node(group.top).child(slot)
     }
-    // What every commit replaces lies side by side: it becomes one write, and one hole when no reader needs it any
-    // more. That is the top of each tree, and all of names and history. The rest of objects and indexes lies wherever
-    // something of its size was.
+    // The nodes that every commit replaces are placed next to each other: they take one write, and become one hole when
+    // no reader needs them. These are the top levels of each tree, and all of names and history. The other nodes of
+    // objects and indexes are placed wherever a chunk fits.
     let levels = [Int.max, 3, .max]
     writer.gather(roots, levels: levels, Self.reserve(entries: ranges.count + slab.freed.count + 4, evacuation))
     let written = zip(roots, levels).map { writer.write($0, gathered: $1) }
@@ -78,8 +79,8 @@ struct Committer {
       slab.freed.filter { $0.key >= floor }.map { FreeRange(position: $0.key, size: $0.value, version: version) }
         .sorted { $0.position < $1.position }
     )
-    // One chunk takes the three lists, the state of an evacuation and the top array; their widths are chosen so that
-    // its place cannot change them.
+    // One chunk holds the three lists, the state of an evacuation and the top array. Their widths are chosen so that
+    // they do not depend on the position of the chunk.
     let kept = writer.free.locked.count + writer.free.spared.count + writer.free.withheld.count
     let entries = writer.free.count + freed.count + kept
     let reserve = Self.reserve(entries: entries, evacuation)
@@ -127,26 +128,26 @@ struct Committer {
     return Result(topRef: top, logicalSize: logicalSize, version: version)
   }
 
-  /// Enough bytes for free lists of so many entries and what comes to them on the way, the state of an evacuation and a
-  /// top array.
+  /// The number of bytes that suffices for free lists with so many entries plus a few more, the state of an evacuation
+  /// and a top array.
   private static func reserve(entries: Int, _ evacuation: Evacuation) -> Int {
     (8 + 12 * 8) + 3 * 8 + (entries + 10) * 24 + 24 + evacuation.maximumSize
   }
 
-  /// Makes a written version the one that the header shows, and returns when it is on disk.
-  /// `slot` is the one that is selected now.
+  /// Makes the header select a written version, and returns when that is durable. `slot` is the currently selected
+  /// slot.
   static func publish(_ result: Result, _ storage: any Storage, replacing slot: Int) throws(EngineError) {
     let other = 1 - slot
-    // Until it is selected, nothing reads the slot: it need not come to the disk after what it leads to.
+    // No program reads this slot until it is selected, so it may reach the disk before the nodes it refers to.
     try write(storage, UInt8(24), at: Layout.Header.format(other))
     try write(storage, UInt64(result.topRef).littleEndian, at: Layout.Header.topRef(other))
-    // Both slots lead to whole versions.
+    // After this barrier both slots refer to complete versions.
     try storage.sync()
     try write(storage, UInt8(other), at: Layout.Header.flags)
     try storage.sync()
   }
 
-  /// Where nothing is that a version needs, in ascending order: reusable chunks, and all from `end` on.
+  /// The ranges that no version needs, in ascending order: the reusable chunks, and everything from `end` on.
   private static func reusable(_ chunks: [FreeRange], end: Int) -> [Range<Int>] {
     var ranges = chunks.map { $0.position..<$0.end }.sorted { $0.lowerBound < $1.lowerBound }
     let start = ranges.last?.upperBound == end ? ranges.removeLast().lowerBound : end

@@ -1,27 +1,28 @@
-// Shrinking a file while it is in use: when most of it is free, commits write below a limit only and take along some of
-// the nodes above it, until what lies above can be cut off. Source: docs/format/3-commit.md 3.10.
+// Shrinks a file while it is in use: when most of it is free, commits allocate only below a limit and move some of the
+// nodes above it, until the rest can be cut off. Source: docs/format/3-commit.md 3.10.
 
-/// What slot 11 of the top array keeps from commit to commit. Nothing depends on it: whoever gives up loses nothing.
+/// The state that slot 11 of the top array keeps between commits. An evacuation can be abandoned at any time without
+/// loss.
 struct Evacuation {
-  /// Nothing new is placed above; 0 while no evacuation is under way.
+  /// Nothing is allocated above this offset; 0 if no evacuation is in progress.
   private(set) var limit = 0
-  /// The commits to wait before the nodes above the limit are looked at again, or before another attempt.
+  /// The number of commits to wait before the nodes above the limit are scanned again, or before another attempt.
   private var backoff = 0
-  /// How far the nodes were looked at: a slot of the top array, then the index at each level below.
+  /// The position of the scan: a slot of the top array, then the index at each level below.
   private var progress: [Int] = []
-  /// The limit of an evacuation that begins with the next commit.
+  /// The limit of an evacuation that starts with the next commit.
   private var nextLimit: Int?
   private let group: GroupEditor
 
   private typealias Slots = Layout.Top
 
-  /// Smaller files stay as they are.
+  /// The minimum size of a file to shrink.
   private static let smallestFile = 1 << 20
-  /// A file that was made very small would grow again at once.
+  /// The minimum limit: a file made smaller would grow again at once.
   private static let smallestLimit = 1 << 16
   private static let pageSize = 4096
 
-  /// The state that the version to build on was left in. `freeListRef` is where its free list lies.
+  /// Reads the state stored in the base version. `freeListRef` is the ref of its free list.
   init(_ group: GroupEditor, freeListRef: Int) throws(EngineError) {
     self.group = group
     let top = group.slab.node(group.top)
@@ -42,12 +43,12 @@ struct Evacuation {
     if limit > 0 && freeListRef > limit { giveUp() }
   }
 
-  /// There was not enough room below the limit.
+  /// Abandons the evacuation, because the space below the limit does not suffice.
   mutating func giveUp() { (limit, backoff, progress) = (0, 10, []) }
 
   // MARK: moving
 
-  /// Makes nodes above the limit dirty, so that they are written below it: about `budget` bytes of them.
+  /// Makes about `budget` bytes of nodes above the limit dirty, so that they are written below it.
   mutating func moveNodes(budget: Int) throws(EngineError) {
     if limit == 0 || backoff > 0 { return }
     let slots = [Slots.names, Slots.tables, Slots.history]
@@ -58,24 +59,24 @@ struct Evacuation {
         return
       }
     }
-    // What is left above is in use by readers of older versions: wait for them.
+    // The rest above the limit is in use by readers of older versions: wait for them.
     (progress, backoff) = ([], 1000)
   }
 
-  /// One walk over nodes, parents before children.
+  /// A traversal of nodes, parents before children.
   private struct Scan {
     let group: GroupEditor
     let limit: Int
     var budget: Int
     var progress: [Int]
-    /// The nodes from the top array to the present one, each with the index of the next.
+    /// The nodes from the top array to the current one, each with the index of the next.
     private var path: [(ref: Int, index: Int)] = []
 
     init(group: GroupEditor, limit: Int, budget: Int, progress: [Int]) {
       (self.group, self.limit, self.budget, self.progress) = (group, limit, budget, progress)
     }
 
-    /// Walks what a slot of the top array refers to; false if the budget is used up.
+    /// Visits the tree in a slot of the top array; false if the budget is used up.
     mutating func run(_ slot: Int) throws(EngineError) -> Bool {
       if progress.first != slot { progress = [slot] }
       path = [(group.top, slot)]
@@ -103,7 +104,7 @@ struct Evacuation {
         if element != 0 && element & 1 == 0 {
           path[level] = (path[level].ref, progress[level])
           if try !visit(Int(element)) { return false }
-          // A child that became dirty made its ancestors dirty.
+          // Making a child dirty has made its ancestors dirty.
           node = try arena.node(path[level].ref)
         }
         progress[level] += 1
@@ -113,7 +114,7 @@ struct Evacuation {
       return true
     }
 
-    /// Makes the node that the path leads to dirty, and what is above it first.
+    /// Makes the node at the end of the path dirty, after its ancestors.
     private mutating func makeDirty() throws(EngineError) -> Int {
       let slab = group.slab, arena = group.editor.arena
       for i in 1..<path.count where !slab.owns(path[i].ref) {
@@ -126,7 +127,7 @@ struct Evacuation {
 
   // MARK: state
 
-  /// Gives up the node that holds the state of the former version.
+  /// Releases the node that holds the state of the base version.
   func clearState() throws(EngineError) {
     let slab = group.slab, slot = Slot(parent: group.top, index: Slots.evacuation)
     if slab.node(group.top).count > slot.index, slab.int(group.top, slot.index) & 1 == 0 {
@@ -134,8 +135,8 @@ struct Evacuation {
     }
   }
 
-  /// Works out how the commit ends, once it is known what of the file stays free: `withheld` above the limit, and
-  /// `unused` below. Returns what is still withheld, and where the file ends now.
+  /// Computes the outcome of the commit from the free space: `withheld` above the limit, and `unused` below it. Returns
+  /// the ranges that are still withheld, and the new end of the file.
   mutating func finish(
     _ withheld: [FreeRange],
     logicalSize: Int,
@@ -143,7 +144,7 @@ struct Evacuation {
   ) throws(EngineError) -> (withheld: [FreeRange], logicalSize: Int) {
     var rest = withheld, size = logicalSize
     if limit > 0, let last = withheld.last, withheld.count == 1, last.end == logicalSize {
-      // Nothing is left above.
+      // No node is left above the limit.
       size = min(logicalSize, (last.position + Self.pageSize - 1) & ~(Self.pageSize - 1))
       rest = size > last.position ? [FreeRange(position: last.position, size: size - last.position, version: 0)] : []
       (limit, backoff, progress) = (0, 0, [])
@@ -151,19 +152,19 @@ struct Evacuation {
     let free = (unused + rest).reduce(0) { $0 + $1.size }, used = size - free
     if limit == 0 && backoff == 0 && size >= Self.smallestFile && free > 2 * used {
       nextLimit = max(Self.smallestLimit, (used + used / 2 + Self.pageSize - 1) & ~(Self.pageSize - 1))
-      // The slot comes with the first evacuation.
+      // The first evacuation adds the slot.
       try group.slab.pad(group.top, to: Slots.evacuation + 1)
     }
     return (rest, size)
   }
 
-  /// What the node of the state is to hold; empty if none is needed.
+  /// The content of the state node; empty if none is needed.
   var state: [Int64] { limit == 0 && backoff == 0 ? [] : ([limit, backoff] + progress).map { Int64($0) } }
 
-  /// An upper bound of the bytes of that node.
+  /// An upper bound for the size of that node in bytes.
   var maximumSize: Int { Node.size(2 + progress.count, 64) }
 
-  /// The element of the top array, if the node of the state is at `stateRef`.
+  /// The element in the top array; `stateRef` is the ref of the state node.
   func element(stateRef: Int) -> Int64 {
     if let nextLimit { return Int64(nextLimit) << 1 | 1 }
     return state.isEmpty ? 0 : Int64(stateRef)

@@ -1,17 +1,17 @@
-// Keeping other programs out. Source: docs/format/5-coordination.md 5.3, 5.4.
+// Locks that keep other programs out. Source: docs/format/5-coordination.md 5.3, 5.4.
 
 import Glibc
 import Threads
 
-/// An exclusive lock on `FILE.lock`: no other program can join the realm while it is held. Where symbolic links lead
-/// to the file, the lock files of all their names are locked.
+/// An exclusive lock on `FILE.lock`: no other program can join the realm while it is held. If symbolic links lead to
+/// the file, it locks the lock files of all names in the chain.
 final class ExclusiveLock: Sendable {
   private let files: [LockedFile]
   private let claim: Claim?
   private let turn: ReplacementTurn
 
-  /// Takes the lock, making the lock file if there is none; refuses at once if a program takes part, or has the turn to
-  /// replace the file and is not the caller.
+  /// Takes the lock, and creates the lock file if necessary. Throws at once if a program has joined the realm, or if
+  /// another program holds the replacement lock.
   init(realmPath: String, holding turn: ReplacementTurn? = nil) throws(EngineError) {
     if let turn { self.turn = turn } else { self.turn = try ReplacementTurn(realmPath: realmPath) }
     var files: [LockedFile] = []
@@ -19,7 +19,7 @@ final class ExclusiveLock: Sendable {
       if let file = try LockedFile(realmPath: name, besides: files) { files.append(file) }
     }
     self.files = files
-    // A realm that is made only now has no other name.
+    // A realm that does not exist yet has no other name.
     guard let identity = files.first?.identity, let realm = try? FileHandle(path: realmPath) else {
       claim = nil
       return
@@ -29,14 +29,15 @@ final class ExclusiveLock: Sendable {
   }
 }
 
-/// Lets one program at a time replace a realm or use it exclusively. A participant must leave the session before it
-/// takes the exclusive lock; this lock keeps other programs of this package out meanwhile. It locks the folder
-/// `FILE.management`, which every participant makes and which outlives the realm file. Realm's engine does not use it.
+/// The replacement lock: it lets one program at a time replace a realm or use it exclusively. A participant must leave
+/// the session before it takes the exclusive lock; this lock keeps other programs of this package out meanwhile. It
+/// locks the folder `FILE.management`, which every participant creates and which outlives the realm file. Realm's
+/// engine does not use it.
 final class ReplacementTurn: Sendable {
   private let descriptors: [Int32]
 
-  /// Takes the turn; throws `inUse` if another program has it. Where there is no such folder, no program takes part
-  /// that could have it, and on a file system without such locks every program has the turn.
+  /// Takes the lock; throws `inUse` if another program holds it. Without that folder no participant exists that could
+  /// hold it. On a file system without such locks this always succeeds.
   init(realmPath: String) throws(EngineError) {
     var descriptors: [Int32] = []
     var seen: [LockFile.Identity] = []
@@ -57,7 +58,7 @@ final class ReplacementTurn: Sendable {
     self.descriptors = descriptors
   }
 
-  /// Takes the turn, and waits until `deadline` for a program that has it for a moment.
+  /// Takes the lock, and waits until `deadline` if another program holds it.
   static func take(_ realmPath: String, until deadline: MonotonicTime) throws(EngineError) -> ReplacementTurn {
     while true {
       do throws(EngineError) { return try ReplacementTurn(realmPath: realmPath) } catch {
@@ -70,12 +71,12 @@ final class ReplacementTurn: Sendable {
   deinit { for descriptor in descriptors { close(descriptor) } }
 }
 
-/// A lock file with an exclusive lock.
+/// A lock file that is locked exclusively.
 private final class LockedFile: Sendable {
   let identity: LockFile.Identity
   private let descriptor: Int32
 
-  /// Nil if it is one of `others`.
+  /// Locks the file; nil if it is one of `others`.
   init?(realmPath: String, besides others: [LockedFile]) throws(EngineError) {
     let path = realmPath + ".lock"
     let fd = try Protection.openLock(path, besideRealm: realmPath)
@@ -96,11 +97,11 @@ private final class LockedFile: Sendable {
       }
       throw .failed("flock", path, errno)
     }
-    // Who is waiting for us would take what a dead session left for a running one.
+    // A process that waits for the lock would take the data of a dead session for a live one.
     if ftruncate(fd, 0) != 0 { throw .failed("ftruncate", path, errno) }
   }
 
-  /// Lets others in. The lock file stays, empty of meaning, as the format wants it.
+  /// Releases the lock. The file stays, without content, as the format requires.
   deinit {
     flock(descriptor, LOCK_UN)
     close(descriptor)

@@ -1,4 +1,5 @@
-// Where a commit may write: chunks that no version in use refers to. Source: docs/format/3-commit.md 3.3, 3.4.
+// The space that a commit may write to: chunks that no version in use refers to.
+// Source: docs/format/3-commit.md 3.3, 3.4.
 
 /// One range of the free list.
 struct FreeRange: Hashable {
@@ -9,7 +10,7 @@ struct FreeRange: Hashable {
 
   var end: Int { position + size }
 
-  /// Joins neighbours of a list that ascends by position, whatever their versions.
+  /// Merges adjacent ranges of a list in ascending order, whatever their versions.
   static func joined(_ ranges: [FreeRange]) -> [FreeRange] {
     var joined: [FreeRange] = []
     for range in ranges {
@@ -27,20 +28,20 @@ struct FreeRange: Hashable {
 struct FreeSpace {
   /// Ranges that some version in use may still read.
   let locked: [FreeRange]
-  /// Reusable ranges beyond the limit of an evacuation: nothing is written there.
+  /// Reusable ranges above the limit of an evacuation: not written to.
   private(set) var withheld: [FreeRange] = []
-  /// Reusable ranges that hold the last versions: commits use them only when no other space is left.
+  /// Reusable ranges with the content of recent versions: used only if there is no other space.
   private(set) var spared: [FreeRange] = []
-  /// Small chunks: a linked list for each size, in units of 8 bytes.
+  /// The links of the small chunks: one list for each size, in units of 8 bytes.
   private var small: [Link] = []
-  /// The first link of each list in `small`, -1 for none.
+  /// The first link of each list in `small`; -1 if the list is empty.
   private var first: [Int] = Array(repeating: -1, count: smallLimit / 8)
-  /// The first link that is not in use, -1 for none.
+  /// The first unused link; -1 if there is none.
   private var unused = -1
-  /// Which of these lists hold something, a bit each.
+  /// A bit for each list: set if the list is not empty.
   private var present: [UInt64] = Array(repeating: 0, count: smallLimit / 8 / 64)
   private var smallCount = 0
-  /// The other chunks, by size, then by position.
+  /// The other chunks, sorted by size, then by position.
   private var large: [(size: Int, position: Int)] = []
 
   private struct Link {
@@ -48,27 +49,26 @@ struct FreeSpace {
     var next: Int
   }
 
-  /// A node does not cross a multiple of this.
+  /// A node must not cross a multiple of this size.
   static let sectionSize = 1 << 26
   private static let smallLimit = 4096
 
-  /// The number of former versions that commits keep whole while there is other space, so that a user can bring one
-  /// back.
+  /// The number of former versions that commits keep complete while other space exists, so that a user can restore one.
   private static let sparedVersions: UInt64 = 8
-  /// Longer free lists would cost commits more than the versions are worth.
+  /// The maximum number of spared ranges: longer free lists would cost commits more than the versions are worth.
   private static let mostSpared = 256
-  /// The bytes that are spared in a small file; in others an eighth of the file.
+  /// The maximum number of spared bytes in a small file; in larger files an eighth of the file.
   private static let leastSparedSize = 1 << 16
 
   /// Splits the free list at `oldest`, the oldest version in use, and at `limit`, above which nothing is allocated.
-  /// `base` is the version that the commit builds on and `size` its logical size; without them nothing is spared.
+  /// `base` and `size` are the number and the logical size of the base version; without them nothing is spared.
   init(_ ranges: [FreeRange], oldest: UInt64, base: UInt64 = .max, size: Int = 0, limit: Int = .max) {
     locked = ranges.filter { $0.version > oldest }
     var reusable: [FreeRange] = []
     if limit == .max, base != .max {
       let first = base > Self.sparedVersions ? base - Self.sparedVersions : 1
       spared = ranges.filter { $0.version <= oldest && $0.version >= first }
-      // A large release is given back to the disk, not kept.
+      // A large release is returned to the file system, not kept.
       let bytes = spared.reduce(0) { $0 + $1.size }
       if spared.count > Self.mostSpared || bytes > max(Self.leastSparedSize, size / 8) { spared = [] }
     }
@@ -81,7 +81,7 @@ struct FreeSpace {
       }
     }
     withheld = FreeRange.joined(withheld)
-    // Neighbours are joined once both are reusable. From the end on, so that low positions are taken first.
+    // Merge adjacent reusable ranges. Insert from the end, so that low positions are used first.
     for range in FreeRange.joined(reusable).reversed() {
       if range.size < Self.smallLimit {
         insert(range.position, range.size)
@@ -92,7 +92,7 @@ struct FreeSpace {
     large.sort { $0 < $1 }
   }
 
-  /// What is left of the reusable chunks, in no order.
+  /// The remaining reusable chunks, in no particular order.
   var remaining: [FreeRange] {
     var ranges: [FreeRange] = []
     ranges.reserveCapacity(count)
@@ -110,7 +110,7 @@ struct FreeSpace {
   /// The number of reusable chunks.
   var count: Int { smallCount + large.count }
 
-  /// Adds space: what the file has grown by, or what was taken and not used.
+  /// Adds space: the growth of the file, or unused reserved space.
   mutating func add(_ position: Int, _ size: Int) {
     if let i = large.firstIndex(where: { $0.position + $0.size == position }) {
       let chunk = large.remove(at: i)
@@ -120,7 +120,7 @@ struct FreeSpace {
     }
   }
 
-  /// Whether what was withheld was needed after all.
+  /// True if withheld ranges had to be used.
   private(set) var gaveUp = false
 
   /// Makes the spared ranges usable. If there are none, gives up the evacuation and makes the withheld ranges usable.
@@ -138,9 +138,9 @@ struct FreeSpace {
     return true
   }
 
-  /// Takes `size` bytes (a multiple of 8); nil if no chunk has them. A chunk of exactly that size is preferred, then
-  /// one of at least twice the size, so that rests stay useful. O(1) among small chunks, O(log chunks) and moving the
-  /// rest to its place among large ones.
+  /// Takes `size` bytes (a multiple of 8); nil if no chunk is large enough. Prefers a chunk of exactly that size, then
+  /// one of at least twice the size, so that remainders stay useful. Cost: O(1) for small chunks;
+  /// O(log chunks) for large ones, plus moving the remainder to its place in the order.
   mutating func take(_ size: Int) -> Int? {
     if size < Self.smallLimit {
       if let place = takeSmall(size / 8, size / 8, size) { return place }
@@ -161,7 +161,7 @@ struct FreeSpace {
   private mutating func takeSmall(_ first: Int, _ last: Int, _ size: Int) -> Int? {
     var unit = first
     while unit <= last {
-      // The next list that holds something.
+      // Find the next list that is not empty.
       let word = present[unit / 64] >> UInt64(unit % 64)
       if word == 0 {
         unit = (unit / 64 + 1) * 64
@@ -175,7 +175,7 @@ struct FreeSpace {
     return nil
   }
 
-  /// Takes the first chunk of a list out of it that has `size` bytes in one section; its position.
+  /// Removes from a list the first chunk that has `size` bytes in one section, and returns its position.
   private mutating func takeLink(_ unit: Int, _ size: Int) -> Int? {
     var former = -1, link = first[unit]
     while link >= 0 {
@@ -210,7 +210,7 @@ struct FreeSpace {
     return nil
   }
 
-  /// Takes `size` bytes from the front of a large chunk, which moves down to its new place in the order.
+  /// Takes `size` bytes from the front of a large chunk, and moves the rest down in the sort order.
   private mutating func shrink(_ index: Int, by size: Int) {
     let rest = (size: large[index].size - size, position: large[index].position + size)
     var i = index
@@ -221,7 +221,7 @@ struct FreeSpace {
     large[i] = rest
   }
 
-  /// Cuts `size` bytes out of a chunk; the rests become chunks of their own.
+  /// Cuts `size` bytes out of a chunk and adds the remainders as chunks.
   private mutating func split(_ position: Int, _ chunkSize: Int, _ size: Int) -> Int {
     let place = Self.place(position, size)
     insert(place + size, position + chunkSize - place - size)
@@ -233,7 +233,7 @@ struct FreeSpace {
     position / sectionSize == (position + size - 1) / sectionSize
   }
 
-  /// The first place from `position` on where `size` bytes lie in one section.
+  /// The first position from `position` on at which `size` bytes fit in one section.
   private static func place(_ position: Int, _ size: Int) -> Int {
     fits(position, size) ? position : (position / sectionSize + 1) * sectionSize
   }

@@ -1,9 +1,9 @@
-// Dirty nodes on their way to the file: children before parents, each into space that the allocator gives, gathered so
-// that nodes which lie side by side make one write. Source: docs/format/3-commit.md 3.4, 3.5.
+// Writes dirty nodes to the file: children before parents, each into allocated space, buffered so that adjacent nodes
+// take one write. Source: docs/format/3-commit.md 3.4, 3.5.
 
 import Glibc
 
-/// Writes the nodes of one commit. The first failure of the storage is kept; nothing is written after it.
+/// Writes the nodes of one commit. Keeps the first storage error; nothing is written after it.
 struct NodeWriter {
   let slab: Slab
   let storage: any Storage
@@ -11,15 +11,16 @@ struct NodeWriter {
   var logicalSize: Int
   private(set) var error: EngineError?
   private let output: WriteBuffer
-  /// The bytes since what is resident was looked at.
+  /// The number of bytes written since resident pages were last limited.
   private var newBytes = 0
   private static let mostNewBytes = 1 << 20
-  /// The nodes that were written and measured. Each has one parent; what a damaged file says must not lead in circles.
+  /// The nodes already written, and those already measured. A node has one parent; these sets stop cycles in damaged
+  /// files.
   private var written = NumberSet()
   private var measured = NumberSet()
-  /// Space for what is to lie side by side.
+  /// Reserved space for nodes that are placed next to each other.
   private var gathered = 0..<0
-  /// The elements of the nodes between the root and the present one: a stack in one array.
+  /// The elements of the nodes between the root and the current one: a stack in one array.
   private var elements: [Int64] = []
 
   init(slab: Slab, storage: any Storage, free: FreeSpace, logicalSize: Int) {
@@ -30,15 +31,15 @@ struct NodeWriter {
     output = WriteBuffer(storage)
   }
 
-  /// Writes the tree at `ref` as far as it is dirty, its first `gathered` levels into gathered space; its ref in the
-  /// file.
+  /// Writes the dirty nodes of the tree at `ref` and returns its new ref. The first `gathered` levels use the reserved
+  /// space.
   mutating func write(_ ref: Int, gathered levels: Int) -> Int {
     if ref == 0 || !slab.owns(ref) || error != nil { return ref }
     guard let node = slab.nodeIfPresent(ref), written.insert(slab.number(ref)) else {
       error = .damaged("no node, or another node's, beyond the file", ref: ref)
       return ref
     }
-    // Without a bit all children are null, and there can be 2^24 of them.
+    // With width 0 all children are null, and there can be 2^24 of them.
     if !node.hasRefs || node.width == 0 {
       let place = allocate(node.byteSize, gathered: levels > 0)
       put(node, at: place)
@@ -58,7 +59,7 @@ struct NodeWriter {
     return place
   }
 
-  /// Writes a node as it is at a place that was allocated: a large one in pieces, none of which stays in memory.
+  /// Writes a node unchanged to allocated space: a large one in pieces, so that memory stays bounded.
   private mutating func put(_ node: Node, at place: Int) {
     let size = Node.headerSize + node.payloadSize
     for start in stride(from: 0, to: node.byteSize, by: WriteBuffer.usualCapacity) {
@@ -69,7 +70,7 @@ struct NodeWriter {
     }
   }
 
-  /// Writes an integer node at a place that was allocated.
+  /// Writes an integer node to allocated space.
   mutating func put(
     _ elements: some RandomAccessCollection<Int64>,
     width: UInt8,
@@ -81,7 +82,7 @@ struct NodeWriter {
     }
   }
 
-  /// Takes space at once for the first levels of some trees and `more` bytes, unless that is much.
+  /// Reserves adjacent space for the first levels of some trees and for `more` bytes, unless that is too much.
   mutating func gather(_ refs: [Int], levels: [Int], _ more: Int) {
     var size = more
     for (ref, levels) in zip(refs, levels) { size += self.size(ref, levels: levels) }
@@ -93,10 +94,10 @@ struct NodeWriter {
   }
 
   private static let maximumGathered = 1 << 16
-  /// A smaller file grows rather than overwrite its last versions.
+  /// Below this size, the file grows instead of overwriting recent versions.
   private static let smallFile = 1 << 16
 
-  /// The bytes of the dirty nodes in the first levels of a tree, or a little more.
+  /// The size of the dirty nodes in the first levels of a tree, or slightly more, in bytes.
   private mutating func size(_ ref: Int, levels: Int) -> Int {
     guard levels > 0, let node = slab.nodeIfPresent(ref), measured.insert(slab.number(ref)) else { return 0 }
     if !node.hasRefs || node.width == 0 { return node.byteSize }
@@ -108,14 +109,15 @@ struct NodeWriter {
     return size
   }
 
-  /// Gives back what is left of that space.
+  /// Returns the rest of the reserved space.
   mutating func giveBack() {
     if gathered.isEmpty { return }
     free.add(gathered.lowerBound, gathered.count)
     gathered = 0..<0
   }
 
-  /// Space for `size` bytes, gathered if that is wanted and suffices; grows the file if no chunk has them.
+  /// Allocates `size` bytes, in the reserved space if requested and possible; grows the file if no chunk is large
+  /// enough.
   mutating func allocate(_ size: Int, gathered isGathered: Bool) -> Int {
     if isGathered, size <= gathered.count {
       let place = gathered.lowerBound
@@ -124,7 +126,7 @@ struct NodeWriter {
     }
     while error == nil {
       if let place = free.take(size) { return place }
-      // What is spared, and what an evacuation wants to keep free, is taken before the file grows.
+      // Use spared and withheld space before growing the file.
       if logicalSize >= Self.smallFile, free.release() { continue }
       let grown = FreeSpace.grownSize(logicalSize, by: size)
       do throws(EngineError) { try storage.grow(to: grown) } catch {
@@ -137,7 +139,7 @@ struct NodeWriter {
     return 0
   }
 
-  /// Writes what waits.
+  /// Writes buffered bytes.
   mutating func flush() {
     if error != nil { return }
     do throws(EngineError) { try output.flush() } catch { self.error = error }
@@ -153,11 +155,11 @@ struct NodeWriter {
   }
 }
 
-/// Numbers from 0 on, a bit each.
+/// A set of nonnegative numbers, one bit each.
 private struct NumberSet {
   private var words: [UInt64] = []
 
-  /// Adds a number; false if it was there.
+  /// Adds a number; false if the set already contains it.
   mutating func insert(_ number: Int) -> Bool {
     let bit = UInt64(1) << UInt64(number & 63), missing = (number >> 6) - words.count + 1
     if missing > 0 { words += repeatElement(0, count: max(missing, words.count)) }
@@ -166,9 +168,9 @@ private struct NumberSet {
   }
 }
 
-/// Bytes that wait to be written side by side: few large writes of many small nodes.
+/// A buffer for adjacent writes: few large writes instead of many small ones.
 @safe private final class WriteBuffer {
-  // Safe: `count` never exceeds `capacity`, the bytes that are allocated at `bytes`.
+  // Safe: `count` never exceeds `capacity`, the number of bytes allocated at `bytes`.
   private let storage: any Storage
   private var bytes: UnsafeMutableRawPointer
   private var capacity = usualCapacity
@@ -183,7 +185,7 @@ private struct NumberSet {
 
   deinit { unsafe bytes.deallocate() }
 
-  /// Room for `size` zero bytes at `place` of the file.
+  /// Returns `size` zeroed bytes of the buffer, which will be written at `place` in the file.
   func room(_ size: Int, at place: Int) throws(EngineError) -> UnsafeMutableRawPointer {
     if place != start + count || count + size > capacity { try flush() }
     if count == 0 { start = place }

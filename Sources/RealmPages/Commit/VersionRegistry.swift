@@ -1,11 +1,11 @@
-// The versions that are read where no list is shared with other programs.
+// The versions in use where no version list is shared with other programs.
 
 import Synchronization
 
-/// The versions that snapshots of this process refer to, so that a writer of this process leaves their space alone.
+/// The versions that snapshots of this process refer to, so that a writer of this process does not reuse their space.
 final class VersionRegistry: Sendable {
   static let shared = VersionRegistry()
-  /// Those among them that a `VersionHold` holds.
+  /// The versions among them that a `VersionHold` holds.
   static let held = VersionRegistry()
 
   private let counts = Mutex<[ExactName: [UInt64: Int]]>([:])
@@ -23,11 +23,11 @@ final class VersionRegistry: Sendable {
     }
   }
 
-  /// The number of versions in use of a file, `version` not counted.
+  /// The number of versions of a file in use, not counting `version`.
   func count(of path: String, besides version: UInt64) -> Int {
     counts.withLock { $0[ExactName(path)]?.keys.count { $0 != version } ?? 0 }
   }
 
-  /// The smallest version in use of a file; nil if none is.
+  /// The oldest version of a file in use; nil if none is.
   func oldest(of path: String) -> UInt64? { counts.withLock { $0[ExactName(path)]?.keys.min() } }
 }

@@ -1,14 +1,14 @@
-// One writer at a time within the process.
+// Ensures that one writer at a time is active within the process.
 
 import Threads
 
-/// A gate that lets one in; from any thread, and out from any other.
+/// A lock that any thread may take, and any other thread may release.
 final class WriterGate: @unchecked Sendable {
   // Unchecked: `monitor` guards `isTaken`.
   private let monitor = Monitor()
   private var isTaken = false
 
-  /// Enters when no other writer is inside; false if one stays there until `deadline`.
+  /// Takes the lock; false if another writer still holds it at `deadline`.
   func enter(until deadline: MonotonicTime? = nil) -> Bool {
     monitor.locked {
       while isTaken {
@@ -20,7 +20,7 @@ final class WriterGate: @unchecked Sendable {
     }
   }
 
-  /// Lets the next one in.
+  /// Releases the lock.
   func leave() {
     monitor.locked {
       isTaken = false

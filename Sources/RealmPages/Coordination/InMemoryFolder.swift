@@ -1,6 +1,7 @@
-// Where realms in memory are: files of a memory file system, in a folder that only this user can enter, so that
-// programs share them as they share others. What no program has open is removed, by the last one to leave or, after a
-// crash, by who comes next. A lock on the folder keeps coming, leaving and removing apart.
+// The location of in-memory realms: files on a memory file system, in a folder that only this user can enter, so that
+// programs share them like other realms. A realm that no program has open is removed by the last program to leave it
+// or, after a crash, by the next program to join or leave any realm there. A lock on the folder makes joining, leaving
+// and removal mutually exclusive.
 
 import CLinux
 import Glibc
@@ -12,13 +13,12 @@ enum InMemoryFolder {
   /// The longest name, after escaping, to which suffixes can be added.
   private static let longestName = 200
 
-  /// The folder of this user.
   static var path: String { "\(root)/realmfs-\(geteuid())" }
 
-  /// The file of the realm with this identifier.
+  /// The path of the realm with this identifier.
   static func path(of identifier: String) -> String { "\(path)/\(name(of: identifier))\(suffix)" }
 
-  /// Letters, digits, `-` and `_` stand for themselves, other bytes are `%XX`.
+  /// Keeps letters, digits, `-` and `_`, and escapes other bytes as `%XX`.
   private static func name(of identifier: String) -> String {
     var name = ""
     for byte in identifier.utf8 {
@@ -32,14 +32,15 @@ enum InMemoryFolder {
     return name
   }
 
-  /// Throws if no realm can have this identifier.
+  /// Throws if the identifier is empty or too long.
   static func check(_ identifier: String) throws(EngineError) {
     if identifier.isEmpty || name(of: identifier).utf8.count > longestName {
       throw EngineError(.contradictory, "an identifier of a realm in memory has 1 to \(longestName) letters")
     }
   }
 
-  /// Runs `body` while no program joins or leaves, after removing what none has open. Makes the folder.
+  /// Creates the folder if necessary, removes the realms that no program has open, and runs `body` while no program
+  /// joins or leaves.
   static func locked<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
     if unsafe mkdir(path, 0o700) != 0 && errno != EEXIST { throw .failed("mkdir", path, errno) }
     let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -60,7 +61,8 @@ enum InMemoryFolder {
     return try body()
   }
 
-  /// Removes the realms that no program has open, unless one is joining or leaving, which does it too.
+  /// Removes the realms that no program has open. Gives up if another program holds the lock on the folder: that
+  /// program removes them.
   static func cleanUp() {
     let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     if folder < 0 { return }
@@ -71,9 +73,9 @@ enum InMemoryFolder {
     }
   }
 
-  /// With the lock on the folder.
+  /// The caller holds the lock on the folder.
   private static func removeAbandoned() {
-    // What cannot be listed now is removed by who comes next.
+    // If the folder cannot be listed now, the next program to take the lock removes the realms.
     guard let names = try? DirectoryListing.names(in: path) else { return }
     for name in names where name.hasSuffix(suffix) {
       let realm = path + "/" + name

@@ -1,4 +1,4 @@
-// The two numbers of the lock file that tell readers of encrypted pages of a writer.
+// The two fields of the lock file that show readers of encrypted pages that a writer is active.
 
 import CLinux
 
@@ -17,7 +17,7 @@ extension LockFile: WriterMarker {
     unsafe clinux_load_64(clinux_writing_page_offset(info)) == 0 ? clinux_load_64(clinux_write_counter(info)) : nil
   }
 
-  /// Only the holder of the write lock gets here.
+  /// Called only by the holder of the write lock.
   private func count() {
     unsafe clinux_store_64(clinux_write_counter(info), clinux_load_64(clinux_write_counter(info)) &+ 1)
   }

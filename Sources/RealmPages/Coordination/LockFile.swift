@@ -1,6 +1,6 @@
-// FILE.lock: opening it as everybody does, and the memory in it that all participants share. The shared flock that this
-// object holds is what makes us a participant; the kernel takes it back whatever happens to us. Source:
-// docs/format/5-coordination.md 5.2, 5.4.
+// FILE.lock: opens the lock file by the same protocol as Realm's engine, and maps the memory in it that all
+// participants share. The shared flock that this object holds makes the process a participant; the kernel releases it
+// however the process ends. Source: docs/format/5-coordination.md 5.2, 5.4.
 
 import CLinux
 import Glibc
@@ -9,8 +9,8 @@ import Threads
 
 /// An open lock file, mapped, with a shared flock on it.
 @safe final class LockFile: @unchecked Sendable {
-  // Unchecked: the memory is shared with other processes anyway; the mutexes in it say who may touch what.
-  // Safe: the mapping lives as long as the object, and has room for all entries that there can be.
+  // Unchecked: other processes share the memory anyway; the mutexes in it define who may access what.
+  // Safe: the mapping lives as long as the object, and has room for `mostEntries` entries.
   let path: String
   let info: UnsafeMutablePointer<clinux_shared_info>
   private let descriptor: Int32
@@ -18,20 +18,21 @@ import Threads
   /// True once a lock failed because the bytes of the mutex are not a mutex.
   private let hasBrokenMutex = Atomic<Bool>(false)
 
-  /// The layout that this code knows.
+  /// The layout version that this code supports.
   static let layout: UInt16 = 14
   /// Where the version list starts.
   private static let listStart = unsafe MemoryLayout<clinux_shared_info>.stride
-  /// The entries of a new list, and by how many it grows.
+  /// The number of entries of a new list, and of each growth step.
   static let listStep = 32
-  /// More entries than anybody can need; address space is reserved for them.
+  /// The upper limit on entries; the address space for them is reserved.
   private static let mostEntries = 1 << 16
   private static let mappedSize = size(entries: mostEntries)
 
   /// The size of a lock file whose version list has room for `entries`.
   static func size(entries: Int) -> Int { listStart + entries * MemoryLayout<clinux_version_entry>.stride }
 
-  /// Opens the lock file of a realm, and makes it anew when it has no participants. Gives up at `deadline`.
+  /// Opens the lock file of a realm, and initialises it if it has no participants. Throws `inUse` if it cannot be
+  /// opened by `deadline`.
   init(_ configuration: Configuration, deadline: MonotonicTime) throws(EngineError) {
     path = configuration.path + ".lock"
     guard clinux_has_glibc() else {
@@ -55,7 +56,7 @@ import Threads
       close(opened.descriptor)
       if let problem {
         misfits += 1
-        // A session of such programs may just be ending.
+        // The session of an incompatible program may be about to end.
         if misfits > 10 || MonotonicTime.now >= deadline {
           throw EngineError(
             .inUse,
@@ -74,7 +75,7 @@ import Threads
     close(descriptor)
   }
 
-  /// What tells a file from all others while it is open.
+  /// Identifies a file while it is open.
   struct Identity: Equatable {
     let device: dev_t
     let inode: ino_t
@@ -83,12 +84,12 @@ import Threads
   }
 
   @safe private struct Opened {
-    // Safe: `init` keeps the mapping or ends it, and does not look at `info` after that.
+    // Safe: `init` either keeps the mapping or unmaps it and does not use `info` afterwards.
     let descriptor: Int32
     let info: UnsafeMutablePointer<clinux_shared_info>
     let size: Int
     let identity: Identity
-    /// Another process is about to initialise it.
+    /// True if another process is about to initialise the file.
     var isEmpty: Bool { size == 0 }
   }
 
@@ -122,17 +123,17 @@ import Threads
     return unsafe Opened(descriptor: fd, info: info, size: Int(status.st_size), identity: Identity(status))
   }
 
-  /// Takes a flock without waiting; false if another process has one.
+  /// Takes a flock without waiting; returns false if another process holds a conflicting one.
   private static func lock(_ fd: Int32, _ kind: Int32, _ path: String) throws(EngineError) -> Bool {
     if flock(fd, kind | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK || errno == EINTR { return false }
     throw .failed("flock", path, errno)
   }
 
-  /// Fills the file for a new session, for the holder of the exclusive flock: whatever is in it is stale. An errno, or
-  /// 0.
+  /// Initialises the file for a new session; everything in it is stale. The caller holds the exclusive flock. Returns
+  /// 0, or an errno.
   static func initialise(_ fd: Int32, _ info: UnsafeMutablePointer<clinux_shared_info>) -> Int32 {
-    // Others that wait for the shared flock would believe what is left of the last session if this ended here.
+    // If this function stops here, processes that wait for the shared flock would use the data of the last session.
     var status = stat()
     if unsafe fstat(fd, &status) != 0 { return errno }
     if status.st_size > 0 { unsafe clinux_store_8(clinux_init_complete(info), 0) }
@@ -153,10 +154,10 @@ import Threads
     return 0
   }
 
-  /// What about an initialised lock file keeps us from using it; nil if nothing.
+  /// The reason why an initialised lock file cannot be used; nil if it can.
   private static func problem(_ opened: Opened) -> String? {
     let info = unsafe opened.info
-    // The first eight bytes have been at the same place in every layout.
+    // The first eight bytes have the same meaning in every layout.
     if opened.size < 8 { return "\(opened.size) bytes long" }
     let found = unsafe info.pointee
     if unsafe found.layout != layout { return unsafe "layout \(found.layout) instead of \(layout)" }
@@ -174,7 +175,7 @@ import Threads
     return nil
   }
 
-  /// The entries of the version list; `checkEntries` says how many there are.
+  /// The entries of the version list; `checkedEntries` returns their number.
   var list: UnsafeMutablePointer<clinux_version_entry> {
     unsafe (UnsafeMutableRawPointer(info) + Self.listStart).bindMemory(
       to: clinux_version_entry.self,
@@ -182,7 +183,7 @@ import Threads
     )
   }
 
-  /// The number of entries that the file says it has room for, after a look whether that is true.
+  /// Returns the number of entries stored in the file; throws if the file is too small for them.
   func checkedEntries() throws(EngineError) -> Int {
     let entries = unsafe Int(info.pointee.entries)
     var status = stat()
@@ -196,7 +197,7 @@ import Threads
     return entries
   }
 
-  /// Makes room for `entries` in the file.
+  /// Extends the file to hold `entries` entries.
   func grow(to entries: Int) throws(EngineError) {
     guard entries <= Self.mostEntries else {
       throw EngineError(.inUse, "\(path): more than \(Self.mostEntries) versions are in use")
@@ -205,14 +206,14 @@ import Threads
     if code != 0 { throw .failed("posix_fallocate", path, code) }
   }
 
-  /// Whether another file is at its path, or none. Where that cannot be seen, it counts as there.
+  /// True if no file or another file is at the path; false if that cannot be determined.
   var isGone: Bool {
     var named = stat()
     if unsafe stat(path, &named) == 0 { return Identity(named) != identity }
     return errno == ENOENT || errno == ENOTDIR
   }
 
-  /// True if the file was cut or overwritten, so that no program can use it.
+  /// True if the file was truncated or overwritten, so that no program can use it.
   var isSpoiled: Bool { isOverwritten || isCut }
 
   private var isOverwritten: Bool {
@@ -221,14 +222,14 @@ import Threads
 
   private var isCut: Bool { unsafe clinux_mapping_was_cut(info) }
 
-  /// True for an initialised lock file of the layout that this code knows.
+  /// True for an initialised lock file with the layout that this code supports.
   private static func hasKnownLayout(_ info: UnsafeMutablePointer<clinux_shared_info>) -> Bool {
     unsafe clinux_load_8(clinux_init_complete(info)) == 1 && info.pointee.layout == layout
       && Int(info.pointee.mutex_size) == MemoryLayout<pthread_mutex_t>.size
       && Int(info.pointee.condition_size) == MemoryLayout<pthread_cond_t>.size
   }
 
-  /// Throws if the file is not the one that others find at its path, or is spoiled: they do not know of us then.
+  /// Throws if the file is not the one at its path, or is spoiled: other programs then do not see this participant.
   func checkIsInPlace() throws(EngineError) {
     var named = stat()
     let isThere = unsafe stat(path, &named) == 0 && Identity(named) == identity
@@ -240,24 +241,26 @@ import Threads
     return EngineError(.inUse, "\(path): the lock file was removed or overwritten while the realm is open: \(remedy)")
   }
 
-  /// Throws if it belongs to a user with whom this process does not share memory.
+  /// Throws if the file belongs to a user with whom this process does not share memory.
   func checkOwner(_ configuration: Configuration) throws(EngineError) {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
     try Trust.check(owner: status.st_uid, of: path, configuration)
   }
 
-  /// Stops taking part, as far as others can see. The memory stays until the last user lets go.
+  /// Gives up the shared flock, so that other processes no longer see a participant. The memory stays mapped until the
+  /// object is released.
   ///
-  /// If the file was overwritten and no other process takes part, it is initialised again: openers refuse to change a
-  /// file that does not look like a lock file. A file that was cut is no longer mapped, and openers take it for a new
-  /// one. If initialising fails, the file is left to the next opener.
+  /// If the file was overwritten and no other process participates, it is initialised again, because openers refuse to
+  /// change a file that does not look like a lock file. A truncated file is no longer mapped, and openers treat it as a
+  /// new one. If initialising fails, the next opener handles the file.
   func letGo() {
     if isOverwritten, !isCut, flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = unsafe Self.initialise(descriptor, info) }
     flock(descriptor, LOCK_UN)
   }
 
-  /// Takes one of the mutexes. A holder that died is no obstacle.
+  /// Locks one of the mutexes, also if its holder died. Throws `busy` at `deadline`, and `inUse` if the mutex is
+  /// broken.
   func lock(_ mutex: clinux_shared_mutex, until deadline: MonotonicTime) throws(EngineError) {
     // An overwritten mutex can look as if a live process held it.
     if unsafe !Self.hasKnownLayout(info) { throw removedOrOverwritten }
@@ -272,6 +275,6 @@ import Threads
     }
   }
 
-  /// Lets go of a mutex that this thread took.
+  /// Unlocks a mutex that this thread locked.
   func unlock(_ mutex: clinux_shared_mutex) { unsafe clinux_shared_unlock(info, mutex) }
 }

@@ -1,17 +1,17 @@
-// Which live processes take part in a realm, read from /proc/locks. The lock file is never opened and no lock is tried:
-// an opener that came at that moment would take a dead session for a running one.
+// The live processes that have a realm open, read from /proc/locks. The lock file is never opened and no lock is tried:
+// a process that opens the realm at that moment would take a dead session for a live one.
 
 import CLinux
 import Glibc
 
 /// A process that holds an flock on a realm's lock file.
 package struct LockHolder: Equatable, Sendable {
-  /// 0 or negative if the process lives in another PID namespace.
+  /// Zero or negative if the process belongs to another PID namespace.
   package let processID: Int32
   /// The command's name; empty if unknown.
   package let name: String
 
-  /// The process as a message names it.
+  /// The description of the process in messages.
   package var description: String {
     if processID <= 0 { return "a process outside this container" }
     return name.isEmpty ? "process \(processID)" : "process \(processID) (\(name))"
@@ -20,7 +20,8 @@ package struct LockHolder: Equatable, Sendable {
 
 /// The processes that have a realm open.
 package enum LockHolders {
-  /// The processes that hold the lock file of the realm at `path`; also of the files that a symbolic link leads to.
+  /// The processes that hold the lock file of the realm at `path`, or that of a file to which the symbolic link `path`
+  /// leads.
   package static func ofRealm(at path: String) -> [LockHolder] {
     var holders: [LockHolder] = []
     for name in RealmLinks.names(of: path) {
@@ -39,14 +40,14 @@ package enum LockHolders {
     }
   }
 
-  /// Whether another process may hold an flock on a file that has no name any more, perhaps; it was on the file system
-  /// of `neighbour`.
+  /// True if another process holds, or may hold, an flock on a file that may no longer have a name. `neighbour` is a
+  /// path on the same file system.
   static func areOthers(holding file: LockFile.Identity, near neighbour: String) -> Bool {
     guard let locks = KernelText.of("/proc/locks") else { return true }
     return processes(holding: names(of: file, on: neighbour), locks: locks).contains { $0 != getpid() }
   }
 
-  /// What /proc/locks may call a file that is on the file system of `path`.
+  /// The names that /proc/locks may use for a file on the file system of `path`.
   private static func names(of file: LockFile.Identity, on path: String) -> Set<String> {
     var devices = [device(clinux_device_major(file.device), clinux_device_minor(file.device))]
     // stat(2) reports another device than /proc/locks on btrfs and overlays; the mount table has the right one.
@@ -57,14 +58,14 @@ package enum LockHolders {
     return Set(devices.map { "\($0):\(file.inode)" })
   }
 
-  /// The name of the command that a process runs, or `self`; empty if unknown.
+  /// The command name of a process, given by its id or as `self`; empty if unknown.
   package static func commandName(of process: String) -> String {
     String((KernelText.of("/proc/\(process)/comm") ?? "").prefix { $0 != "\n" })
   }
 
   /// The process ids of flock entries for one of `files` (`major:minor:inode`).
   ///
-  /// A line that waits for a lock (`1: -> FLOCK ...`) holds nothing.
+  /// A line of a waiting process (`1: -> FLOCK ...`) does not count: the process holds no lock.
   package static func processes(holding files: Set<String>, locks: String) -> [Int32] {
     locks.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: " ")
@@ -73,7 +74,7 @@ package enum LockHolders {
     }
   }
 
-  /// Both numbers in hexadecimal, at least two digits, as the kernel prints them.
+  /// Formats a device as the kernel prints it: both numbers in hexadecimal, with at least two digits.
   private static func device(_ major: UInt32, _ minor: UInt32) -> String {
     [major, minor].map { number in
       let digits = String(number, radix: 16)

@@ -8,12 +8,11 @@ package struct MountEntry: Equatable {
   /// `major:minor` in decimal, as the file system itself reports it.
   package let device: String
 
-  /// Takes the fields of a line.
   package init(mountPoint: String, type: String, source: String, device: String) {
     (self.mountPoint, self.type, self.source, self.device) = (mountPoint, type, source, device)
   }
 
-  /// Whether it is a mount of realmfs.
+  /// True for a mount of realmfs.
   package var isOurs: Bool { type == "fuse.realmfs" }
 }
 
@@ -32,7 +31,7 @@ package enum MountTable {
   /// The uppermost mount at exactly this real path.
   package static func entry(at path: String) -> MountEntry? { entries().last { $0.mountPoint == path } }
 
-  /// The uppermost mount that a real path lies on.
+  /// The uppermost mount that contains a real path.
   package static func entry(containing path: String) -> MountEntry? {
     var best: MountEntry?
     for entry in entries() where isPath(path, atOrBelow: entry.mountPoint) {
@@ -41,7 +40,7 @@ package enum MountTable {
     return best
   }
 
-  /// Lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`.
+  /// Parses lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`.
   package static func parse(_ text: String) -> [MountEntry] {
     text.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: " ")
@@ -55,12 +54,12 @@ package enum MountTable {
     }
   }
 
-  /// Whether an absolute path is `directory` itself or lies below it.
+  /// True if an absolute path is `directory` itself or is below it.
   package static func isPath(_ path: String, atOrBelow directory: String) -> Bool {
     path.isExactly(directory) || path.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/")
   }
 
-  /// White space and backslashes are written as three octal digits.
+  /// Decodes the three octal digits that represent white space or a backslash.
   private static func unescaped(_ field: Substring) -> String {
     var bytes: [UInt8] = []
     var rest = Array(field.utf8)[...]

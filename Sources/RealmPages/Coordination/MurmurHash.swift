@@ -1,12 +1,11 @@
-// The hash by which Realm's SDKs name the pipe of a realm in another folder: std::hash<std::string> of GNU's C++
-// library on 64-bit machines, which is MurmurHash64A with a seed of its own.
+// The hash that Realm's SDKs use to name a realm's pipe in another folder: std::hash<std::string> of libstdc++ on
+// 64-bit machines, which is MurmurHash64A with a different seed.
 
-/// A hash that is the same in every program.
+/// A hash with the same result in every program.
 enum MurmurHash {
   private static let multiplier: UInt64 = 0xc6a4_a793_5bd1_e995
   private static let seed: UInt64 = 0xc70f_6907
 
-  /// The hash of `bytes`.
   static func hash(_ bytes: [UInt8]) -> UInt64 {
     var hash = seed ^ (UInt64(bytes.count) &* multiplier)
     let end = bytes.count & ~7
@@ -19,7 +18,7 @@ enum MurmurHash {
 
   private static func mixed(_ value: UInt64) -> UInt64 { value ^ (value >> 47) }
 
-  /// Up to eight bytes, the first the lowest.
+  /// Combines up to eight bytes, the first as the lowest.
   private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 {
     bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }

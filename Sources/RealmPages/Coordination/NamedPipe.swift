@@ -1,20 +1,20 @@
-// FILE.note: the pipe through which programs tell each other that there is a new version. Its content is not read:
-// each write wakes all who listen. Where the folder takes no pipes it is in another, by a name that Realm's SDKs for
-// Linux use too, as long as they have the same folder and path. Source: docs/format/5-coordination.md 5.8.
+// FILE.note: the pipe through which programs signal a new version. Its content is not read: each write wakes all
+// listeners. If the realm's folder cannot hold pipes, the pipe is in another folder, under a name that Realm's SDKs for
+// Linux also use if they are configured with the same folder and path. Source: docs/format/5-coordination.md 5.8.
 
 import CLinux
 import Glibc
 import Synchronization
 import Threads
 
-/// The ringing end.
+/// The writing end.
 final class NamedPipe: Sendable {
   private let path: String
   private let open = Mutex<Int32>(-1)
 
   init(_ path: String) { self.path = path }
 
-  /// Where pipes of a realm may be; the first is where we make one.
+  /// The paths where pipes of a realm may exist; this process creates its own at the first.
   static func paths(_ configuration: Configuration) -> [String] {
     let beside = configuration.path + ".note"
     guard let folder = configuration.fifoFolder else { return [beside] }
@@ -24,7 +24,7 @@ final class NamedPipe: Sendable {
 
   deinit { open.withLock { if $0 >= 0 { close($0) } } }
 
-  /// Wakes everybody who listens, if there is a pipe. Never waits.
+  /// Wakes all listeners, if the pipe exists. Never blocks.
   func ring() { open.withLock { ring(&$0) } }
 
   private func ring(_ descriptor: inout Int32) {
@@ -36,7 +36,8 @@ final class NamedPipe: Sendable {
     if descriptor < 0 { return }
     var byte: UInt8 = 0
     unsafe withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 1) { buffer in
-      // A full pipe could not be written to; and not every kernel reports a write to one that is not empty.
+      // Drain first: a full pipe cannot be written to, and not every kernel reports a write to a pipe that is not
+      // empty.
       for _ in 0..<16 {
         while unsafe read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
         if unsafe write(descriptor, &byte, 1) == 1 { return }
@@ -44,7 +45,7 @@ final class NamedPipe: Sendable {
     }
   }
 
-  /// Opens the pipe; nil if it is not there, or something else.
+  /// Opens the pipe; nil if it does not exist or is not a pipe.
   fileprivate static func open(_ path: String) -> Int32? {
     var status = stat()
     // Opening a device can have effects.
@@ -56,7 +57,7 @@ final class NamedPipe: Sendable {
     return nil
   }
 
-  /// Whether the descriptor is a pipe that has one name: this one.
+  /// True if the descriptor is a pipe with a single hard link.
   private static func isPipe(_ descriptor: Int32) -> Bool {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return false }
@@ -70,7 +71,7 @@ final class PipeListener: Sendable {
   private let descriptor: Int32
   private let listener: Int32
 
-  /// Makes the pipe if there is none; nil if that is not possible, and who waits must look by itself.
+  /// Creates the pipe if it does not exist; nil if that fails, in which case the caller has to poll.
   init?(_ configuration: Configuration) {
     let path = NamedPipe.paths(configuration)[0]
     guard Protection.makePipe(path, besideRealm: configuration.path) else { return nil }
@@ -88,7 +89,7 @@ final class PipeListener: Sendable {
     close(descriptor)
   }
 
-  /// Returns when a program has written to it since the last call, or on timeout.
+  /// Returns when a program has written to the pipe since the last call, or on timeout.
   func wait(_ duration: Duration) {
     let milliseconds = min(MonotonicTime.now.advanced(by: duration).milliseconds, 1_000_000)
     _ = clinux_edge_wait(listener, Int32(milliseconds))

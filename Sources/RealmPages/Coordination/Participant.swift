@@ -1,20 +1,21 @@
-// A realm that other programs can have open. It takes its place among them with the first access, and gives it up when
-// there are no more requests, so that an app can compact or delete its realm although it is mounted.
+// A realm that other programs may have open. It joins the session with the first access, and leaves it when there are
+// no more requests, so that an app can compact or delete its realm although it is mounted.
 //
-// Readers get the newest version of the list, pinned: no writer overwrites it. A version that is not the newest any
-// more stays pinned for a short while only; `isCurrent` tells who reads longer.
+// Readers get the newest version of the list, pinned: no writer overwrites it. A version that is no longer the newest
+// stays pinned only for a short time; readers that take longer check with `isCurrent`.
 //
-// The file can be moved, replaced, removed or overwritten at any moment. What is read then is what `Standing` says;
-// nothing is written to a file that its path does not lead to, or that holds something else than what we wrote to it.
+// The file can be moved, replaced, removed or overwritten at any moment. `Standing` describes what is read then.
+// Nothing is written to a file that is no longer at its path, or whose content is not what the session wrote to it.
 
 import CLinux
 import Glibc
 import Synchronization
 import Threads
 
-/// Our place in the session of a realm, and the newest version there. Snapshots that outlive it keep the place.
+/// This process's place in the session of a realm, and the newest version there. Snapshots that outlive it keep the
+/// place.
 final class Participant: VersionReader {
-  /// What we want there.
+  /// What the realm was opened for.
   enum Role: Hashable {
     case reader
     case writer(create: Bool)
@@ -24,49 +25,48 @@ final class Participant: VersionReader {
   private let role: Role
   private let state: Mutex<State>
   private let packedStanding = Atomic<Int>(0)
-  /// Nanoseconds of the monotonic clock.
+  /// The time of the last use, in nanoseconds of the monotonic clock.
   private let timeOfUse = Atomic<Int64>(0)
   private let listener = Mutex<PipeListener?>(nil)
 
   private struct State {
-    /// Nil while we are not there.
+    /// Nil while not in a session.
     var session: Session?
-    /// The file that we had open last.
+    /// The file that was opened last.
     var file: FileHandle?
-    /// How it was opened: without a key if it needs none any more.
+    /// The configuration with which the file was opened: without a key if the file was decrypted.
     var configuration: Configuration
-    /// The name beside which the lock file of the session is.
+    /// The name next to which the lock file of the session is.
     var lockedName = ""
-    /// The stamp of the file when it was known to hold `snapshot`.
+    /// The stamp that the file had when it was known to hold `snapshot`.
     var stamp: FileHandle.Stamp?
     var space: PageSpace?
-    /// The newest version that we know of.
+    /// The newest known version.
     var snapshot: Snapshot?
-    /// Versions after which newer ones came, and since when.
+    /// Older versions that may still be pinned, and when each was superseded.
     var superseded: [(pin: Weak, since: MonotonicTime)] = []
-    /// A version that was held here before we took part.
+    /// A version that this process held before it joined the session.
     var heldBefore: VersionPin?
-    /// A file that we read without taking part: an older format, a copy (until it is written to), a history that
-    /// only servers have, a file that its path does not lead to, one that is in use under another name.
+    /// The reader of a file that is read without joining a session: an older format, a copy (until it is written to), a
+    /// history that only servers use, a file that is no longer at its path, or one that is in use under another name.
     var bystander: HeaderReader?
-    /// Where we are.
     var standing = Standing()
-    /// When to try again to take part in a realm that is in use under another name.
+    /// When to try again to join a realm that is in use under another name.
     var nextTry: MonotonicTime?
-    /// Where commits go.
+    /// The target of commits.
     var storage: (any Storage)?
     var isWriting = false
-    /// Whether the process is about to end.
+    /// True if the process is about to end.
     var isOver = false
     var calls: UInt = 0
   }
 
   private struct Weak { weak var pin: VersionPin? }
 
-  /// How long a version stays pinned after a newer one has come, unless it is held.
+  /// How long a version that is not held stays pinned after a newer one appeared.
   private static let grace = Duration.seconds(2)
 
-  /// Opens a realm and joins the session. `wrap` puts something between the engine and the file, for the first session.
+  /// Opens a realm and joins the session. `wrap` can put a layer between the engine and the file, in the first session.
   init(
     _ configuration: Configuration,
     _ role: Role,
@@ -80,10 +80,10 @@ final class Participant: VersionReader {
     Self.all.withLock { $0.append(Listed(participant: self, identity: ObjectIdentifier(self))) }
   }
 
-  /// Without snapshots that are still in use, we are gone when this returns, so that the file can be replaced.
+  /// Unless snapshots are still in use, the session is left when this returns, so that the file can be replaced.
   deinit {
     state.withLock { $0.session }?.finishWork()
-    // By identity: a look at the others under the lock could be the last reference to one, whose end needs the lock.
+    // Compare identities: a strong reference taken under the lock could be the last one, and `deinit` needs the lock.
     let identity = ObjectIdentifier(self)
     Self.all.withLock { $0.removeAll { $0.identity == identity } }
   }
@@ -93,11 +93,12 @@ final class Participant: VersionReader {
     let identity: ObjectIdentifier
   }
 
-  /// Those of this process.
+  /// The participants of this process.
   private static let all = Mutex<[Listed]>([])
 
-  /// Leaves all sessions for good, so that no version stays pinned: for a process that ends while threads are still at
-  /// work. What they read after that is not current. One in a transaction stays, and is to others as after a crash.
+  /// Leaves all sessions permanently, so that no version stays pinned: for a process that ends while threads are still
+  /// at work. What they read after that is not current. A participant in a transaction stays, and looks to others like
+  /// one that crashed.
   static func leaveAll() {
     for listed in all.withLock({ $0 }) { listed.participant?.leaveForGood() }
   }
@@ -135,14 +136,15 @@ final class Participant: VersionReader {
     throw EngineError(.inUse, "\(configuration.path): the file is replaced again and again: try again later")
   }
 
-  /// How often a file that is replaced meanwhile is opened anew at once.
+  /// The number of times that a file that keeps being replaced is reopened at once.
   private static let attempts = 4
 
-  /// The newest version where we are; nil if we had to go elsewhere first.
+  /// The newest version in the current session or file; nil if it had to be left or joined first, and the caller must
+  /// retry.
   private func newestHere(_ state: inout State) throws(EngineError) -> Snapshot? {
     guard let session = state.session else { return try newestOutside(&state) }
     let before = (participants: session.participants, newest: session.versions.newestSlot)
-    // The look at the list has shown whether there is one.
+    // Reading `newestSlot` above touched the mapping, so a truncated lock file has been noticed.
     if session.lockFile.isSpoiled, !state.isWriting, isLost(session, state) {
       leave(&state)
       return nil
@@ -151,7 +153,7 @@ final class Participant: VersionReader {
     if place == .here {
       if state.standing.place == .shared { state.standing.place = .here }
     } else if place == .elsewhere || place == .nowhere {
-      // Others who have the file open go on with it, and so do commits that are not on disk yet.
+      // Other programs that have the file open go on with it, and commits that are not on disk yet belong to it.
       if session.participants == 1 && !state.isWriting {
         leave(&state)
         return nil
@@ -161,7 +163,7 @@ final class Participant: VersionReader {
     if let snapshot = state.snapshot, let pin = snapshot.pin, pin.isValid, pin.session === session,
       pin.listed.slot == session.versions.newestSlot, state.space?.isSpent == false
     {
-      // Who is alone in the session sees commits by programs that have another lock file: in the header.
+      // The only participant sees commits of programs that use another lock file: they are in the header.
       let isAlone = session.participants == 1 && !state.isWriting && configuration.inMemoryIdentifier == nil
       if stamp == nil || stamp == state.stamp || holds(snapshot, state, asNewest: isAlone, mayBeAhead: true) {
         state.stamp = stamp.flatMap { $0.isSettled ? $0 : nil }
@@ -188,9 +190,9 @@ final class Participant: VersionReader {
         return nil
       }
     }
-    // Another program came, committed or left while we looked: its first commit makes any file another one.
+    // Another program joined, committed or left meanwhile, so the file may have changed: try again.
     if before != (session.participants, session.versions.newestSlot) { return nil }
-    // The version list tells of versions that the file does not hold, or not of the newest.
+    // The version list has versions that the file does not hold, or lacks the newest one.
     if session.participants > 1 {
       throw EngineError(
         .moved,
@@ -203,7 +205,7 @@ final class Participant: VersionReader {
     return nil
   }
 
-  /// The newest version of a file in whose session we are not; nil if we are now.
+  /// The newest version of a file whose session this process is not in; nil if it has joined the session now.
   private func newestOutside(_ state: inout State) throws(EngineError) -> Snapshot? {
     if let bystander = state.bystander {
       switch state.standing.place {
@@ -220,9 +222,9 @@ final class Participant: VersionReader {
     return try state.bystander?.latest()
   }
 
-  /// Whether the file still holds a version where it was; if `asNewest`, whether its header leads there. If another
-  /// program `mayBeAhead`, a file in which there is something is no other file than that in which there was nothing:
-  /// the first commit is in it before it is in the version list.
+  /// True if the file still holds a version at its place; if `asNewest`, only if the header refers to it. With
+  /// `mayBeAhead`, a file that has its first commit still counts as holding the empty version while other participants
+  /// exist: that commit is in the file before it is in the version list.
   private func holds(
     _ snapshot: Snapshot,
     _ state: State,
@@ -230,17 +232,17 @@ final class Participant: VersionReader {
     mayBeAhead: Bool = false
   ) -> Bool {
     guard let session = state.session, let file = state.file else { return false }
-    // What cannot be read is not there.
+    // Content that cannot be read counts as absent.
     do {
       if snapshot.top.ref == 0 {
         let isShared = mayBeAhead && session.participants > 1
-        // A page that is being written may be neither.
+        // While a page is being written, it may read as neither its old nor its new content.
         guard let shown = try? HeaderReader(state.configuration, file).latest() else { return isShared }
         return shown.top.ref == 0 || isShared && shown.version > snapshot.version
       }
       let space: PageSpace
       if let key = state.configuration.encryptionKey {
-        // Pages that were decrypted before tell nothing of the file.
+        // Pages that were decrypted earlier do not show the current content of the file.
         let size = max(try file.status().size, 2 * PageCipher.pageSize)
         space = try DecryptedPages(file, key: key, physicalSize: size, marker: session.lockFile)
       } else {
@@ -277,7 +279,7 @@ final class Participant: VersionReader {
         swapsGuids: configuration.showsDotNetGuids
       )
     } catch {
-      // Damage, or a file that was overwritten: if it is another one, its header tells, or there is none.
+      // Either damage, or the file was overwritten. In the second case its header differs or cannot be read.
       let found = try? HeaderReader(state.configuration).latest()
       if found?.top.ref == listed.topRef || found == nil && session.participants > 1 { throw error }
       return nil
@@ -288,11 +290,11 @@ final class Participant: VersionReader {
     return snapshot
   }
 
-  /// Bytes that show the newest version.
+  /// A page space that contains the newest version.
   private func space(_ state: inout State, _ session: Session, covering size: Int) throws(EngineError) -> PageSpace {
     guard let file = state.file else { throw EngineError(.inUse, "\(configuration.path): no file") }
     if let key = state.configuration.encryptionKey {
-      // Pages that this version shares with the former one may have been encrypted anew, so each one's slot is asked.
+      // Pages shared with the former version may have been encrypted again, so the IV slot of each page is checked.
       return try DecryptedPages(
         file,
         key: key,
@@ -324,10 +326,10 @@ final class Participant: VersionReader {
     return pin.listed.slot != session.versions.newestSlot
   }
 
-  /// What the header of the file tells while we are not there.
+  /// Compares the header of the file with `snapshot` while not in a session.
   private func hasChangedBehindUs(_ snapshot: Snapshot) -> Bool {
     let configuration = state.withLock { $0.configuration }
-    // A file that cannot be read has changed.
+    // A file that cannot be read counts as changed.
     guard let (found, _, _) = try? HeaderReader(configuration).latestWithHeader() else { return true }
     return found.version != snapshot.version || found.top.ref != snapshot.top.ref
   }
@@ -356,25 +358,26 @@ final class Participant: VersionReader {
     return try file.status()
   }
 
-  // MARK: coming and going
+  // MARK: joining and leaving
 
-  /// Whether a file with this content can be in a session of ours.
+  /// True if a file with this content can be in a session that this process joins.
   private static func takesPart(_ snapshot: Snapshot, _ header: Header) -> Bool {
-    // The header of a copy is one that no commit can replace; a copy of nothing, too, but not one that lost its end.
+    // No commit can replace the header of a copy. That includes a copy of an empty realm, but not one that lost its
+    // end.
     if header.topRef == 0 { return !header.isStreaming || !isCopyOfNothing(snapshot.arena.space) }
     if header.isStreaming || snapshot.fileFormat != 24 { return false }
     return snapshot.historyType == 0 || snapshot.historyType == 2 && snapshot.top.historySchemaVersion <= 1
       || snapshot.historyType == 3 && snapshot.top.historySchemaVersion == 12
   }
 
-  /// Whether there is nothing between the header and the footer of a copy.
+  /// True if the file has only zeros between the header and the footer of a copy.
   private static func isCopyOfNothing(_ space: PageSpace) -> Bool {
     if space.size > PageCipher.pageSize { return false }
     return (Header.size..<space.size - Header.footerSize).allSatisfy { space.byte(at: $0) == 0 }
   }
 
-  /// Takes our place in the session of the file that the path leads to; or reads without one what cannot be in a
-  /// session of ours, what is in use under another name, and a file that the path led to before it led nowhere.
+  /// Joins the session of the file at the path. Reads without joining if the file cannot be in a session with this
+  /// process, if it is in use under another name, or if the path no longer leads to any file.
   private func enter(
     _ state: inout State,
     patience: Duration? = nil,
@@ -394,7 +397,7 @@ final class Participant: VersionReader {
     let former = state.file
     do throws(EngineError) { try takePlace(&state, configuration, patience, wrap) } catch {
       guard error.reason == .notEncrypted, former != nil else { throw error }
-      // It was decrypted since we opened it.
+      // The file was decrypted since it was opened.
       var plain = configuration
       plain.encryptionKey = nil
       try takePlace(&state, plain, patience, wrap)
@@ -414,7 +417,7 @@ final class Participant: VersionReader {
     var entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
     switch role {
     case .reader: try enterReading(&entry, patience ?? .zero)
-    // What was there and is not any more is not made anew.
+    // A file that existed before and was removed is not created again.
     case .writer(let create):
       let isFirst = former == nil
       try enterWriting(&entry, create: create && isFirst, patience ?? (isFirst ? Session.patience : .zero), wrap)
@@ -431,10 +434,10 @@ final class Participant: VersionReader {
     state.standing.isEncrypted = configuration.encryptionKey != nil
   }
 
-  /// How long a realm that is in use under another name is read without another try.
+  /// How long a realm that is in use under another name is read before the next attempt to join.
   private static let retryInterval = Duration.seconds(1)
 
-  /// What opening a file comes to.
+  /// The result of opening a file.
   private struct Entry {
     let configuration: Configuration
     let lockedName: String
@@ -442,7 +445,7 @@ final class Participant: VersionReader {
     var bystander: HeaderReader?
     var file: FileHandle?
     var storage: (any Storage)?
-    /// Why `bystander` reads what others have open.
+    /// The reason why `bystander` reads a file that other programs have open.
     var apart: Standing.Place?
 
     init(_ configuration: Configuration, lockedName: String) {
@@ -472,8 +475,8 @@ final class Participant: VersionReader {
     }
   }
 
-  /// The version that a session begins with. No other program has the realm open then, so no first commit is under way:
-  /// a header that leads to no version, before nodes, has lost it.
+  /// The version that a session begins with. No other program has the realm open then, so no first commit is in
+  /// progress: a header without a top ref, in a file with nodes, has lost its version.
   private static func firstVersion(_ configuration: Configuration) throws(EngineError) -> FirstVersion {
     let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
     try configuration.checkReached(snapshot, isBystander: false)
@@ -509,14 +512,14 @@ final class Participant: VersionReader {
     }
     do throws(EngineError) {
       if !takesPart {
-        // The first save makes it one that does.
+        // The first save converts it.
         try Trust.check(maker.file, configuration)
         entry.bystander = probe
         return
       }
       let session = try session(entry, maker.file, forWriting: true, patience) { () throws(EngineError) in
         if create { try maker.makeEmptyIfNew() }
-        // A copy may have taken its place meanwhile, which is converted before a session begins.
+        // A copy may have replaced the file meanwhile; it has to be converted before a session begins.
         return try Self.firstVersion(configuration)
       }
       (maker.storage as? EncryptedStorage)?.marker = session.lockFile
@@ -527,7 +530,7 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Turns a copy that cannot be shared yet into a file of the usual form, and joins its session.
+  /// Converts a copy that cannot be shared yet to a file of the usual form, and joins its session.
   private func convert(_ state: inout State, until deadline: MonotonicTime) throws(EngineError) {
     guard let storage = state.storage, let file = state.file else {
       throw EngineError(.inUse, "\(configuration.path): no file")
@@ -535,7 +538,7 @@ final class Participant: VersionReader {
     if file.place != .here { throw Self.moved(configuration.path) }
     let configuration = state.configuration
     let entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
-    // Who holds the version that the copy has had no session to tell of it.
+    // Holders of the version in the copy had no session to register it in.
     let isHeld = isHeldWithoutPin(upTo: .max)
     let patience = Duration.milliseconds(deadline.milliseconds)
     let session = try session(entry, file, forWriting: true, patience, until: deadline, holdsFirst: isHeld) {
@@ -550,7 +553,7 @@ final class Participant: VersionReader {
     state.heldBefore = session.first.map { VersionPin(session, $0) }
   }
 
-  /// The error of a writer whose file is gone.
+  /// The error of a writer whose file is no longer at its path.
   static func moved(_ path: String) -> EngineError {
     EngineError(
       .moved,
@@ -581,8 +584,8 @@ final class Participant: VersionReader {
     )
   }
 
-  /// Called twice a second, on the thread that locks: releases what is not needed, and everything when no request came
-  /// for a while.
+  /// Called every 500 ms, on the lock thread. Releases what is not needed, and leaves the session when no request came
+  /// for the idle time.
   private func lookAround() {
     _ = state.withLockIfAvailable { state in
       guard let session = state.session else { return }
@@ -601,10 +604,10 @@ final class Participant: VersionReader {
       if configuration.inMemoryIdentifier == nil, session.participants == 1, let place = state.file?.place,
         place == .elsewhere || place == .nowhere, !isAnythingHeld(state)
       {
-        // Whoever opens the file by its new name must not have to wait for us.
+        // A program that opens the file by its new name must not have to wait for this process.
         return leave(&state)
       }
-      // A file that was given away is left at once; the next access returns the cause.
+      // If the owner of the file changed, the session is left at once; the next access reports the cause.
       if let file = state.file, !session.isTrusted(file, configuration), !isAnythingHeld(state) { return leave(&state) }
       let lastUse = timeOfLastUse
       let pin = state.snapshot?.pin
@@ -619,13 +622,13 @@ final class Participant: VersionReader {
     }
   }
 
-  /// True if other programs can no longer find the session, because its lock file was removed or spoiled, and it can be
-  /// left for another one: no other process is in it that could go on, and no version of it is held.
+  /// True if other programs can no longer find the session, because its lock file was removed or spoiled, and this
+  /// process can leave it: no other process participates, and no version of it is held.
   private func isLost(_ session: Session, _ state: State) -> Bool {
     if configuration.inMemoryIdentifier != nil { return false }
     let lockFile = session.lockFile, isSpoiled = lockFile.isSpoiled
     if !isSpoiled && !lockFile.isGone || isAnythingHeld(state) { return false }
-    // Who died still counts as a participant, but holds nothing.
+    // A process that died still counts as a participant, but holds no lock.
     if !isSpoiled && session.participants == 1 { return true }
     return !LockHolders.areOthers(holding: lockFile.identity, near: configuration.path)
   }
@@ -643,8 +646,8 @@ final class Participant: VersionReader {
 
   private static let looksWhileReading = 100
 
-  /// Leaves a session that nobody can find any more, and calls `publish` while no other program has the realm open:
-  /// what was committed there, and is not on disk, could not be brought there otherwise. Does nothing in any other one.
+  /// Leaves a session that other programs can no longer find, and calls `publish` while no other program has the realm
+  /// open, so that commits that are not on disk yet are not lost. Does nothing if the session can still be found.
   func leaveLost(_ publish: (any Storage) throws(EngineError) -> Void) throws(EngineError) {
     try state.withLock { state throws(EngineError) in
       guard let session = state.session, let storage = state.storage, isLost(session, state) else { return }
@@ -656,21 +659,22 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Whether some version is relied on for longer than a moment.
+  /// True if a version is in use for longer than a moment.
   private func isAnythingHeld(_ state: State) -> Bool {
     if let pin = state.heldBefore, isHeldWithoutPin(upTo: pin.listed.version) { return true }
     let pins = [state.snapshot?.pin] + state.superseded.map(\.pin.pin)
     return pins.contains { $0?.isHeld ?? false }
   }
 
-  /// Whether this process holds a version of before we took part, up to `version`.
+  /// True if this process holds a version up to `version` that it took before it joined the session.
   private func isHeldWithoutPin(upTo version: UInt64) -> Bool {
     VersionRegistry.held.oldest(of: configuration.path).map { $0 <= version } ?? false
   }
 
-  /// Leaves the session and runs `body`, which needs the realm for itself and may put another file in its place; then
-  /// joins again. Other programs of this package cannot replace the file in between: until we are back, the turn to do
-  /// that is ours. No thread of this process reads meanwhile, and none may be in a transaction.
+  /// Leaves the session and runs `body`, which needs exclusive access to the realm and may replace its file; then joins
+  /// again. Other programs of this package cannot replace the file in between, because this process keeps the
+  /// replacement lock until it has rejoined. No thread of this process reads meanwhile, and none may be in a
+  /// transaction.
   func whileReplacing<R>(_ body: (Configuration, ReplacementTurn) throws(EngineError) -> R) throws(EngineError) -> R {
     let turn = try ReplacementTurn.take(configuration.path, until: .now.advanced(by: Session.patience))
     defer { withExtendedLifetime(turn) {} }
@@ -689,7 +693,7 @@ final class Participant: VersionReader {
         }
         leave(&state)
       }
-      // What was open is not what is there afterwards.
+      // The file that was open may be replaced.
       (state.bystander, state.storage) = (nil, nil)
       let result: R
       do throws(EngineError) { result = try body(state.configuration, turn) } catch {
@@ -697,7 +701,7 @@ final class Participant: VersionReader {
         try? enter(&state, patience: .zero)
         throw error
       }
-      // A file that we put there ourselves is the same realm.
+      // A file that `body` put there is the same realm.
       if let file = state.file, file.place == .elsewhere {
         state.file = try FileHandle(path: path)
       }
@@ -707,7 +711,7 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Joins the session of a file that was just written, which has the form of a copy.
+  /// Joins the session of a file that was just written in the form of a copy.
   private func rejoin(_ state: inout State) throws(EngineError) {
     try enter(&state, patience: .zero)
     if state.bystander != nil, state.standing.place == .here {
@@ -715,7 +719,7 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Gives up our place, and with it everything that was read there.
+  /// Leaves the session, and revokes every version that was read there.
   private func leave(_ state: inout State) {
     state.snapshot?.pin?.revoke()
     for entry in state.superseded { entry.pin.pin?.revoke() }
@@ -728,8 +732,8 @@ final class Participant: VersionReader {
 
   // MARK: writing
 
-  /// The session, which we do not leave until `endWriting`; nil for a file that we only look at, or that has none at
-  /// this stage. Throws `moved` if the path does not lead to the file any more, unless it is only to be published.
+  /// Returns the session, which is not left until `endWriting`; nil for a file that is only read, or that has no
+  /// session at this stage. Throws `moved` if the file is no longer at the path, unless the stage is `publish`.
   func beginWriting(_ stage: WritingStage, until deadline: MonotonicTime) throws(EngineError) -> Session? {
     touch()
     return try state.withLock { state throws(EngineError) in
@@ -758,7 +762,7 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Throws if a commit would not go to the file that the path leads to.
+  /// Throws if the file is no longer at the path.
   private func checkPlace(_ state: State) throws(EngineError) {
     switch state.file?.place ?? .nowhere {
     case .here: return
@@ -767,8 +771,8 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Throws if `base`, on which something is to be written, is not in the file at the path any more; or, if it
-  /// `mayBeElsewhere`, not in the file.
+  /// Throws `moved` if `base`, the version to build on, is no longer in the file at the path; or, if it
+  /// `mayBeElsewhere`, no longer in the open file.
   func checkBeforeCommit(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(EngineError) {
     try state.withLock { state throws(EngineError) in
       if !mayBeElsewhere { try checkPlace(state) }
@@ -776,21 +780,21 @@ final class Participant: VersionReader {
     }
   }
 
-  /// The error of a writer whose file holds something else now.
+  /// The error of a writer whose file was overwritten.
   static func overwritten(_ path: String) -> EngineError {
     EngineError(.moved, "\(path): the realm was overwritten by something else, so nothing is written to it")
   }
 
-  /// The version of the top array at `topRef` in the file; nil if there is none.
+  /// The version of the top array at `topRef`, if the header of the file refers to it; otherwise nil.
   func version(at topRef: Int) -> UInt64? {
     state.withLock { state in
-      // What does not open has none.
+      // A file that cannot be opened has no version.
       guard let file = state.file, let shown = try? HeaderReader(state.configuration, file).latest() else { return nil }
       return shown.top.ref == topRef ? shown.version : nil
     }
   }
 
-  /// Whether the path does not lead to the file of the session any more, or to something else in it.
+  /// True if the session's file is no longer at the path, or no longer holds the newest version.
   var hasLostFile: Bool {
     state.withLock { state in
       if state.session == nil { return false }
@@ -812,27 +816,27 @@ final class Participant: VersionReader {
     }
   }
 
-  /// We may leave again.
+  /// Allows the session to be left again.
   func endWriting() {
     touch()
     state.withLock { $0.isWriting = false }
   }
 
-  /// The file that is open.
+  /// The open file.
   var file: FileHandle? { state.withLock { $0.file } }
 
-  /// Where commits go, while there is a session.
+  /// The target of commits, while in a session.
   var storage: (any Storage)? { state.withLock { $0.storage } }
 
-  /// Where we are.
+  /// The state of the file that is shown.
   var standing: Standing { Standing(packed: packedStanding.load(ordering: .relaxed)) }
 
-  /// Whether we have a place in the session now.
+  /// True while in the session.
   var isThere: Bool { state.withLock { $0.session != nil } }
 }
 
 extension FirstVersion {
-  /// The version that the header of a file shows.
+  /// The version in the header of a file.
   fileprivate init(_ snapshot: Snapshot) {
     self.init(
       version: snapshot.version,

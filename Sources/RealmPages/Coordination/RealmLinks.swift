@@ -1,22 +1,22 @@
-// The names by which a realm can be opened when some of them are symbolic links. Realm's engine puts the lock file
-// beside the name that it is given and resolves no link, so each name is a session that knows nothing of the others.
-// We use the lock file that is in use, and where none is, that of the name that we were given, as the engine would.
+// The names by which a realm can be opened if some of them are symbolic links. Realm's engine creates the lock file
+// next to the name that it receives and resolves no links, so each name is a separate session. This package uses the
+// lock file that is in use or, if none is, the one next to the name it was called with, as the engine would.
 
 import Glibc
 
 /// The chain of symbolic links that leads to a realm file.
 package enum RealmLinks {
-  /// The kernel follows as many.
+  /// The kernel's limit.
   private static let longestChain = 40
 
-  /// `path`, and if that is a symbolic link, where it leads, up to the file itself.
+  /// `path` and, if it is a symbolic link, each further name in the chain, down to the file itself.
   package static func names(of path: String) -> [String] {
     var names = [path]
     while names.count <= longestChain, let target = target(of: names[names.count - 1]) { names.append(target) }
     return names
   }
 
-  /// Where a symbolic link leads; nil if there is none.
+  /// The target of a symbolic link; nil if `path` is not one.
   private static func target(of path: String) -> String? {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = unsafe buffer.withUnsafeMutableBufferPointer { bytes in
@@ -31,20 +31,20 @@ package enum RealmLinks {
     return folder == "/" ? "/" + target : folder + "/" + target
   }
 
-  /// The real path, every symbolic link resolved; nil if it does not exist or cannot be reached.
+  /// The real path, with every symbolic link resolved; nil if it does not exist or cannot be reached.
   package static func real(_ path: String) -> String? {
     guard let name = unsafe realpath(path, nil) else { return nil }
     defer { unsafe free(name) }
     return unsafe String(cString: name)
   }
 
-  /// Where the file itself is that is to be replaced; `path` where there is none yet.
+  /// The path of the file to replace, links resolved; `path` if the file does not exist yet.
   static func file(_ path: String) -> String {
     let names = names(of: path)
     return names.count == 1 ? path : real(path) ?? path
   }
 
-  /// The name beside which the lock file is that coordinates the realm at `path`. Throws if programs use two.
+  /// The name whose lock file coordinates the realm at `path`. Throws if programs use two lock files.
   static func lockedName(of path: String) throws(EngineError) -> String {
     let names = names(of: path)
     if names.count == 1 { return path }
@@ -53,7 +53,7 @@ package enum RealmLinks {
     return inUse.first ?? path
   }
 
-  /// Throws if programs have the realm at `path` open by a name other than `name`, whose lock file is ours.
+  /// Throws if programs have the realm at `path` open by a name with another lock file than that of `name`.
   static func checkNoOther(of path: String, than name: String) throws(EngineError) {
     if let other = otherName(path, than: name) { throw inTwoSessions(path, name, other) }
   }
@@ -71,7 +71,7 @@ package enum RealmLinks {
     }
   }
 
-  /// Names with lock files of their own.
+  /// Those of `names` that have a lock file, one name per lock file.
   private static func distinct(_ names: [String]) -> [String] {
     var known: [LockFile.Identity] = []
     return names.filter { name in

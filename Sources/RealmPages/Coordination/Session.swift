@@ -1,18 +1,19 @@
-// One participation in the session of a realm, from joining to leaving.
+// This process's membership in the session of a realm, from joining to leaving.
 // Source: docs/format/5-coordination.md 5.3 to 5.10.
 //
-// A robust mutex is unlocked by the thread that locked it. The write mutex, which is held as long as a transaction, is
-// therefore locked on a thread of the session, unless the transaction promises to stay on its own: two threads that
-// take turns cost more than all else that a small commit does. The other mutexes are held within single calls only, by
-// whoever makes them. The condition variables of the lock file are never waited for, because a process that is killed
-// while it waits blocks everybody else for ever; they are broadcast on a thread that may hang for that reason.
+// A robust mutex must be unlocked by the thread that locked it. The write mutex is held for a whole transaction, so it
+// is locked on a thread of the session, unless the transaction promises to stay on its thread: switching between two
+// threads costs more than everything else in a small commit. The other mutexes are held only within single calls, by
+// the calling thread. This process never waits on the condition variables of the lock file, because a process that is
+// killed while it waits blocks all others forever. They are broadcast on a separate thread, because a broadcast may
+// hang for that reason.
 
 import CLinux
 import Glibc
 import Synchronization
 import Threads
 
-/// What a session knows of the realm when it begins.
+/// The state of the realm at the beginning of a session.
 struct FirstVersion {
   let version: UInt64
   let topRef: Int
@@ -21,15 +22,16 @@ struct FirstVersion {
   let historyType: Int
 }
 
-/// A place among the programs that have a realm open.
+/// Membership among the programs that have a realm open.
 final class Session: @unchecked Sendable {
-  // Unchecked: `writeLockHolder` belongs to who has the write mutex, `pipe` guards itself, the rest does not change.
+  // Unchecked: only the holder of the write mutex accesses `writeLockHolder`, `pipes` guard themselves, the rest is
+  // constant.
   let path: String
   let lockFile: LockFile
   let versions: VersionList
   /// The file format of the session.
   let fileFormat: Int
-  /// The first version of the session, if we began it and were to hold that.
+  /// The first version of the session, if this process began the session with `holdsFirst`.
   let first: ListedVersion?
   private let locks: WorkerThread
   private let bell: Bell
@@ -40,25 +42,26 @@ final class Session: @unchecked Sendable {
   private let announcing = Atomic<Bool>(false)
   private var writeLockHolder = Holder.nobody
 
-  /// Who locked the write mutex.
+  /// The thread that locked the write mutex.
   private enum Holder {
     case nobody
     case lockThread
     case thread(pthread_t)
   }
 
-  /// How long joining waits for others.
+  /// The time limit for joining.
   static let patience = Duration.seconds(10)
-  /// How long a writer waits for those who came before it. Source: docs/format/5-coordination.md 5.7.
+  /// How long a writer waits for writers with earlier tickets. Source: docs/format/5-coordination.md 5.7.
   private static let ticketPatience = Duration.milliseconds(500)
-  /// The history schema versions that programs of today use, by history type. Source: docs/format/6-history.md 6.1.
+  /// The history schema versions of current SDKs, by history type. Source: docs/format/6-history.md 6.1.
   private static let historySchemas: [Int8: UInt16] = [2: 1, 3: 12]
 
-  /// Joins the session of the realm in `file`, whose lock file is beside the path of `configuration`, or begins one.
-  /// `begin` readies the file for a new session, while no other program can join; if it `holdsFirst`, the version that
-  /// it begins with is held. `whenIdle` is called now and then, on
-  /// the thread that locks. While programs use the file with another lock file, waits for `patience`, then throws an
-  /// error that says so. Everything else may take until `limit`, by default `Session.patience`.
+  /// Joins the session of the realm in `file`, or begins one. The lock file is next to the path of `configuration`.
+  ///
+  /// `begin` prepares the file for a new session, while no other program can join; if it `holdsFirst`, the version that
+  /// `begin` returns stays held. `whenIdle` is called from time to time on the lock thread. While programs use the file
+  /// with another lock file, this waits for `patience`, then throws an error that reports it. Everything else may take
+  /// until `limit`, by default `Session.patience` from now.
   init(
     _ configuration: Configuration,
     of file: FileHandle,
@@ -109,7 +112,7 @@ final class Session: @unchecked Sendable {
     self.isInMemory = isInMemory
   }
 
-  /// Opens or makes what programs share beside the realm, which are not touched if they are something else.
+  /// Opens or creates the files that programs share next to the realm; leaves them alone if they are of another kind.
   private static func filesBeside(
     _ file: FileHandle,
     _ configuration: Configuration,
@@ -119,7 +122,7 @@ final class Session: @unchecked Sendable {
     let path = configuration.path, pipes = NamedPipe.paths(configuration)
     try AuxiliaryFile.checkFolder(path + ".management")
     for pipe in pipes { try AuxiliaryFile.checkPipe(pipe) }
-    // Nothing is made beside a realm in which we do not take part.
+    // Nothing is created next to a realm whose session this process does not join.
     try Trust.check(file, configuration)
     let lockFile = try LockFile(configuration, deadline: deadline)
     guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: patience)) else {
@@ -132,8 +135,8 @@ final class Session: @unchecked Sendable {
     return (lockFile, claim)
   }
 
-  /// Whether the realm's `file` and the lock file are still such that this process may take part; also if nothing can
-  /// be found out.
+  /// True if this process may share memory with the owners of `file` and the lock file; also if that cannot be
+  /// determined.
   func isTrusted(_ file: FileHandle, _ configuration: Configuration) -> Bool {
     do throws(EngineError) {
       try Trust.check(file, configuration)
@@ -148,7 +151,7 @@ final class Session: @unchecked Sendable {
     bell.stop()
   }
 
-  /// Sets up a new session.
+  /// Initialises the shared state of a new session.
   private static func fill(
     _ info: UnsafeMutablePointer<clinux_shared_info>,
     _ versions: VersionList,
@@ -167,7 +170,7 @@ final class Session: @unchecked Sendable {
     )
   }
 
-  /// Why we cannot join a running session; nil if we can.
+  /// The reason why this process cannot join a running session; nil if it can.
   private static func misfit(_ info: clinux_shared_info, forWriting: Bool, isInMemory: Bool) -> String? {
     if unsafe isInMemory && info.durability != 1 { return "another program uses the realm as one in a file" }
     if unsafe !isInMemory && info.durability != 0 { return "another program uses the realm as an in-memory realm" }
@@ -185,35 +188,36 @@ final class Session: @unchecked Sendable {
     return nil
   }
 
-  /// Whether some mutex was left by a process that died while holding it: then a program that opens the realm with
-  /// realm-core would hang. Taking it repairs it. Source: docs/format/5-coordination.md 5.2.
+  /// Repairs a mutex whose holder died: otherwise a program that opens the realm with realm-core would hang. Taking the
+  /// mutex repairs it. Source: docs/format/5-coordination.md 5.2.
   private static func heal(_ lockFile: LockFile) {
-    // Held by a live process, or broken for good: left alone in both cases.
+    // Held by a live process, or broken beyond repair: left alone in both cases.
     guard (try? lockFile.lock(clinux_control_mutex, until: .now)) != nil else { return }
     lockFile.unlock(clinux_control_mutex)
   }
 
-  /// The number of participants, those included that died without leaving.
+  /// The number of participants, including those that died without leaving.
   var participants: Int { unsafe Int(lockFile.info.pointee.participants) }
 
-  /// Whether a commit of ours may be in the header and is not in the version list: since a sync failed, unless it is
-  /// being made. Then others find us counted after we left, as if we had died; that tells them where it comes from.
+  /// True if a commit of this process may be in the header but not in the version list: while the commit is in
+  /// progress, or after a failed sync. If the session is left in this state, the participant count is not decremented,
+  /// as after a crash: it shows other programs where the version in the header comes from.
   var isAnnouncing: Bool {
     get { announcing.load(ordering: .relaxed) }
     set { announcing.store(newValue, ordering: .relaxed) }
   }
 
-  /// Waits for what was begun on the lock thread, which keeps the session alive until then.
+  /// Waits for pending work of the lock thread, which keeps the session alive until then.
   func finishWork() { locks.run {} }
 
-  /// Leaves: lets go of all versions. The session can be used no more.
+  /// Leaves the session and releases all versions. The session cannot be used afterwards.
   func leave() {
     if isOver.exchange(true, ordering: .acquiringAndReleasing) { return }
     versions.close()
     locks.run {
       if case .lockThread = writeLockHolder { unlockForWriting() }
       if isAnnouncing { return }
-      // Who cannot be waited for makes us leave as if we had died: the count stays too high until the session ends.
+      // On timeout, leave without decrementing, as after a crash: the count stays too high until the session ends.
       guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
       let count = unsafe lockFile.info.pointee.participants
       unsafe lockFile.info.pointee.participants = max(count, 1) - 1
@@ -226,9 +230,9 @@ final class Session: @unchecked Sendable {
 
   // MARK: writing
 
-  /// Takes the write lock, in the order in which writers of all programs came, but does not wait longer for a writer
-  /// that may have died than half a second. Throws `busy` when the lock is not to be had by `deadline`. If the caller
-  /// `staysOnThread`, it must call `unlock` on the thread on which it called this.
+  /// Takes the write lock, in the order in which the writers of all programs requested it. Waits at most half a second
+  /// for a writer with an earlier ticket, which may have died. Throws `busy` if the lock is not acquired by `deadline`.
+  /// If the caller `staysOnThread`, it must call `unlock` on the thread that called this.
   func lockForWriting(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) {
     if staysOnThread {
       try lockForWriting(until: deadline, .thread(pthread_self()))
@@ -242,7 +246,7 @@ final class Session: @unchecked Sendable {
     try lockFile.checkIsInPlace()
     let ticket = unsafe clinux_add_32(clinux_next_ticket(info), 1)
     do throws(EngineError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
-      // Without a later ticket, no writer waits for ours.
+      // If no later ticket was taken, take ours back, so that no writer waits for it.
       _ = unsafe clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
       throw error
     }
@@ -265,14 +269,14 @@ final class Session: @unchecked Sendable {
   }
 
   /// Runs `body`, which writes to the file, on the thread that holds the write lock. When a process is killed, each of
-  /// its threads ends by itself, after the system call that it is in. A lock is free when its thread has ended; another
-  /// thread could still be writing then, over what the next writer writes.
+  /// its threads ends separately, after its current system call. The lock becomes free when the thread that holds it
+  /// has ended; another thread could still be writing then, over the data of the next writer.
   func whereLocked<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
     if case .lockThread = writeLockHolder { return try locks.run(body) }
     return try body()
   }
 
-  /// Lets the next writer in. `hasCommitted` tells those who listen.
+  /// Unlocks for the next writer. If it `hasCommitted`, notifies listeners.
   func unlock(hasCommitted: Bool) {
     switch writeLockHolder {
     case .nobody: return
@@ -289,14 +293,14 @@ final class Session: @unchecked Sendable {
     bell.ring(newCommit: hasCommitted)
   }
 
-  /// On the thread that locked.
+  /// Called on the thread that locked.
   private func unlockForWriting() {
     writeLockHolder = .nobody
     unsafe clinux_store_32(clinux_next_served(lockFile.info), clinux_load_32(clinux_next_served(lockFile.info)) &+ 1)
     lockFile.unlock(clinux_write_mutex)
   }
 
-  /// Keeps others from joining while `body` changes the size of the file.
+  /// Keeps other programs from joining while `body` changes the size of the file.
   func withoutJoining<R, E: Error>(
     _ body: () throws(E) -> R,
     orElse translate: (EngineError) -> E
@@ -308,16 +312,16 @@ final class Session: @unchecked Sendable {
     return try body()
   }
 
-  /// Shows a version that was written to everybody. `count` is the number of versions before it.
+  /// Publishes a written version to all participants. `count` is the number of versions before it.
   func announce(_ result: Committer.Result, count: Int) throws(EngineError) {
     let info = unsafe lockFile.info
     do {
       unsafe clinux_store_8(clinux_in_critical_phase(info), 1)
-      // Not announced after all: the next writer leads the header back to the version before.
+      // If announcing fails, the next writer resets the header to the previous version.
       defer { unsafe clinux_store_8(clinux_in_critical_phase(info), 0) }
       try versions.add(version: result.version, topRef: result.topRef, logicalSize: result.logicalSize)
     }
-    // Who cannot have the control mutex now learns the number from the list all the same.
+    // On timeout, skip this: the version list already has the number.
     guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
     unsafe clinux_store_64(clinux_version_count(info), UInt64(count + 1))
     unsafe info.pointee.latest_version = result.version
@@ -325,8 +329,7 @@ final class Session: @unchecked Sendable {
   }
 }
 
-/// The thread that broadcasts the condition variables: it may hang in a call for ever, when a process was killed that
-/// waited.
+/// The thread that broadcasts the condition variables. A broadcast may hang forever if a waiting process was killed.
 final class Bell: Sendable {
   private let lockFile: LockFile
   private let thread: WorkerThread
@@ -337,10 +340,11 @@ final class Bell: Sendable {
     (self.lockFile, self.thread) = (lockFile, thread)
   }
 
-  /// Wakes writers that wait for their turn, and those who wait for a commit. Does nothing while a former call hangs.
+  /// Wakes writers that wait for their turn and processes that wait for a commit. Does nothing while earlier broadcasts
+  /// hang.
   func ring(newCommit: Bool) {
     let info = unsafe lockFile.info
-    // Who began to wait before the lock was given back is seen here; who comes later sees what there is.
+    // A process that started to wait before the unlock is seen here; one that starts later sees the new state.
     let isAwaited = unsafe newCommit && clinux_shared_is_awaited(info, clinux_new_commit)
     if unsafe !isAwaited && !clinux_shared_is_awaited(info, clinux_pick_next_writer) { return }
     if pending.load(ordering: .relaxed) > 8 { return }

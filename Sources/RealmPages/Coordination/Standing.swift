@@ -1,32 +1,33 @@
-// What became of the file of an open realm: it can be moved, removed, replaced, encrypted or decrypted while it is
-// open, and whoever shows it has to say so.
+// The state of the file of an open realm. The file can be moved, removed, replaced, encrypted or decrypted while it is
+// open, and everything that shows the realm must reflect that.
 
-/// What an open realm shows, and whether that is what is at its path.
+/// The content that an open realm shows, and its relation to the file at the realm's path.
 package struct Standing: Sendable, Hashable {
-  /// Where the file that is shown is.
+  /// The location of the file that is shown.
   package enum Place: Int, Sendable {
     /// At the path of the realm.
     case here
-    /// No file is at the path: the one that was is shown. It may have another name now.
+    /// No file is at the path: the former one is shown. It may have another name now.
     case gone
-    /// Another file is at the path, or none, but programs have the former one open and go on with it: that is shown.
+    /// Another file, or none, is at the path, but programs still have the former file open and use it: that one is
+    /// shown.
     case shared
-    /// At the path, but programs use it under another name, with another lock file: it is shown without them knowing.
+    /// At the path, but programs use it under another name, with another lock file: it is shown without joining them.
     case otherName
-    /// At the path, but it belongs to a user with whom root does not share memory: it is shown without his programs
-    /// knowing.
+    /// At the path, but it belongs to a user with whom root does not share memory: it is shown without joining the
+    /// session.
     case untrusted
   }
 
   package var place = Place.here
-  /// Whether the file is encrypted.
+  /// True if the file is encrypted.
   package var isEncrypted = false
-  /// Counts the files that were shown one after the other.
+  /// The number of files shown before this one.
   package var file = 0
 
   init() {}
 
-  /// All of it in one number, not negative.
+  /// The whole value in one nonnegative number.
   package var packed: Int { file << 4 | place.rawValue << 1 | (isEncrypted ? 1 : 0) }
 
   init(packed: Int) {

@@ -1,18 +1,20 @@
-// Whose memory root shares. Programs that take part in a realm share the lock file as memory, and whoever owns the
-// realm can write anything there: he decides what the others wait for, and what they take for the newest version. Root
-// takes part only in what is root's, unless told otherwise. The owner is that of open files, which cannot be exchanged.
+// The users with whom root shares memory. Participants of a realm share the lock file as memory, and the owner of the
+// realm can write anything there: the owner controls what the others wait for, and what they take for the newest
+// version. Root therefore joins only realms that root owns, unless configured otherwise. The owner is read from open
+// files, which cannot be swapped.
 
 import Glibc
 
-/// The rule.
+/// The trust check.
 enum Trust {
-  /// Throws if this process is root's and an open file of a user's is about to be shared with that user's programs.
+  /// Throws if this process runs as root, another user owns the open file, and the configuration does not trust the
+  /// owner.
   static func check(_ file: FileHandle, _ configuration: Configuration) throws(EngineError) {
     let owner = try file.status().owner
     try check(owner: owner, of: file.path, configuration)
   }
 
-  /// The same for a file of this owner.
+  /// Like `check(_:_:)`, for a file with this owner.
   static func check(owner: uid_t, of path: String, _ configuration: Configuration) throws(EngineError) {
     if configuration.trustsOwner || geteuid() != 0 || owner == 0 { return }
     throw EngineError(

@@ -1,12 +1,11 @@
-// The versions of a realm that readers may use, in the memory that all participants share. An entry counts from the
-// moment that `newest` points to it, so a process may die anywhere in between.
-// Source: docs/format/5-coordination.md 5.6.
+// The versions of a realm that readers may use, in the memory that all participants share. An entry becomes valid when
+// `newest` points to it, so a process may die at any moment before. Source: docs/format/5-coordination.md 5.6.
 
 import CLinux
 import Synchronization
 import Threads
 
-/// A version as the list has it.
+/// An entry of the version list.
 struct ListedVersion: Hashable, Sendable {
   let slot: Int
   let version: UInt64
@@ -16,31 +15,32 @@ struct ListedVersion: Hashable, Sendable {
 
 /// The version list, and the versions in it that this participant holds.
 final class VersionList: @unchecked Sendable {
-  // Unchecked: entries are accessed under the mutex of the list, or, where a version is held, never change.
+  // Unchecked: entries are accessed under the mutex of the list, or never change because their version is held.
   private let lockFile: LockFile
   private let state = Mutex(State())
 
   private struct State {
-    /// How often each slot is held here; the list counts a participant once.
+    /// The number of holds on each slot in this process; the list counts a participant once.
     var counts: [Int: Int] = [:]
-    /// The entries that the file is known to have room for.
+    /// The number of entries for which the file is known to have room.
     var entries = 0
     /// Slots that stay held when this participant leaves.
     var abandoned: Set<Int> = []
     var isOver = false
   }
 
-  /// How long another process may lock the list.
+  /// The time limit for locking the list.
   private static let patience = Duration.seconds(10)
 
   init(_ lockFile: LockFile) { self.lockFile = lockFile }
 
   private var info: UnsafeMutablePointer<clinux_shared_info> { unsafe lockFile.info }
 
-  /// The slot of the newest version. No system call, no lock: who holds a version compares its slot with this.
+  /// The slot of the newest version. A reader that holds a version compares its slot with this. Takes no lock and makes
+  /// no system call.
   var newestSlot: Int { unsafe Int(clinux_load_32(clinux_newest(info))) }
 
-  /// Empties the list but for one version. For the one who begins a session.
+  /// Removes all versions but one. Called by the process that begins a session.
   func reset(_ first: ListedVersion) throws(EngineError) {
     try unsafe locked { list, state in
       for slot in 0..<state.entries { unsafe Self.clear(list + slot) }
@@ -52,7 +52,7 @@ final class VersionList: @unchecked Sendable {
     }
   }
 
-  /// Holds the newest version.
+  /// Holds the newest version and returns it.
   func grabNewest() throws(EngineError) -> ListedVersion {
     try unsafe locked { list, state throws(EngineError) in
       let slot = newestSlot
@@ -73,14 +73,14 @@ final class VersionList: @unchecked Sendable {
     }
   }
 
-  /// Holds a version once more that is held here already.
+  /// Adds a hold on a version that this process already holds.
   func hold(_ slot: Int) {
     state.withLock { state in
       if let count = state.counts[slot] { state.counts[slot] = count + 1 }
     }
   }
 
-  /// Lets go of a version; false if the list could not be locked, and the version stays held until the session ends.
+  /// Releases a version; false if the list could not be locked, so that the version stays held until the session ends.
   @discardableResult
   func release(_ slot: Int) -> Bool {
     do throws(EngineError) {
@@ -97,14 +97,14 @@ final class VersionList: @unchecked Sendable {
     } catch { return false }
   }
 
-  /// Has a version that is held here stay held until the session of all participants ends, as if we had died.
+  /// Keeps a version that is held here held until the session of all participants ends, as after a crash.
   func abandon(_ slot: Int) {
     state.withLock { _ = $0.abandoned.insert(slot) }
   }
 
-  /// Lets go of everything and uses the list no more.
+  /// Releases all versions and makes the list unusable.
   func close() {
-    // What cannot be let go of now stays held until the last participant leaves, as after a crash.
+    // If the list cannot be locked, the versions stay held until the last participant leaves, as after a crash.
     try? unsafe locked { list, state in
       for slot in state.counts.keys where !state.abandoned.contains(slot) { unsafe Self.letGo(list + slot) }
       state.counts = [:]
@@ -114,31 +114,30 @@ final class VersionList: @unchecked Sendable {
   }
 
   private static func letGo(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
-    // Not less than none, whatever other programs write there meanwhile.
+    // Never below zero, whatever other programs write there meanwhile.
     let live = unsafe entry.pointee.live
     if live > 0 { unsafe entry.pointee.live = live - 1 }
   }
 
-  /// More than any file has, and less than arithmetic with it could take: other programs can write anything there.
+  /// Larger than any file, and small enough for arithmetic: other programs can write anything there.
   private static let largestSize = UInt64(1) << 56
 
-  /// What a purge leaves.
+  /// The versions that remain after a purge.
   struct Reachable {
     /// The oldest version that readers may use.
     let oldest: UInt64
-    /// The versions that are in the list.
+    /// The versions in the list.
     let versions: [ReachableVersion]
-    /// Their number.
     var count: Int { versions.count }
     /// The largest logical size among them.
     let largestSize: Int
   }
 
-  /// Drops the versions without readers, and makes sure that there is room for one more. For the writer.
+  /// Drops the versions without readers, and ensures room for one more. Called by the writer.
   func purge() throws(EngineError) -> Reachable {
     try unsafe locked { list, state throws(EngineError) in
       let newest = newestSlot, allocating = unsafe Int(clinux_load_32(clinux_allocating(info)))
-      // Half made by a writer that died.
+      // Left half-built by a writer that died.
       if allocating != newest && allocating < state.entries { unsafe Self.clear(list + allocating) }
       let active = (0..<state.entries).filter { unsafe list[$0].version != 0 }
       let oldestFull = active.filter { unsafe list[$0].full > 0 }.map { unsafe list[$0].version }.min() ?? .max
@@ -167,7 +166,7 @@ final class VersionList: @unchecked Sendable {
     }
   }
 
-  /// Adds the version that a commit made; it is the newest then. `purge` has made room for it.
+  /// Adds a committed version as the newest. `purge` has ensured room for it.
   func add(version: UInt64, topRef: Int, logicalSize: Int) throws(EngineError) {
     try unsafe locked { list, state throws(EngineError) in
       var slot = unsafe Int(clinux_load_32(clinux_allocating(info)))
@@ -192,7 +191,7 @@ final class VersionList: @unchecked Sendable {
     }
   }
 
-  /// Whether a version in the list has this top ref.
+  /// True if a version in the list has this top ref.
   func contains(topRef: Int) throws(EngineError) -> Bool {
     try unsafe locked { list, state in
       (0..<state.entries).contains {
@@ -210,7 +209,7 @@ final class VersionList: @unchecked Sendable {
     unsafe entry.pointee.top_ref = .max
   }
 
-  /// Runs `body` with the list locked, within this process and for all others.
+  /// Runs `body` with the list locked against other threads and processes.
   private func locked<R>(
     _ body: (UnsafeMutablePointer<clinux_version_entry>, inout State) throws(EngineError) -> R
   ) throws(EngineError) -> R {

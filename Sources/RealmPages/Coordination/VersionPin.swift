@@ -1,9 +1,9 @@
-// What tells other programs that a version is being read. It can be taken back, so that a reader who forgot about a
-// version does not make the file of everybody grow: who reads asks afterwards whether the pin still holds.
+// The mark that shows other programs that a version is being read. It can be revoked, so that a reader that keeps a
+// version for long does not make the file grow: readers check afterwards that the pin is still valid.
 
 import Synchronization
 
-/// Keeps a version readable until it is let go of, or taken back.
+/// Keeps a version readable until it is released or revoked.
 final class VersionPin: Sendable {
   let session: Session
   let listed: ListedVersion
@@ -17,7 +17,7 @@ final class VersionPin: Sendable {
 
   deinit { revoke() }
 
-  /// Whether nothing of the version can have been overwritten.
+  /// True if nothing of the version can have been overwritten.
   var isValid: Bool { valid.load(ordering: .acquiring) }
 
   /// Lets others overwrite the version.
@@ -25,14 +25,14 @@ final class VersionPin: Sendable {
     if valid.exchange(false, ordering: .acquiringAndReleasing) { session.versions.release(listed.slot) }
   }
 
-  /// Whether the version is held for longer than a moment.
+  /// True if a `VersionHold` needs the version.
   var isHeld: Bool { holders.load(ordering: .acquiring) > 0 }
 
   func addHolder() { holders.add(1, ordering: .acquiringAndReleasing) }
   func removeHolder() { holders.subtract(1, ordering: .acquiringAndReleasing) }
 }
 
-/// Keeps a version readable for as long as the object lives. Space that the version refers to is not reused by anybody
+/// Keeps a version readable for as long as the object lives. The space that the version refers to is not reused
 /// meanwhile, so the file grows with each commit.
 public final class VersionHold: Sendable {
   /// The version.
@@ -55,17 +55,17 @@ public final class VersionHold: Sendable {
     }
   }
 
-  /// Whether writers know that the version is in use. If not, ask `Realm.isCurrent`.
+  /// True if writers know that the version is in use. If not, ask `Realm.isCurrent`.
   package var isKnownToWriters: Bool { snapshot.pin != nil }
 }
 
 extension Realm {
-  /// Holds the newest version. In an immutable realm writers do not know of it, and of a copy that nobody has written
-  /// to yet, those of other programs do not: ask `isCurrent` there all the same.
+  /// Holds the newest version. Writers do not know of the hold in an immutable realm, and writers of other programs do
+  /// not know of it in a copy that was never written to: check `isCurrent` there.
   public func hold() throws(EngineError) -> VersionHold {
     while true {
       let hold = VersionHold(try latest())
-      // It was taken back before it was held, or it cannot be.
+      // The pin was revoked before it was held: try again. A version without a pin cannot be revoked.
       if hold.snapshot.pin?.isValid ?? true { return hold }
     }
   }

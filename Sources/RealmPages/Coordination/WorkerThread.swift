@@ -1,9 +1,9 @@
-// A thread that works off what others give it, one thing after the other. A robust mutex must be unlocked by the thread
-// that locked it, and a transaction may go from thread to thread: so a thread that stays does the locking.
+// A thread that runs queued work, one job at a time. A robust mutex must be unlocked by the thread that locked it, and
+// a transaction may move from thread to thread: so a permanent thread does the locking.
 
 import Threads
 
-/// A thread of its own for a queue of work. It lives until `stop`.
+/// A thread with a queue of work. It lives until `stop`.
 final class WorkerThread: @unchecked Sendable {
   // Unchecked: `queue` guards the jobs.
 
@@ -13,7 +13,7 @@ final class WorkerThread: @unchecked Sendable {
     var isDone = false
     init(_ body: @escaping () -> Void) { self.body = body }
 
-    /// Runs the body and lets go of it: who waits for the end does not expect it to live any longer.
+    /// Runs the body and releases it: a caller that waits for the job expects the closure to be gone afterwards.
     func run() {
       body?()
       body = nil
@@ -26,8 +26,7 @@ final class WorkerThread: @unchecked Sendable {
   private var isStopping = false
   private var thread: Thread?
 
-  /// Starts the thread; nil if the system has none to give. When there was nothing to do for `interval`, it calls
-  /// `whenIdle`.
+  /// Starts the thread; nil if the system cannot create one. Calls `whenIdle` whenever no work arrived for `interval`.
   init?(interval: Duration? = nil, whenIdle: @escaping @Sendable () -> Void = {}) {
     let thread = Thread { [self] in
       while true {
@@ -70,7 +69,7 @@ final class WorkerThread: @unchecked Sendable {
     return try result.get()
   }
 
-  /// Has `body` run on the thread some time later.
+  /// Queues `body` to run on the thread.
   func post(_ body: @escaping @Sendable () -> Void) { add(Job(body)) }
 
   private func add(_ job: Job) {

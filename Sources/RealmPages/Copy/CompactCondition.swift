@@ -1,10 +1,10 @@
-// When a realm is worth compacting: an expression such as `total > 100MB and used < 50%`.
+// The condition under which to compact a realm: an expression such as `total > 100MB and used < 50%`.
 
 /// A condition on the size of a realm.
 ///
-/// `total` is its size, `used` and `free` are the parts of that. They are compared (`<`, `<=`, `>`, `>=`, `==`, `!=`)
-/// with each other, with sizes (`4096`, `64KB`, `100MB`, `1.5GB`; 1 KB is 1024 bytes) and with parts of the total
-/// (`50%`); comparisons are joined by `and`, `or`, `not` and parentheses.
+/// `total` is the size of the realm, `used` and `free` are the two parts of it. They are compared (`<`, `<=`, `>`,
+/// `>=`, `==`, `!=`) with each other, with sizes (`4096`, `64KB`, `100MB`, `1.5GB`; 1 KB is 1024 bytes) and with
+/// percentages of the total (`50%`). Comparisons are combined with `and`, `or`, `not` and parentheses.
 public struct CompactCondition: Sendable {
   private indirect enum Node: Sendable {
     case comparison(Operand, String, Operand)
@@ -29,22 +29,22 @@ public struct CompactCondition: Sendable {
     }
   }
 
-  /// A text that is no condition. `description` says where and why.
+  /// A syntax error in a condition. `description` contains the position and the cause.
   public struct SyntaxError: Error, Sendable, CustomStringConvertible {
-    /// What is wrong, and the column, from 1.
+    /// The cause, and the column, counted from 1.
     public let description: String
   }
 
   private let root: Node
 
-  /// Reads a condition.
+  /// Parses a condition.
   public init(_ text: String) throws(SyntaxError) {
     var parser = Parser(tokens: try Parser.tokens(of: text)[...], end: text.count + 1)
     root = try parser.expression()
     if let rest = parser.tokens.first { throw parser.error(at: rest, "the end, 'and' or 'or'") }
   }
 
-  /// Whether the condition holds for a realm of `total` bytes of which `used` are in use.
+  /// True if the condition holds for a realm of `total` bytes of which `used` are in use.
   public func holds(total: Int, used: Int) -> Bool { Self.holds(root, Double(total), Double(used)) }
 
   private static func holds(_ node: Node, _ total: Double, _ used: Double) -> Bool {
@@ -70,7 +70,7 @@ public struct CompactCondition: Sendable {
     let column: Int
   }
 
-  /// Recursive descent; `not` binds tighter than `and`, and that tighter than `or`.
+  /// A recursive descent parser; `not` binds tighter than `and`, and `and` tighter than `or`.
   private struct Parser {
     var tokens: ArraySlice<Token>
     let end: Int

@@ -1,13 +1,13 @@
-// The check of a new realm file before it gets its name: what is not sound takes the place of nothing.
+// The check of a new realm file before it gets its name: a file that is not sound never replaces another one.
 
-/// How a new file is checked.
+/// A check of a new file.
 struct CopyCheck {
-  /// The version that the file was made of, to tell damage that was there from damage that was made; nil if it is known
-  /// to be damaged.
+  /// The version that the file was made from, to tell existing damage from damage by the copy; nil if that version is
+  /// known to be damaged.
   let original: Snapshot?
 
-  /// Reads the file back, which is to be the realm at `path` or to be made of it, and throws `damaged` if it is not
-  /// sound. Memory: as ``Verifier`` says, and 256 MiB at most of an encrypted one. Cost: about half a second for a
+  /// Reads back the file, which will become the realm at `path` or is derived from it, and throws `damaged` if it is
+  /// not sound. Memory: that of ``Verifier``, plus up to 256 MiB for an encrypted file. Cost: about half a second for a
   /// million objects, twice that if they are encrypted.
   func run(_ file: FileHandle, key: EncryptionKey?, path: String) throws(EngineError) {
     let snapshot = try WorkRealm.look(file, key, path, topRef: 0)

@@ -1,5 +1,6 @@
-// Hashes of a file, in a file beside it. The realm format has no checksums, so a flipped bit in a number is a number;
-// with a seal, a file that is kept and not written any more shows every damage, also an encrypted one without its key.
+// Hashes of a file, in a file next to it. The realm format has no checksums, so a number with a flipped bit is another
+// valid number. A seal detects any damage to a file that is stored and no longer written, even an encrypted one without
+// its key.
 //
 // A seal is text: `realmfs seal 1`, `size BYTES`, `block BYTES`, a line with the SHA-256 of each block, and as the last
 // line the SHA-256 of all lines before it.
@@ -13,14 +14,14 @@ public struct FileSeal: Equatable, Sendable {
   public let size: Int
   private let hashes: [[UInt8]]
 
-  /// The bytes that share a hash.
+  /// The number of bytes per hash.
   public static let blockSize = 1 << 16
   private static let magic = "realmfs seal 1"
 
-  /// Where the seal of the file at `path` is.
+  /// The path of the seal for the file at `path`.
   public static func path(of path: String) -> String { path + ".seal" }
 
-  /// Reads the file at `path`. Cost: reading all of it.
+  /// Hashes the file at `path`. Cost: reads the whole file.
   public init(hashing path: String) throws(EngineError) {
     let file = try FileHandle(path: path)
     var size = 0, hashes: [[UInt8]] = []
@@ -34,7 +35,8 @@ public struct FileSeal: Equatable, Sendable {
     (self.size, self.hashes) = (size, hashes)
   }
 
-  /// Reads the seal of the file at `path`. Throws `notFound` if there is none, `damaged` if it is not whole.
+  /// Reads the seal of the file at `path`. Throws `notFound` if it does not exist, `damaged` if it is incomplete or
+  /// altered.
   public init(of path: String) throws(EngineError) {
     let name = Self.path(of: path)
     let file: FileHandle
@@ -64,7 +66,7 @@ public struct FileSeal: Equatable, Sendable {
     (self.size, self.hashes) = (size, hashes)
   }
 
-  /// Writes the seal of the file at `path`, in place of an older one, and returns when it is on disk.
+  /// Writes the seal of the file at `path`, replacing an older one, and returns when it is durable.
   public func write(besideFileAt path: String) throws(EngineError) {
     let lines = [Self.magic, "size \(size)", "block \(Self.blockSize)"] + hashes.map(Self.digits)
     let body = Array(lines.map { $0 + "\n" }.joined().utf8)
@@ -75,7 +77,7 @@ public struct FileSeal: Equatable, Sendable {
     try seal.put(replacing: true)
   }
 
-  /// The ranges in which a file with the seal `other` differs from the one that was sealed; neighbours are one.
+  /// The ranges in which a file with the seal `other` differs from the sealed one; adjacent ranges are merged.
   public func differences(to other: FileSeal) -> [Range<Int>] {
     var ranges: [Range<Int>] = []
     for i in 0..<max(hashes.count, other.hashes.count)

@@ -1,16 +1,16 @@
-// From formats 10 to 23 to format 24: the few structures that changed, in memory, on top of nodes that stay as they
-// are. The outcome is written as a new file. Source: docs/format/2-model.md M14.
+// The upgrade from formats 10 to 23 to format 24: changes in memory the few structures that differ, and keeps all other
+// nodes. The result is written as a new file. Source: docs/format/2-model.md M14.
 
-/// Changes the tables of an old version into those of today.
+/// Converts the tables of an old version to the current format.
 struct FormatUpgrade {
   private let old: Snapshot
   private let format: Int
-  /// The tables as they become.
+  /// The tables after the upgrade.
   let group: GroupEditor
   private var editor: NodeEditor { group.editor }
   private var slab: Slab { group.slab }
 
-  /// Takes a version of format 10 to 23.
+  /// Starts the upgrade of a version of format 10 to 23.
   init(_ old: Snapshot) throws(EngineError) {
     self.old = old
     format = old.fileFormat
@@ -32,7 +32,7 @@ struct FormatUpgrade {
 
   // MARK: column keys
 
-  /// A link list was a type of its own, in keys that name columns too.
+  /// Replaces the former type code for link lists, in the types and in all column keys.
   private func renewColumnKeys(_ slot: Int) throws(EngineError) {
     let top = try editor.dirty(Slot(parent: group.tableRefs(), index: slot))
     let spec = try slab.child(top, Layout.Table.spec, editor.arena)
@@ -73,7 +73,7 @@ struct FormatUpgrade {
 
   // MARK: collections
 
-  /// Dictionaries were trees of hashed keys.
+  /// Converts dictionaries, which were trees of hashed keys.
   private func rebuildDictionaries(_ table: TableEditor, _ oldTable: Table) throws(EngineError) {
     try forEachValue(table, oldTable, where: { $0.collection == .dictionary }) { (slot, value) throws(EngineError) in
       guard try editor.ref(slot) != 0, case .dictionary(var dictionary) = value else { return }
@@ -90,7 +90,7 @@ struct FormatUpgrade {
     }
   }
 
-  /// Texts and binaries had another order.
+  /// Sorts sets of strings and binaries, whose order has changed.
   private func sortSets(_ table: TableEditor, _ oldTable: Table) throws(EngineError) {
     let isConcerned = { (column: Column) in column.collection == .set && ValueOrder.changedBefore24(column.type) }
     try forEachValue(table, oldTable, where: isConcerned) { (slot, value) throws(EngineError) in
@@ -112,7 +112,7 @@ struct FormatUpgrade {
     return true
   }
 
-  /// Calls `body` with the place and the old value of each property that `isConcerned` picks, in all objects.
+  /// Calls `body` with the slot and the old value of each property that `isConcerned` selects, in all objects.
   private func forEachValue(
     _ table: TableEditor,
     _ oldTable: Table,
@@ -130,7 +130,8 @@ struct FormatUpgrade {
 
   // MARK: asymmetric tables
 
-  /// Objects of asymmetric classes are on their way to a server only; format 22 could leave some behind.
+  /// Deletes the objects of asymmetric classes. They exist only on their way to a server; format 22 could leave some
+  /// behind.
   private func clearAsymmetricTables() throws(EngineError) {
     var doomed: [(table: TableKey, object: ObjKey)] = []
     for key in try old.tableKeys() {

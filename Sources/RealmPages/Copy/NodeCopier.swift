@@ -1,5 +1,5 @@
-// Copies trees of nodes to the end of a new file, children before parents, by the flag "has refs" alone. Memory grows
-// with the depth of the tree, not with its size. Source: docs/format/1-storage.md S4.
+// Copies trees of nodes to the end of a new file, children before parents. Only the flag "has refs" is used to find
+// children. Memory grows with the depth of the tree, not with its size. Source: docs/format/1-storage.md S4.
 
 /// Appends nodes to a file.
 struct NodeCopier {
@@ -8,7 +8,7 @@ struct NodeCopier {
   let path: String
   private let observer: CopyObserver?
   private let expected: Int
-  /// Bytes of the file's own nodes that may still come; more than the file has room for is a circle.
+  /// The remaining bytes for nodes of the source file. Below zero, nodes were reached more than once.
   private var budget: Int
   private let effort: Effort
   private var nextReport = 0
@@ -16,9 +16,9 @@ struct NodeCopier {
   /// A node whose children are being copied.
   private struct Frame {
     let flags: NodeFlags
-    /// Where its elements begin in `elements`, of which the last ones are those of the innermost node.
+    /// The index in `elements` of its first element; the elements of the innermost node are the last ones.
     let start: Int
-    /// The element that is next.
+    /// The index of the next element.
     var index: Int
   }
 
@@ -26,10 +26,10 @@ struct NodeCopier {
   private var elements: [Int64] = []
 
   private static let reportStep = 1 << 24
-  /// Collections nest 100 deep, and each level takes a few nodes.
+  /// Collections nest up to 100 levels deep, and each level takes a few nodes.
   private static let maximumDepth = 4096
 
-  /// `expected` is the size that the copy will have, for the observer.
+  /// `expected` is the expected size of the copy, for the observer.
   init(
     _ arena: Arena,
     to output: FrontToBackWriter,
@@ -46,7 +46,7 @@ struct NodeCopier {
     effort = Effort(arena)
   }
 
-  /// Copies the tree at `ref`; where its root is in the new file. 0 stays 0.
+  /// Copies the tree at `ref` and returns the ref of its root in the new file. 0 stays 0.
   mutating func copy(_ ref: Int) throws(EngineError) -> Int {
     if ref == 0 { return 0 }
     var made = try enter(ref)
@@ -66,7 +66,7 @@ struct NodeCopier {
     return made ?? 0
   }
 
-  /// Moves on to the next element of the innermost node that is a ref; nil at the end.
+  /// Advances to the next element of the innermost node that is a ref; nil at the end.
   private mutating func nextChild(of top: Int) -> Int? {
     var index = frames[top].index
     defer { frames[top].index = index }
@@ -78,11 +78,11 @@ struct NodeCopier {
     return nil
   }
 
-  /// Copies a node without children and returns its new place; opens one that may have some and returns nil.
+  /// Copies a node without children and returns its new ref, or opens a node that may have children and returns nil.
   private mutating func enter(_ ref: Int) throws(EngineError) -> Int? {
     if output.position >= nextReport { try report() }
     let node = try node(ref, level: frames.count)
-    // Without bits all refs are 0, however many a damaged header counts.
+    // With width 0 all refs are 0, whatever count a damaged header has.
     if node.hasRefs && node.width > 0 {
       frames.append(Frame(flags: node.nodeFlags, start: elements.count, index: elements.count))
       for i in 0..<node.count { unsafe elements.append(PackedBits.signed(node.payload, node.width, i)) }
@@ -108,7 +108,7 @@ struct NodeCopier {
     } catch { throw error.at(path) }
   }
 
-  /// Appends a node of integers in their least width, or in `width`; where it is.
+  /// Appends a node of integers in the smallest width that fits, or in `width`, and returns its ref.
   func put(_ elements: ArraySlice<Int64>, _ flags: NodeFlags = [], width: UInt8? = nil) throws(EngineError) -> Int {
     let output = output, place = output.position
     let width = width ?? elements.reduce(0) { max($0, PackedBits.width($1)) }
@@ -122,7 +122,7 @@ struct NodeCopier {
     return place
   }
 
-  /// Tells the observer, and gives memory back.
+  /// Reports progress to the observer, and releases memory.
   private mutating func report() throws(EngineError) {
     nextReport = output.position + Self.reportStep
     arena.space.dropPages()

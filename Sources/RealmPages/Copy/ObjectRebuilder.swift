@@ -1,8 +1,8 @@
-// Makes a realm of today out of tables that cannot be taken over node by node: those of formats 2 to 9, and damaged
-// ones. First all objects with their values, then what may link, then indexes and primary keys; in batches, so that
-// memory stays bounded. Source: docs/format/2-model.md M14.
+// Rebuilds, object by object, tables that cannot be copied node by node, in the current format: those of formats 2 to
+// 9, and damaged ones. Copies first all objects with their values, then all properties that may hold links, then
+// creates indexes and primary keys. Works in batches, so that memory stays bounded. Source: docs/format/2-model.md M14.
 
-/// What came over of one table, and what did not.
+/// Counts of what was copied from a table, and of what was lost.
 struct TransferTally: Sendable, Hashable {
   var objects = 0
   var lostObjects = 0
@@ -10,10 +10,10 @@ struct TransferTally: Sendable, Hashable {
   var lostLinks = 0
   var lostProperties: [String] = []
   var madeUpKeys = 0
-  /// Embedded objects that had no owner in a sound file.
+  /// Embedded objects without an owner in a sound file.
   var leftovers = 0
   var notes: [String] = []
-  /// The first damage.
+  /// The description of the first damage found.
   var firstDamage: String?
 }
 
@@ -23,44 +23,44 @@ final class ObjectRebuilder {
   private let work: WorkRealm
   private let observer: CopyObserver?
   private let expected: Int
-  /// Whether a loss is counted; otherwise the first one ends the transfer.
+  /// True if losses are counted; otherwise the first one ends the transfer.
   private let toleratesLoss: Bool
-  /// Whether the file that is read is sound, so that embedded objects without owner are leftovers and not a loss.
+  /// True if the source file is sound, so that embedded objects without an owner are leftovers, not losses.
   private lazy var isSound = checksSoundness()
   private let checksSoundness: () -> Bool
-  /// The tables being changed, until the next batch.
+  /// The tables of the current batch.
   private var group: GroupEditor
   private var weight = 0
   private var done = 0
 
-  /// One table and its place in the new realm.
+  /// A source table and its counterpart in the new realm.
   private struct Item {
     let source: any SourceTable
     var key = TableKey.none
-    /// By column of the source: the position of the new column.
+    /// The position of the new column, by source column; nil for a lost column.
     var columns: [Int?] = []
     var tally = TransferTally()
   }
 
   private var items: [Item] = []
-  /// What pays for the objects of one pass, and for all values.
+  /// The effort limits for the objects of one pass, and for all values.
   private let walk: Effort
   private let effort: Effort
   private var newKeys: [TableKey: TableKey] = [:]
-  /// The embedded objects that the property at hand links to.
+  /// The embedded objects to which the current property links.
   private var claimed: Set<ObjKey> = []
 
-  /// About so many bytes of values are written at a time.
+  /// The approximate number of bytes of values per batch.
   private static let batchWeight = 1 << 24
-  /// Elements in a row that cannot be read; then the rest of the collection is given up.
+  /// The number of consecutive unreadable elements after which the rest of a collection is given up.
   private static let patience = 2000
   private static let nestingLimit = 100
-  /// A set of primary keys has room for so many at first.
+  /// The largest initial capacity of a set of primary keys.
   private static let reservedKeys = 1 << 24
-  /// Objects whose key is not known get keys from here on.
+  /// The first of the keys for objects whose own key is unknown.
   private static let firstFreshKey: Int64 = 0x6000_0000_0000_0000
 
-  /// The tables are read from `arena`; `expected` is about the size of what will be read, for the observer.
+  /// Reads the tables from `arena`. `expected` is the approximate size of the source, for the observer.
   init(
     _ sources: [any SourceTable],
     of arena: Arena,
@@ -82,10 +82,10 @@ final class ObjectRebuilder {
     items = sources.map { Item(source: $0) }
   }
 
-  /// What became of each table, in the order of the sources.
+  /// The result for each table, in the order of the sources.
   var tallies: [TransferTally] { items.map(\.tally) }
 
-  /// Makes everything; the outcome is the newest version of the work realm. Tables named in `without` are left out.
+  /// Copies everything; the result is the newest version of the work realm. Tables named in `without` are removed.
   func run(without dropped: Set<String> = []) throws(EngineError) {
     try makeTables()
     try nextBatch()
@@ -142,7 +142,7 @@ final class ObjectRebuilder {
   }
 
   private func isTaken(_ name: String) -> Bool {
-    // What cannot be looked up is reported when the table is added.
+    // A lookup error is reported when the table is added.
     (try? group.table(named: name)) != nil
   }
 
@@ -159,7 +159,7 @@ final class ObjectRebuilder {
 
   // MARK: objects
 
-  /// Calls `body` with each object and the key that it has in the new realm.
+  /// Calls `body` with each object and its key in the new realm.
   private func forEachObject(
     _ item: Int,
     counting: Bool,
@@ -177,7 +177,7 @@ final class ObjectRebuilder {
     }
   }
 
-  /// All objects, with all values that hold no links.
+  /// Copies all objects, with all values that cannot hold links.
   private func copyObjects(_ item: Int) throws(EngineError) {
     let source = items[item].source, columns = items[item].columns, sourceColumns = source.columns
     let copied = sourceColumns.indices.filter {
@@ -185,7 +185,7 @@ final class ObjectRebuilder {
     }
     let singles = copied.filter { sourceColumns[$0].collection == nil }
     let collections = copied.filter { sourceColumns[$0].collection != nil }
-    // Nothing is made up in a sound file; there the primary key says itself whether it is one.
+    // Keys are made up only if losses are tolerated; otherwise `setPrimaryKey` validates the primary key.
     let primaryKeyIndex = toleratesLoss ? source.primaryKeyIndex.flatMap { columns[$0] == nil ? nil : $0 } : nil
     var seen: Set<PrimaryKey> = []
     if primaryKeyIndex != nil { seen.reserveCapacity(min(source.claimedCount ?? 0, Self.reservedKeys)) }
@@ -243,7 +243,7 @@ final class ObjectRebuilder {
     if try isStorable(item, value, table, position) { values.append((table.columns[position].key, value)) }
   }
 
-  /// A copy of a value that is no collection; nil if it cannot be read.
+  /// A copy of a value that is not a collection; nil if it cannot be read.
   private func readSingle(
     _ item: Int,
     _ name: String,
@@ -256,7 +256,7 @@ final class ObjectRebuilder {
     return nil
   }
 
-  /// A primary key for an object, made up if its own cannot be read.
+  /// The primary key of an object, made up if it cannot be read.
   private func primaryKey(
     _ item: Int,
     _ object: any SourceObject,
@@ -279,7 +279,7 @@ final class ObjectRebuilder {
     }
   }
 
-  /// A copy of a value, without elements that cannot be read; nil if nothing of it can.
+  /// A copy of a value, without the elements that cannot be read; nil if none of it can be read.
   private func readValue(_ item: Int, _ object: any SourceObject, _ index: Int) throws(EngineError) -> Value? {
     let source = items[item].source
     var damage: [String] = [], lost = 0
@@ -308,7 +308,7 @@ final class ObjectRebuilder {
     return value
   }
 
-  /// A deep copy. What cannot be read of a collection is left out and told.
+  /// A deep copy. Elements that cannot be read are left out and passed to `note`.
   private func copy(
     _ view: ValueView,
     depth: Int,
@@ -358,7 +358,7 @@ final class ObjectRebuilder {
     return try copy(element, depth: depth, note)
   }
 
-  /// Whether a property can hold a value; a null where none can be leaves the default.
+  /// True if a property can hold a value. A null for a property that is not optional leaves the default.
   private func isStorable(
     _ item: Int,
     _ value: Value,
@@ -377,7 +377,7 @@ final class ObjectRebuilder {
     try change { (group) throws(EngineError) in try group.table(items[item].key) }
   }
 
-  /// A collection without links.
+  /// Copies a collection without links.
   private func copyCollection(
     _ item: Int,
     _ object: any SourceObject,
@@ -428,7 +428,7 @@ final class ObjectRebuilder {
 
   // MARK: links
 
-  /// All values that are links or may hold some.
+  /// Copies all values that are or may contain links.
   private func copyLinks(_ item: Int) throws(EngineError) {
     let source = items[item].source, columns = items[item].columns
     let indices = source.columns.indices.filter {
@@ -456,11 +456,11 @@ final class ObjectRebuilder {
     }
   }
 
-  /// The value with the links that it has in the new realm, and without those to nothing; nil if nothing is left.
+  /// The value with its links translated to the new realm, without links to missing objects; nil if nothing is left.
   private func resolve(_ item: Int, _ value: Value, _ column: Column) throws(EngineError) -> Value? {
     switch value {
     case .link(let target, let key):
-      // A link to an object that does not exist yet shows as null.
+      // A link to an object that does not exist yet reads as null.
       if key.value < 0 { return nil }
       guard let known = newKeys[target], column.type == .mixed || known == column.targetTable,
         try exists(known, key), try isFree(known, key)
@@ -495,7 +495,7 @@ final class ObjectRebuilder {
     }
   }
 
-  /// Whether an object may be linked to: an embedded one has one owner.
+  /// True if an object may be linked to: an embedded object can have only one owner.
   private func isFree(_ target: TableKey, _ key: ObjKey) throws(EngineError) -> Bool {
     try change { (group) throws(EngineError) in
       let table = try group.table(target)
@@ -514,7 +514,7 @@ final class ObjectRebuilder {
     return false
   }
 
-  /// Stores a value whose links lead to objects that exist.
+  /// Stores a value whose links refer to existing objects.
   private func link(
     _ table: TableEditor,
     _ key: ObjKey,
@@ -529,12 +529,12 @@ final class ObjectRebuilder {
         try group.addBacklink(target, object, from: table, column, key)
       }
     }
-    // Embedded objects are linked like others, but for the check that refuses it to everybody else.
+    // Embedded objects are linked like others; `adoptsEmbedded` skips the check that otherwise refuses such links.
     try steps.fill(value, adoptsEmbedded: true)
   }
 
-  /// Embedded objects whose owner is gone. Those of a sound file had none there either: Realm's engine leaves them
-  /// behind when a property or class is removed, and no app can reach them.
+  /// Removes embedded objects whose owner was lost. In a sound file these had no owner either: Realm's engine leaves
+  /// them over when a property or class is removed, and no app can reach them.
   private func removeOrphans(_ item: Int) throws(EngineError) {
     let doomed = try change { (group) throws(EngineError) in
       let table = try group.table(items[item].key)
@@ -555,13 +555,13 @@ final class ObjectRebuilder {
     try change { (group) throws(EngineError) in
       for key in doomed {
         let table = try group.table(items[item].key)
-        // One may have gone with another.
+        // The object may have been deleted together with another one.
         if try group.has(table, key) { try group.deleteObject(table, key) }
       }
     }
   }
 
-  // MARK: what is made when all objects are there
+  // MARK: final steps, when all objects exist
 
   private func finish(_ item: Int) throws(EngineError) {
     let source = items[item].source, columns = items[item].columns
@@ -583,7 +583,7 @@ final class ObjectRebuilder {
     }
   }
 
-  /// Runs `body`; a rule of the schema that stands against it becomes a note.
+  /// Runs `body`; an error from a schema rule becomes a note.
   private func attempt(
     _ item: Int,
     _ consequence: String,
@@ -615,7 +615,7 @@ final class ObjectRebuilder {
 }
 
 extension Value {
-  /// About the bytes that the value takes.
+  /// The approximate size of the value in bytes.
   fileprivate var weight: Int {
     switch self {
     case .string(let bytes), .data(let bytes): 16 + bytes.count
@@ -627,6 +627,6 @@ extension Value {
 }
 
 extension EngineError {
-  /// Whether the system failed, and not the data.
+  /// True for an error of the system rather than of the data.
   fileprivate var isOfTheSystem: Bool { if case .file = reason { true } else { false } }
 }

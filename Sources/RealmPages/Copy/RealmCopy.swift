@@ -1,33 +1,34 @@
-// New realm files from old ones: copies of a version, and files that take their own place in another form. Each file is
-// written whole beside its place, brought to disk and only then named, so there is the old file or the new one at any
-// moment.
+// New realm files from old ones: copies of a version, and files that are rewritten in place in another form. Each file
+// is completely written and durable before it gets its name, so that at any moment either the old file or the new one
+// is at the path.
 
 import Glibc
 import Threads
 
 /// Operations on whole realm files.
 public enum RealmCopy {
-  /// What an operation did to the size of the file.
+  /// The size of the file before and after an operation.
   public struct Sizes: Sendable, Hashable {
-    /// The size of the file that was read, in bytes.
+    /// The size of the source file, in bytes.
     public let before: Int
-    /// The size of the file that was made, in bytes.
+    /// The size of the new file, in bytes.
     public let after: Int
 
-    /// Takes both sizes.
+    /// Creates the pair of sizes.
     public init(before: Int, after: Int) {
       self.before = before
       self.after = after
     }
   }
 
-  /// Writes the newest version of a realm to a new file, without free space, encrypted if there is a key. The copy
-  /// takes the protection of the realm. `keepsHistory` false leaves the history out, so that the copy is a local realm
-  /// even if the other is a synced one; `isForWriting` lets the owner write to it even if the realm is
-  /// write-protected. `verifies` reads the copy back and checks it before it gets its name: `damaged` then says that it
-  /// is not sound. A shared realm leaves the version alone meanwhile; with an immutable one it starts again when
-  /// another program writes over what is being read. Memory does not grow with the realm. Cost: reading and writing
-  /// all of it.
+  /// Writes the newest version of a realm to a new file, without free space, encrypted if there is a key. The copy gets
+  /// the owner and permissions of the realm.
+  ///
+  /// If `keepsHistory` is false, the history is left out, so that the copy of a synced realm is a local one.
+  /// `isForWriting` makes the copy writable by its owner even if the realm is write-protected. `verifies` reads the
+  /// copy back before it gets its name, and throws `damaged` if it is not sound. The version stays pinned in a shared
+  /// realm; in an immutable one, the copy starts again if another program overwrites what is being read. Memory does
+  /// not grow with the realm. Cost: reads and writes the whole realm.
   public static func write(
     _ configuration: Configuration,
     to target: String,
@@ -66,10 +67,11 @@ public enum RealmCopy {
 
   private static let attempts = 100
 
-  /// Writes the newest version of a realm anew in its place, without free space, under `key` or plain. Nil, and
-  /// nothing is done, if `condition` does not hold of the size and the part of it that is in use. Nobody else may have
-  /// the realm open. The new file is read back and checked before it takes the place of the old one, unless `verifies`
-  /// is false: one that is not sound is dropped, and `damaged` says why.
+  /// Rewrites the newest version of a realm in place, without free space, encrypted with `key` or not encrypted.
+  ///
+  /// Returns nil and does nothing if `condition` is false for the size and the used part of it. No other program may
+  /// have the realm open. Unless `verifies` is false, the new file is read back before it replaces the old one: if it
+  /// is not sound, it is dropped, and `damaged` contains the cause.
   public static func rewrite(
     _ configuration: Configuration,
     key: EncryptionKey?,
@@ -80,7 +82,7 @@ public enum RealmCopy {
     try rewrite(configuration, key: key, where: condition, verifies: verifies, observer: observer, holding: nil)
   }
 
-  /// The same for a caller that has the turn already.
+  /// Like `rewrite(_:key:where:verifies:observer:)`, for a caller that may already hold the replacement lock.
   static func rewrite(
     _ configuration: Configuration,
     key: EncryptionKey?,
@@ -106,9 +108,9 @@ public enum RealmCopy {
     }
   }
 
-  /// Makes a copy of a realm in `folder`, lets `body` work on it, and puts it in the place of the realm if `body` says
-  /// so. Nobody else may have the realm open, nor the copy when `body` has ended; and while it lasts, nobody can.
-  /// `folder` must be on the same file system.
+  /// Makes a copy of a realm in `folder`, runs `body` on it, and replaces the realm with the copy if `body` returns
+  /// true. No other program may have the realm open, and none can open it meanwhile; the copy must be closed when
+  /// `body` returns. `folder` must be on the same file system.
   public static func exchange<E: Error>(
     _ configuration: Configuration,
     byCopyIn folder: String,
@@ -138,7 +140,7 @@ public enum RealmCopy {
     }
   }
 
-  /// An exclusive lock on a realm whose last user may be about to close it.
+  /// Takes the exclusive lock of a realm whose last user may be about to close it.
   private static func lockSoon(_ path: String) throws(EngineError) -> ExclusiveLock {
     let deadline = MonotonicTime.now.advanced(by: Session.patience)
     while true {
@@ -149,7 +151,7 @@ public enum RealmCopy {
     }
   }
 
-  /// Puts an empty realm in the place of one, under the same key. No other program may have it open.
+  /// Replaces a realm with an empty one with the same key. No other program may have it open.
   static func empty(_ configuration: Configuration) throws(EngineError) {
     try alone(configuration) { (_) throws(EngineError) in
       let path = RealmLinks.file(configuration.path)
@@ -161,13 +163,13 @@ public enum RealmCopy {
     }
   }
 
-  /// Calls `body` with the newest version while no other program can have the realm open.
+  /// Calls `body` with the newest version, while no other program can open the realm.
   static func alone<R>(
     _ configuration: Configuration,
     holding turn: ReplacementTurn? = nil,
     _ body: (Snapshot) throws(EngineError) -> R
   ) throws(EngineError) -> R {
-    // Nothing is made beside a file that is no realm.
+    // Read first, so that no lock file is created next to a file that is not a realm.
     let snapshot = try newest(configuration)
     let lock = try EngineError.locating(at: configuration.path) { () throws(EngineError) in
       try ExclusiveLock(realmPath: configuration.path, holding: turn)
@@ -177,14 +179,14 @@ public enum RealmCopy {
   }
 
   private static func newest(_ configuration: Configuration) throws(EngineError) -> Snapshot {
-    // The lock is ours, so no place in a session is needed.
+    // The caller holds the lock, or takes it and reads again, so no session is needed.
     var configuration = configuration
     configuration.mode = .immutable
     return try Realm(configuration).latest()
   }
 
-  /// Writes a version to a file that is put at `target` when it is complete and passes `check`, if `isValid` still says
-  /// so; nil if not.
+  /// Writes a version to a new file and moves it to `target` when it is complete and passes `check`. Returns nil, and
+  /// drops the file, if `isValid` returns false then.
   static func write(
     _ version: VersionWriter,
     of realm: String,
@@ -197,9 +199,10 @@ public enum RealmCopy {
     isForWriting: Bool = false,
     if isValid: () -> Bool = { true }
   ) throws(EngineError) -> Sizes? {
-    // Whoever may make files in a folder could put others in the place of those that they may not write to.
+    // Open for writing, because a user who may create files in the folder could otherwise replace files that are
+    // read-only for that user.
     let source = try FileHandle(path: realm, forWriting: replacing)
-    // A file that is in the way is better found before the work than after it.
+    // Report an existing file before the work rather than after it.
     if unsafe !replacing && access(target, F_OK) == 0 { throw .failed("open", target, EEXIST) }
     let file = try NewFile(path: target)
     try version.write(to: file.handle, key: key, path: realm, expected: expected, observer: observer)
@@ -212,9 +215,9 @@ public enum RealmCopy {
     return sizes
   }
 
-  /// The bytes that all nodes of a version take, by its free list.
+  /// The size of all nodes of a version in bytes, according to its free list.
   static func expectedSize(_ snapshot: Snapshot) -> Int {
-    // An unreadable free list costs an estimate, and is reported by who needs it.
+    // An unreadable free list only makes the estimate worse; code that needs the list reports it.
     snapshot.logicalSize - ((try? snapshot.freeBytes()) ?? 0)
   }
 }

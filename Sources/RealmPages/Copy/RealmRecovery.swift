@@ -1,74 +1,74 @@
-// What is left of a damaged realm, as a new realm: from the newest version that can be read best, object by object.
+// The rebuild of a damaged realm as a new one, object by object, from the version that is best preserved.
 
 /// The recovery of damaged realm files.
 public enum RealmRecovery {
-  /// What came over of one class or table.
+  /// The result for one class or table.
   public struct Part: Sendable, Hashable {
-    /// The class name, or the stored name of a table that is no class.
+    /// The class name, or the stored name of a table that is not a class.
     public let name: String
-    /// Objects that were saved, perhaps without some of their values.
+    /// The number of saved objects, some perhaps without all of their values.
     public let objects: Int
-    /// Objects that are known to be lost.
+    /// The number of objects known to be lost.
     public let lostObjects: Int
-    /// Values and elements of saved objects that are lost; a property has its default then.
+    /// The number of lost values and elements of saved objects; a lost property gets its default.
     public let lostValues: Int
-    /// Links of saved objects to objects that are lost.
+    /// The number of links from saved objects to lost ones.
     public let lostLinks: Int
-    /// Properties that are lost for all objects.
+    /// The properties that are lost for all objects.
     public let lostProperties: [String]
-    /// Objects that got another key or primary key, because theirs cannot be read.
+    /// The number of objects that got another key or primary key, because theirs cannot be read.
     public let madeUpKeys: Int
-    /// Embedded objects of a sound file that nothing owns, which no app can reach; they are left out.
+    /// The number of embedded objects of a sound file that have no owner. No app can reach them; they are left out.
     public let leftovers: Int
-    /// Indexes and the like that could not be made again, in words.
+    /// Descriptions of indexes and the like that could not be created again.
     public let notes: [String]
-    /// The first damage that was met, in words; nil if there was none.
+    /// A description of the first damage found; nil if there was none.
     public let damage: String?
 
-    /// Whether everything came over.
+    /// True if nothing was lost.
     public var isWhole: Bool {
       lostObjects + lostValues + lostLinks + madeUpKeys == 0 && lostProperties.isEmpty && damage == nil
     }
   }
 
-  /// What a recovery brought.
+  /// The result of a recovery.
   public struct Report: Sendable {
-    /// How the version was found, in words.
+    /// A description of how the version was found.
     public let origin: String
     /// The version that was read.
     public let version: UInt64
-    /// The format that it had.
+    /// The file format of that version.
     public let format: Int
     /// The tables in slot order.
     public let parts: [Part]
-    /// Tables that are lost altogether, in words.
+    /// Descriptions of tables that are lost completely.
     public let problems: [String]
-    /// True if it is not known whether this version is the newest: the header is damaged, or leads to another one.
+    /// True if this version may not be the newest: the header is damaged, or refers to another one.
     public let isUnreached: Bool
     /// True if the file has, or had, a newer version of which too little is left: its changes are lost.
     public let isOutdated: Bool
-    /// Nodes that no version leads to, in a file in which something is damaged. What they hold is not saved; they may
-    /// be of older versions.
+    /// The number of nodes that no version refers to, in a file with damage. Their content is not saved; they may
+    /// belong to older versions.
     public let unreachedNodes: Int
-    /// The first thing that a check finds wrong in the version that was read; nil if it is sound.
+    /// The first problem that a check finds in the version that was read; nil if it is sound.
     public let firstProblem: String?
     /// A description of the bytes that overwrote the header; nil if unknown.
     public let headerNote: String?
     /// Sizes in bytes.
     public let sizes: RealmCopy.Sizes
 
-    /// True if everything that the file holds was saved, and no damage found. A check cannot detect
-    /// a value that was changed to another valid value.
+    /// True if everything that the file holds was saved, and no damage was found. A check cannot detect a value that
+    /// was changed to another valid value.
     public var isWhole: Bool {
       !isUnreached && !isOutdated && unreachedNodes == 0 && firstProblem == nil && problems.isEmpty
         && parts.allSatisfy(\.isWhole)
     }
   }
 
-  /// Saves to a new file of format 24 all that can be reached in a damaged one, without its history. The damaged file
-  /// is only read. Everything in the new file is made anew: links whose target is lost are gone, embedded objects whose
-  /// owner is lost too. Unless `verifies` is false, the new file is checked before it gets its name. `name` is what
-  /// messages call the damaged file, if it is a copy that was put right.
+  /// Saves everything that can be reached in a damaged file to a new file of format 24, without the history. The
+  /// damaged file is only read. Links whose target is lost are dropped, and so are embedded objects whose owner is
+  /// lost. Unless `verifies` is false, the new file is checked before it gets its name. `name` is the name of the
+  /// damaged file in messages, for a caller that passes a repaired copy of it.
   public static func run(
     _ configuration: Configuration,
     named name: String? = nil,
@@ -79,7 +79,7 @@ public enum RealmRecovery {
     let path = name ?? configuration.path
     let realm = try RescuedRealm(configuration)
     let best = best(of: realm), nodes = best == nil ? realm.unreachedNodes() : 0
-    // A realm to which nothing was committed.
+    // A realm to which nothing was committed is saved as an empty one.
     let isEmpty = best == nil && realm.isNew && nodes == 0
     guard let root = best ?? (isEmpty ? .empty : nil) else {
       let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
@@ -130,8 +130,9 @@ public enum RealmRecovery {
     )
   }
 
-  /// The version to save: the one that the header selects, or where it selects none the newest, if everything in it can
-  /// be read; else the one with the most objects, of equals the newest.
+  /// The version to save: the one that the header selects, if all of it can be read, or a completely prepared newer one
+  /// in the other slot. If the header selects none, the newest sound one; otherwise the one with the most objects, and
+  /// the newest among equals.
   static func best(of realm: RescuedRealm) -> RescuedRealm.Root? {
     let selected = realm.roots.first { realm.direction == .version(ref: $0.ref) }
     var first: (root: RescuedRealm.Root, objects: Int)?
@@ -146,15 +147,16 @@ public enum RealmRecovery {
     }
     for (_, root) in others where root.ref != selected?.ref {
       let (objects, isWhole) = count(root, of: realm)
-      // An older version that is whole may have none of the objects that a damaged newer one still has.
+      // Only without a selected version: a sound older version may have none of the objects that a damaged newer one
+      // has.
       if best == nil, isWhole, realm.firstProblem(of: root) == nil { return root }
       if best.map({ $0.objects < objects }) ?? true { best = (root, objects) }
     }
     return best?.root
   }
 
-  /// True if `root` is a sound version in the slot that is not selected, newer than the selected version: only the
-  /// switch to it is missing.
+  /// True if `root` is a sound version in the unselected slot, newer than the selected version: only the switch to it
+  /// is missing.
   private static func isPrepared(
     _ root: RescuedRealm.Root,
     after selected: RescuedRealm.Root,
@@ -164,13 +166,13 @@ public enum RealmRecovery {
       && realm.firstProblem(of: root) == nil
   }
 
-  /// The number of objects of a version that can be reached, and whether these are all, and all tables.
+  /// The number of reachable objects of a version, and true if these are all objects and all tables.
   private static func count(_ root: RescuedRealm.Root, of realm: RescuedRealm) -> (objects: Int, isWhole: Bool) {
     let (tables, problems) = realm.tables(of: root), effort = Effort(realm.arena(root.format))
     var objects = 0, isWhole = problems.isEmpty && !tables.isEmpty
     for table in tables {
       var reached = 0
-      // Nothing is thrown by what is called here.
+      // The closures do not throw, so nothing is thrown here.
       try? table.forEachObject(effort) { _ in
         reached += 1
       } onDamage: { _ in
@@ -184,14 +186,14 @@ public enum RealmRecovery {
 }
 
 extension RescuedRealm {
-  /// True if there is, or was, a version newer than `root`, as far as the file shows.
+  /// True if the file shows that a version newer than `root` exists or existed.
   fileprivate func isOutdated(_ root: Root) -> Bool {
     if root.ref == 0 { return false }
     if case .version(let ref) = direction, ref != root.ref {
       guard let selected = roots.first(where: { $0.ref == ref }) else { return true }
       return selected.version > root.version
     }
-    // A newer version that only a search finds was never committed, if the header leads elsewhere.
+    // If the header refers to `root`, a newer version that only a search finds was never committed.
     let isSelected = direction == .version(ref: root.ref)
     return roots.contains { $0.version > root.version && (!isSelected || isHeaderDamaged || $0.isInHeader) }
   }

@@ -1,28 +1,28 @@
-// A file of an older format as one of format 24, in its place, with a copy of the old one beside it.
+// The upgrade of a file of an older format to format 24, in place, with a backup of the old file.
 
 import Glibc
 
 /// The upgrade of a realm file.
 public enum RealmUpgrade {
-  /// What an upgrade did.
+  /// The result of an upgrade.
   public struct Outcome: Sendable {
     /// The format that the file had.
     public let from: Int
-    /// Where the old file is now; nil if nothing was done.
+    /// The path of the backup; nil if nothing was done.
     public let backup: String?
     /// Sizes in bytes.
     public let sizes: RealmCopy.Sizes
-    /// What could not be kept, in words.
+    /// Descriptions of what could not be kept.
     public let notes: [String]
   }
 
-  /// The format of what is written.
+  /// The format of upgraded files.
   public static let format = 24
 
-  /// Brings a realm to format 24. First the file is copied as it is to `NAME.vNN.backup.realm` in its folder, or in
-  /// `backupFolder`; then the new file takes its place when it is on disk. Nobody else may have the realm open. A realm
-  /// with sync history is refused: its server would not know it again. Unless `verifies` is false, the new file is read
-  /// back and checked first; one that is not sound is dropped, and `damaged` says why.
+  /// Upgrades a realm to format 24. First the file is copied unchanged to `NAME.vNN.backup.realm` in its folder, or in
+  /// `backupFolder`; then the new file replaces it when it is durable. No other program may have the realm open. A
+  /// realm with sync history is refused, because its server would not recognise it. Unless `verifies` is false, the new
+  /// file is read back first: if it is not sound, it is dropped, and `damaged` contains the cause.
   public static func run(
     _ configuration: Configuration,
     backupFolder: String? = nil,
@@ -48,7 +48,7 @@ public enum RealmUpgrade {
         let (sizes, notes) = try upgrade(old, configuration, verifies, observer)
         return Outcome(from: old.fileFormat, backup: backup, sizes: sizes, notes: notes)
       } catch {
-        // Of a file that stays as it was nothing needs to be kept.
+        // The realm is unchanged, so the backup is not needed.
         if isNew { unsafe unlink(backup) }
         throw error
       }
@@ -93,7 +93,7 @@ public enum RealmUpgrade {
         expected: expected,
         observer: observer
       )
-      // The table of primary keys of that time.
+      // Formats before 10 kept the primary keys in a table.
       try rebuilder.run(without: ["pk"])
       notes = rebuilder.tallies.flatMap(\.notes)
       version = VersionWriter(work.snapshot, keepsHistory: false)
@@ -111,7 +111,7 @@ public enum RealmUpgrade {
     return (sizes ?? RealmCopy.Sizes(before: 0, after: 0), notes)
   }
 
-  /// Where the SDKs put the backup of a file that they upgrade. Source: docs/format/3-commit.md 3.11.
+  /// The path of the backup that the SDKs make when they upgrade a file. Source: docs/format/3-commit.md 3.11.
   static func backupPath(of path: String, format: Int, in folder: String?) -> String {
     let stem = path.hasSuffix(".realm") ? String(path.dropLast(5)) : path + "."
     let name = "\(stem)v\(format).backup.realm"
@@ -120,7 +120,7 @@ public enum RealmUpgrade {
     return folder + (folder.hasSuffix("/") ? "" : "/") + name[last...]
   }
 
-  /// Copies the bytes of a file. A file that is there must be the same; false then.
+  /// Copies the bytes of a file. Returns false if `target` exists with equal content; throws if the content differs.
   private static func copyAsItIs(_ path: String, to target: String) throws(EngineError) -> Bool {
     let source = try FileHandle(path: path)
     let existing: FileHandle? = unsafe access(target, F_OK) == 0 ? try FileHandle(path: target) : nil

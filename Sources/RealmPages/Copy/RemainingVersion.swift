@@ -1,27 +1,27 @@
-// What is still there in a file that does not open: the versions whose root can be read, for a message that helps.
+// The versions that remain in a file that does not open: those whose root can be read, for helpful messages.
 
-/// A version that may still be in a file, whatever its header says.
+/// A version that may remain in a file, whatever its header contains.
 public struct RemainingVersion: Sendable {
-  /// How its root was found, in words.
+  /// A description of how its root was found.
   public let origin: String
-  /// Its number; 1 if it has none.
+  /// The version number; 1 if none is stored.
   public let version: UInt64
-  /// The file format that it is read as.
+  /// The file format as which it is read.
   public let format: Int
-  /// Where its root begins.
+  /// The ref of its root.
   public let ref: Int
-  /// Where the file would end, in bytes.
+  /// The file size that this version requires, in bytes.
   public let logicalSize: Int
   /// The classes whose tables can be read, in slot order.
   public let classes: [String]
-  /// What is known to be lost, in words.
+  /// Descriptions of known losses.
   public let problems: [String]
-  /// Whether the file is as long as this version needs it to be.
+  /// True if the file is at least that long.
   public let isComplete: Bool
 
   /// The versions in a file, the one that its header selects first.
   ///
-  /// Cost: as `RealmRecovery`, a look at every eighth byte of the file; nothing is kept of it.
+  /// Cost: like `RealmRecovery`, it checks every eighth byte of the file; nothing is kept in memory.
   public static func all(in configuration: Configuration) throws(EngineError) -> [RemainingVersion] {
     let file = try RescuedRealm(configuration)
     return file.roots.map { root in

@@ -1,27 +1,27 @@
-// A realm file of which anything may be damaged, header and top array too: the versions that may still be in it, found
-// through both slots of the header, through the footer, and by looking at every place where a node can begin.
+// A realm file of which any part may be damaged, including the header and the top array: finds the versions that may
+// remain in it through both slots of the header, through the footer, and by checking every offset where a node can
+// begin.
 
 import Glibc
 
-/// What can be found in a damaged file.
+/// The content that can be found in a damaged file.
 final class RescuedRealm {
-  /// A top array, or what may be one.
+  /// A top array, or a node that may be one.
   struct Root {
-    /// How it was found.
     let origin: Origin
     let ref: Int
     let format: Int
     let version: UInt64
-    /// Where the file would end.
+    /// The file size that this version requires.
     let logicalSize: Int
-    /// True if a slot of the header leads to it.
+    /// True if a slot of the header refers to it.
     var isInHeader: Bool { origin == .header || origin == .otherSlot }
 
-    /// The version of a file to which nothing was ever committed.
+    /// The version of a file without any commits.
     static let empty = Root(origin: .header, ref: 0, format: 24, version: 1, logicalSize: Header.size)
   }
 
-  /// How a top array was found, in words.
+  /// A description of how a top array was found.
   enum Origin: String {
     case header = "the header"
     case otherSlot = "the header's other slot"
@@ -29,11 +29,11 @@ final class RescuedRealm {
     case search = "a search through the file"
   }
 
-  /// The newest format, and the newest of those with another form of tables.
+  /// The newest format, and the newest format with the older table layout.
   private static let likelyFormats = [24, 9]
 
   private let path: String
-  /// What the file looks like from outside; nil of one that opened as a realm.
+  /// The kind of file that its first bytes indicate; nil for a file that opened as a realm.
   let kind: FileKind?
   private let space: PageSpace
   private let dataRanges: [Range<Int>]
@@ -44,12 +44,11 @@ final class RescuedRealm {
   /// The results of `firstProblem`, by ref: each takes a pass over the file.
   private var firstProblems: [Int: String?] = [:]
 
-  /// The search of a damaged file finds as many versions.
+  /// The limit on versions that only the search of a damaged file finds.
   private static let mostFound = 8
 
-  /// Where the header leads.
   private(set) var direction = Direction.unknown
-  /// True if the header is that of a realm without commits.
+  /// True if the header belongs to a realm without commits.
   private(set) var isNew = false
   /// True if the header may select an older version: its signature is damaged, or the other slot holds a value that
   /// writers do not leave there.
@@ -57,17 +56,17 @@ final class RescuedRealm {
   /// A description of the bytes that overwrote the header; nil if unknown.
   private(set) var headerNote: String?
 
-  /// Where a header leads.
+  /// The target of a header.
   enum Direction: Equatable {
-    /// To the newest version, whose top array is at `ref`, whether or not something is left there.
+    /// The newest version, whose top array is or was at `ref`.
     case version(ref: Int)
-    /// To no version, as in a realm to which nothing was committed.
+    /// No version, as in a realm without commits.
     case nowhere
     /// The header is damaged.
     case unknown
   }
 
-  /// Opens the file, whatever its header says.
+  /// Opens the file, whatever its header contains.
   init(_ configuration: Configuration) throws(EngineError) {
     (path, mostFound) = (configuration.path, Self.mostFound)
     let file = try FileHandle(path: configuration.path)
@@ -91,7 +90,7 @@ final class RescuedRealm {
     }
     dataRanges = space.dataRanges
     var format: Int?
-    // A header that cannot be read tells nothing.
+    // A header that cannot be read determines nothing.
     if (try? space.require(0, Header.size)) != nil {
       let slot = Header.selectedSlot(of: space)
       for candidate in [slot, 1 - slot] where format == nil {
@@ -103,7 +102,7 @@ final class RescuedRealm {
     findRoots()
   }
 
-  /// Looks at the bytes of a realm that opened. `mostFound` bounds the versions to which no header leads.
+  /// Examines the bytes of a realm that opened. `mostFound` limits the versions to which no header refers.
   init(_ space: PageSpace, path: String, mostFound: Int = RescuedRealm.mostFound) {
     (self.path, self.space, self.mostFound) = (path, space, mostFound)
     (kind, dataRanges, headerFormat) = (nil, space.dataRanges, nil)
@@ -113,7 +112,7 @@ final class RescuedRealm {
   /// The bytes of the file as nodes, read as `format`.
   func arena(_ format: Int) -> Arena { Arena(space, limit: size, format: format) }
 
-  /// The number of bytes, without a hole at the end.
+  /// The number of bytes, excluding a hole at the end.
   var size: Int { dataRanges.last?.upperBound ?? 0 }
 
   // MARK: roots
@@ -122,7 +121,7 @@ final class RescuedRealm {
     var known: Set<Int> = []
     func add(_ ref: Int, _ format: Int?, _ origin: Origin) {
       guard known.insert(ref).inserted else { return }
-      // Where nothing tells the format, the one is taken as which most tables can be read.
+      // If the format is unknown, choose the one as which most tables can be read.
       let formats = (format ?? headerFormat).map { [$0] } ?? Self.likelyFormats
       let found = formats.compactMap { root(ref, $0, origin) }
       if found.count == 1 { return roots.append(found[0]) }
@@ -134,7 +133,7 @@ final class RescuedRealm {
       for (candidate, origin) in [(slot, Origin.header), (1 - slot, .otherSlot)] {
         let (ref, byte) = slotContent(candidate)
         if ref < UInt64(space.size) { add(Int(ref), Realm.readableFormats.contains(byte) ? byte : nil, origin) }
-        // Beside a damaged signature, a ref counts that leads to a top array.
+        // With a damaged signature, a ref counts only if a top array is at it.
         let isLikely = Header.signature(of: space) == Header.signature || roots.contains { UInt64($0.ref) == ref }
         if candidate == slot, isLikely { direction = self.direction(ref) }
       }
@@ -154,7 +153,7 @@ final class RescuedRealm {
       if ref < UInt64(space.size) { add(Int(ref), nil, .footer) }
     }
     let first = roots.count
-    // No top array begins in a hole.
+    // A hole cannot contain a top array.
     for range in dataRanges {
       var ref = max(Header.size, range.lowerBound + (-range.lowerBound & (Node.alignment - 1)))
       while ref <= min(range.upperBound, space.size - Node.headerSize) {
@@ -163,20 +162,20 @@ final class RescuedRealm {
         if ref & 0xFF_FFFF == 0 { space.dropPages() }
       }
     }
-    // The newest of those that only the search found.
+    // Keep the newest of the versions that only the search found.
     roots[first...].sort { $0.version > $1.version }
     if roots.count > first + mostFound { roots.removeLast(roots.count - first - mostFound) }
   }
 
-  /// Where a ref in the selected slot leads; -1 is the footer of a copy.
+  /// The target of a ref in the selected slot; -1 represents the footer of a copy.
   private func direction(_ ref: UInt64) -> Direction {
     if ref == .max { return .version(ref: -1) }
     if ref == 0 { return .nowhere }
-    // No file is that long, and no top array is elsewhere.
+    // No file is that long, and top arrays are aligned.
     return ref % UInt64(Node.alignment) == 0 && ref >> 48 == 0 ? .version(ref: Int(ref)) : .unknown
   }
 
-  /// What a slot of the header holds, without a record that was written over it as far as that can be undone.
+  /// The content of a slot of the header, with the effect of a TLS record written over it undone as far as possible.
   private func slotContent(_ slot: Int) -> (topRef: UInt64, format: Int) {
     let (ref, format) = Header.slot(slot, of: space)
     guard let record = alertRecord else { return (ref, format) }
@@ -198,16 +197,16 @@ final class RescuedRealm {
     }.map { $0..<$0 + 7 }
   }
 
-  /// A quick look, for every eighth byte of the file.
+  /// A quick check, called for every eighth byte of the file.
   private func looksLikeTop(_ ref: Int) -> Bool {
-    // A page that cannot be read holds no top array.
+    // A page that cannot be read counts as having no top array.
     if space.fillsOnDemand, (try? space.require(ref, Node.headerSize)) == nil { return false }
     let word = space.word(at: ref)
     // Byte 4: refs in plain integers; bytes 5 to 7: the number of slots.
     return word >> 32 & 0xFF_FFF8 == 0x40 && TopArray.acceptedCounts.contains(Int(word >> 56))
   }
 
-  /// The top array at `ref`, if it can be one.
+  /// The top array at `ref`; nil if it cannot be one.
   private func root(_ ref: Int, _ format: Int, _ origin: Origin) -> Root? {
     ifReadable { () throws(EngineError) -> Root? in
       let arena = arena(format), node = try arena.refs(ref, slots: Layout.Top.minimum)
@@ -232,14 +231,14 @@ final class RescuedRealm {
 
   // MARK: verdicts
 
-  /// True if the header proves that `root` is the newest version: the header selects it, and is sound or leads to an
-  /// older version through its other slot.
+  /// True if the header proves that `root` is the newest version: the header selects it, and either is sound or refers
+  /// to an older version in its other slot.
   func isNewest(_ root: Root) -> Bool {
     direction == .version(ref: root.ref)
       && (!isHeaderDamaged || roots.contains { $0.origin == .otherSlot && $0.version < root.version })
   }
 
-  /// The first problem that a check of a version finds, apart from the header; nil of a sound version.
+  /// The first problem that a check of a version finds, apart from the header; nil if the version is sound.
   func firstProblem(of root: Root) -> String? {
     if let known = firstProblems[root.ref] { return known }
     let found = check(root)
@@ -258,7 +257,7 @@ final class RescuedRealm {
     } catch { return error.description }
   }
 
-  /// The number of nodes that no version leads to which a search found.
+  /// The number of nodes that a search finds and that no version refers to.
   func unreachedNodes() -> Int {
     var reached = BitSet(count: space.size / Node.alignment + 1)
     for root in roots { mark(root, &reached) }
@@ -269,12 +268,12 @@ final class RescuedRealm {
     return count
   }
 
-  /// Marks all nodes of a version that can be reached.
+  /// Marks all reachable nodes of a version.
   private func mark(_ root: Root, _ reached: inout BitSet) {
     let arena = arena(root.format)
     var pending = [root.ref]
     while let ref = pending.popLast() {
-      // A node that cannot be read leads nowhere.
+      // A node that cannot be read has no readable children.
       guard let node = try? arena.node(ref), reached.insert(ref / Node.alignment), node.hasRefs, node.scheme == .bits
       else { continue }
       for index in 0..<(node.width == 0 ? 0 : node.count) {
@@ -286,14 +285,14 @@ final class RescuedRealm {
 
   // MARK: tables
 
-  /// The tables of a version that can be read, and what is wrong with the others.
+  /// The readable tables of a version, and descriptions of what is wrong with the others.
   func tables(of root: Root) -> (tables: [any SourceTable], problems: [String]) {
     let arena = arena(root.format)
     var problems: [String] = []
     do throws(EngineError) {
       let top = try arena.refs(root.ref, slots: Layout.Top.minimum)
       let refs = try arena.integers(top.child(Layout.Top.tables))
-      let names = try? arena.node(top.child(Layout.Top.names))  // then the classes have other names
+      let names = try? arena.node(top.child(Layout.Top.names))  // otherwise the classes get other names
       if names == nil { problems.append("the names of the classes cannot be read") }
       if root.format < 10 { return (legacyTables(arena, root, names, refs, &problems), problems) }
       var tables: [RescuedTable] = []

@@ -1,5 +1,5 @@
-// A table of format 10 or later, read with what is left of it: every node is asked for itself, so a damaged one costs
-// what lies in it and below it, nothing beside it. Source: docs/format/2-model.md M2 to M6.
+// A damaged table of format 10 or later. Every node is read on its own, so a damaged node costs only its own content
+// and that of its children. Source: docs/format/2-model.md M2 to M6.
 
 /// A table whose names and column keys can be read.
 struct RescuedTable: SourceTable {
@@ -10,12 +10,11 @@ struct RescuedTable: SourceTable {
   let primaryKeyIndex: Int?
   let claimedCount: Int?
   let nextSequence: Int64
-  /// Where links come from, by column: origin table and column key.
+  /// The backlink columns, each with its origin table and column key.
   let backlinks: [Spec.BacklinkColumn]
   private let arena: Arena
   private let clustersRef: Int
 
-  /// Reads the table whose top array is at `ref`.
   init(_ arena: Arena, name: String, slot: Int?, ref: Int) throws(EngineError) {
     typealias Slots = Layout.Table
     let top = try arena.refs(ref, slots: Layout.Table.key + 1)
@@ -24,7 +23,7 @@ struct RescuedTable: SourceTable {
     clustersRef = try top.child(Slots.clusters)
     let stored = TableKey(UInt32(truncatingIfNeeded: try top.int(Slots.key) >> 1))
     key = slot.map { $0 == stored.slot ? stored : TableKey(UInt32($0)) } ?? stored
-    // A slot that cannot be read says nothing, and the rest is still of use.
+    // A slot that cannot be read has no value; the rest of the table is still usable.
     func number(_ slot: Int) -> Int64? { slot < top.count ? try? top.tagged(slot) : 0 }
     let flags = number(Slots.flags) ?? 0
     kind = flags & 3 == 1 ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
@@ -33,7 +32,7 @@ struct RescuedTable: SourceTable {
     // Likewise.
     let primaryKey = top.count > Slots.primaryKey ? (try? top.int(Slots.primaryKey)) ?? 0 : 0
     primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
-    // A root that cannot be read claims nothing.
+    // If the root cannot be read, the number of objects is unknown.
     let claimed = try? ClusterTree(arena: arena, rootRef: clustersRef).count()
     claimedCount = claimed.flatMap { $0 <= 64 * arena.limit ? $0 : nil }
   }
@@ -46,10 +45,10 @@ struct RescuedTable: SourceTable {
       let spec = try Spec(arena, tableTop: top, place: "")
       return (spec.columns, spec.backlinks)
     } catch {
-      // Some array beside the column keys is damaged: they alone say most.
+      // An array other than the column keys is damaged: the keys alone define most of a column.
       let node = try arena.refs(top.child(Layout.Table.spec), slots: Layout.Spec.count)
       let keys = try arena.integers(node.child(Layout.Spec.keys))
-      // What cannot be read is made up, or left out.
+      // Names that cannot be read are made up, other attributes left out.
       let names = ifReadable { () throws(EngineError) in try arena.node(node.child(Layout.Spec.names)) }
       let attributes = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.attributes)) }
       let enumRefs = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.enumerations)) }
@@ -88,7 +87,7 @@ struct RescuedTable: SourceTable {
     }
   }
 
-  /// Finds targets of link columns that cannot be read here in the backlink columns of the others.
+  /// Completes link columns whose target cannot be read here, using the backlink columns of the other tables.
   mutating func completeTargets(from others: [RescuedTable]) {
     for (i, column) in columns.enumerated() where column.type == .link {
       if let target = column.targetTable, others.contains(where: { $0.key == target }) { continue }
@@ -141,7 +140,7 @@ struct RescuedTable: SourceTable {
       isCompact = starts == 0
       if !isCompact { offsets = try arena.integers(starts) }
     } catch { try onDamage(error) }
-    // Damage in the number costs the keys, not the objects.
+    // Damage in the level costs the keys, not the objects.
     let level = node.count > 1 ? (try? node.tagged(Layout.InnerCluster.level)) ?? 0 : 0
     for i in 0..<max(0, node.count - Layout.InnerCluster.firstChild) {
       if walk.effort.isSpent { return }
@@ -176,7 +175,7 @@ struct RescuedTable: SourceTable {
     for row in 0..<(cluster.keys?.count ?? cluster.longestLeaf) {
       cluster.row = row
       cluster.key = nil
-      // A key that cannot be read, or is out of order, is not known.
+      // A key that cannot be read, or is out of order, is unknown.
       if offset != nil, let key = try? cluster.keys?.key(row), key < UInt64(Int64.max), Int64(key) > walk.last {
         walk.last = Int64(key)
         cluster.key = ObjKey(Int64(key))
@@ -186,7 +185,7 @@ struct RescuedTable: SourceTable {
   }
 }
 
-/// The objects of one cluster, one after another.
+/// The objects of one cluster, in order.
 private final class RescuedCluster: SourceObject {
   var key: ObjKey?
   var row = 0
@@ -203,9 +202,9 @@ private final class RescuedCluster: SourceObject {
     leaves = Array(repeating: nil, count: columns.count)
   }
 
-  /// The number of rows by the leaves themselves.
+  /// The number of rows according to the leaves.
   var longestLeaf: Int {
-    // A leaf that cannot be read has no say.
+    // A leaf that cannot be read is not counted.
     let counts = columns.indices.compactMap { (try? leaf($0))?.count }
     return counts.filter { $0 <= Cluster.maximumCount }.max() ?? 0
   }
@@ -244,7 +243,7 @@ private final class RescuedCluster: SourceObject {
     return true
   }
 
-  /// Elements leaf by leaf.
+  /// Visits the elements leaf by leaf.
   private func visit(
     _ ref: Int,
     _ element: ElementType,
@@ -265,7 +264,7 @@ private final class RescuedCluster: SourceObject {
         return
       }
       try effort.spend(Node.headerSize, at: ref)
-      // What is beyond them are no children: each of millions that say nothing would be an error.
+      // A damaged count is limited: otherwise millions of invalid slots would each be reported as an error.
       let children = min(max(0, node.count - 2), BPlusTree.maximumChildren)
       if children < node.count - 2 {
         onDamage(EngineError.damaged("an inner node of \(node.count - 2) children", ref: ref))
@@ -281,7 +280,7 @@ private final class RescuedCluster: SourceObject {
 }
 
 extension Column {
-  /// The same column with another target of its links.
+  /// A copy of the column with another link target.
   fileprivate func leading(to target: TableKey) -> Column {
     Column(
       name: name,

@@ -1,13 +1,13 @@
-// Tables as something to take objects out of, one after another, whole or damaged.
+// The interface to tables, sound or damaged, from which objects are copied one after another.
 
-/// One object on its way into a new realm. Valid during the call that it is handed to.
+/// One object on its way to a new realm. Valid only during the call that passes it.
 protocol SourceObject {
-  /// The key; nil if it cannot be known.
+  /// The key; nil if it is unknown.
   var key: ObjKey? { get }
   /// The value of the property at `index` of the table's columns.
   func value(_ index: Int) throws(EngineError) -> ValueView
-  /// Calls `body` with each readable element of a list, and `onDamage` where some are not; false if the list must be
-  /// read through `value`. Paid for with `effort`.
+  /// Calls `body` with each readable element of a list, and `onDamage` for damage. Returns false if the list must be
+  /// read through `value`. The work is charged to `effort`.
   func forEachElement(
     _ index: Int,
     _ effort: Effort,
@@ -16,19 +16,19 @@ protocol SourceObject {
   ) -> Bool
 }
 
-/// A table that objects are taken out of.
+/// A table from which objects are copied.
 protocol SourceTable {
   var key: TableKey { get }
   var name: String { get }
   var kind: TableKind { get }
   var columns: [Column] { get }
   var primaryKeyIndex: Int? { get }
-  /// The number of objects that the table says it has; nil if it does not.
+  /// The number of objects according to the table; nil if unknown.
   var claimedCount: Int? { get }
   /// The sequence number for the next object key.
   var nextSequence: Int64 { get }
-  /// Calls `body` with each object that can be reached, known keys ascending, and `onDamage` where some cannot. Paid
-  /// for with `effort`.
+  /// Calls `body` with each reachable object, known keys ascending, and `onDamage` for damage. The work is charged to
+  /// `effort`.
   func forEachObject(
     _ effort: Effort,
     _ body: (any SourceObject) throws(EngineError) -> Void,
@@ -69,7 +69,7 @@ struct LegacySource: SourceTable {
     var next: Int64 = 0
     while next < table.objectCount {
       do throws(EngineError) {
-        // Each property has a leaf of a thousand rows at most.
+        // Each property has a leaf of up to 1000 rows.
         if next % 1000 == 0 { try effort.spend(Node.headerSize * table.columns.count, at: table.ref) }
         if try !cursor.seek(ObjKey(next)) { return }
       } catch { return try onDamage(error) }
@@ -79,7 +79,7 @@ struct LegacySource: SourceTable {
   }
 }
 
-/// What `body` reads; nil where it is damaged, for those to whom the rest is still of use.
+/// Returns the result of `body`, or nil if it throws: for callers that can use the rest of damaged data.
 func ifReadable<R>(_ body: () throws(EngineError) -> R) -> R? {
   do throws(EngineError) { return try body() } catch { return nil }
 }

@@ -1,18 +1,17 @@
 // Refuses files that only look empty. If a file was copied while an app had the realm open, or its first bytes were
-// overwritten, the header leads to no version although the file holds nodes. Realm's engine takes it for an empty realm
-// and overwrites it; here it opens only if the caller asks for that.
-// Source: docs/format/1-storage.md S2.
+// overwritten, the header refers to no version although the file holds nodes. Realm's engine treats it as an empty
+// realm and overwrites it; this package opens it only if the caller requests that. Source: docs/format/1-storage.md S2.
 
 import Glibc
 
-/// Nodes in a file whose header leads to no version.
+/// Nodes in a file whose header refers to no version.
 public struct UnreachedContent: Sendable, Hashable {
   /// The number of the newest version that a search finds; nil if only nodes are left.
   public let version: UInt64?
   /// The number of nodes found.
   public let nodes: Int
 
-  /// The fact in words, without the path and a remedy.
+  /// A description of the finding, without the path and a remedy.
   public var description: String {
     let found = version.map { "version \($0) (\(counted) in all)" } ?? "\(counted) that no version reaches"
     return "the header leads to no version, but the file holds \(found), so it is not an empty realm"
@@ -22,10 +21,10 @@ public struct UnreachedContent: Sendable, Hashable {
 }
 
 extension Snapshot {
-  /// The nodes in a file whose header leads to none of them; nil for all other files, also for a file whose first
-  /// commit a crash cut off: that commit was never published.
+  /// The nodes in a file whose header refers to none of them; nil for all other files, and for a file whose first
+  /// commit was cut off by a crash: that commit was never published.
   ///
-  /// Cost: O(1) where the header leads to a version; otherwise the file is searched.
+  /// Cost: O(1) if the header refers to a version; otherwise the file is searched.
   public var unreached: UnreachedContent? {
     if top.ref != 0 { return nil }
     let space = arena.space
@@ -35,20 +34,20 @@ extension Snapshot {
     if nodes == 0 { return nil }
     let roots = RescuedRealm(space, path: path).roots
     let version = roots.map(\.version).max()
-    // The first publication fills the other slot before it selects it. That slot leads to the newest version then,
-    // while a header that lost the selected ref has a newer one.
+    // The first publication fills the other slot before it selects it: that slot then refers to the newest version. A
+    // header that lost the selected ref has an older version there.
     if spare != 0 {
       guard let version, let spared = roots.first(where: { $0.ref == spare }), spared.version < version else {
         return nil
       }
     }
-    // Meanwhile another program may have made the first commit.
+    // Check again: another program may have made the first commit meanwhile.
     return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil
   }
 
-  /// The slot that is not selected in a header that leads nowhere; nil for another header.
+  /// The unselected slot of a header that refers to no version; nil for any other header.
   private static func spareSlot(of space: PageSpace) -> UInt64? {
-    // A header that cannot be read says nothing.
+    // A header that cannot be read determines nothing.
     guard (try? space.require(0, Header.size)) != nil, Header.signature(of: space) == Header.signature else {
       return nil
     }
@@ -59,9 +58,9 @@ extension Snapshot {
 }
 
 extension Configuration {
-  /// Throws `unreached` if a realm is empty only because its header leads to none of the nodes in the file. The first
-  /// commit of another program writes its nodes before the header leads to them, so a reader that takes no part in the
-  /// session (`isBystander`) leaves a file alone that is in use.
+  /// Throws `unreached` if a realm is empty only because its header refers to none of the nodes in the file. The first
+  /// commit of another program writes its nodes before the header refers to them, so a reader that does not join the
+  /// session (`isBystander`) accepts a file that is in use.
   func checkReached(_ snapshot: Snapshot, isBystander: Bool) throws(EngineError) {
     if snapshot.top.ref != 0 || opensUnreachedAsEmpty || inMemoryIdentifier != nil { return }
     guard let content = snapshot.unreached else { return }

@@ -1,20 +1,21 @@
-// What a synced realm had not sent to its server when it was last used. Source: docs/format/6-history.md 6.7.
+// The local changes that a synced realm had not sent to its server when it was last used.
+// Source: docs/format/6-history.md 6.7.
 
-/// Local changes of a synced realm that the server does not know of.
+/// The local changes of a synced realm that the server does not have.
 public enum UnsentChanges: Sendable, Hashable {
-  /// Everything was sent, or the realm is a local one.
+  /// Everything was sent, or the realm is local.
   case none
-  /// So many changesets, of one transaction each.
+  /// The number of changesets; each holds one transaction.
   case some(Int)
-  /// The history is of a kind that is not understood.
+  /// The history has an unknown form.
   case unknown
 }
 
 extension Snapshot {
-  /// The changesets that wait to be sent. Cost O(changesets).
+  /// The changesets that were not sent yet. Cost: O(changesets).
   public func unsentChanges() throws(EngineError) -> UnsentChanges {
     if historyType < 3 { return .none }
-    // Those of other versions have other slots.
+    // Other schema versions have other slots.
     guard historyType == 3, [11, 12].contains(top.historySchemaVersion) else { return .unknown }
     if top.historyRef == 0 { return .none }
     let root = try arena.refs(top.historyRef)
@@ -27,7 +28,7 @@ extension Snapshot {
     guard entries.count == idents.count else { return .unknown }
     var count = 0
     for i in 0..<entries.count {
-      // Entry i leads to this version. Changes of others have an origin.
+      // Entry i produced this version. Changes from other clients have a nonzero origin.
       guard Int64(clamping: version) - Int64(entries.count) + Int64(i) + 1 > sent else { continue }
       guard case .int(0) = try idents.value(at: i) else { continue }
       if case .data(let bytes) = try entries.value(at: i), bytes.count > 0 { count += 1 }

@@ -1,24 +1,24 @@
-// One version as a file of its own, in the form that copies and compactions have: front to back, no free space, the top
-// ref at the end. Source: docs/format/3-commit.md 3.9.
+// Writes one version as a separate file, in the form of copies and compacted files: front to back, no free space, the
+// top ref at the end. Source: docs/format/3-commit.md 3.9.
 
 /// Writes a version to a new file.
 struct VersionWriter {
   let arena: Arena
-  /// The version's top array; 0 for a realm without content.
+  /// The version's top array; 0 for an empty realm.
   let topRef: Int
-  /// The format that the copy is in; nodes are copied as they are.
+  /// The format of the copy; nodes are copied unchanged.
   let format: Int
-  /// Whether the history goes with it. Without it the copy is a local realm without commits.
+  /// True if the history is copied. Without it the copy is a local realm without commits.
   var keepsHistory = true
 
   private typealias Slots = Layout.Top
 
-  /// The version as `snapshot` shows it.
+  /// Creates a writer for the version of `snapshot`.
   init(_ snapshot: Snapshot, keepsHistory: Bool = true) {
     self.init(snapshot.arena, topRef: snapshot.top.ref, format: snapshot.fileFormat, keepsHistory: keepsHistory)
   }
 
-  /// The version that the tables of `group` are now, in `format`. It is in no file yet.
+  /// Creates a writer for the current state of the tables of `group`, in `format`. That version is in no file yet.
   init(_ group: GroupEditor, format: Int, keepsHistory: Bool) throws(EngineError) {
     try group.finishChanges()
     self.init(group.editor.arena, topRef: group.top, format: format, keepsHistory: keepsHistory)
@@ -31,7 +31,7 @@ struct VersionWriter {
     self.keepsHistory = keepsHistory
   }
 
-  /// Writes everything to `file`, which is empty. The observer learns that about `expected` bytes will come.
+  /// Writes everything to `file`, which must be empty. `expected` is the approximate size, for the observer.
   func write(
     to file: FileHandle,
     key: EncryptionKey?,
@@ -48,11 +48,11 @@ struct VersionWriter {
     }
     try output.append(Header.footer(topRef: top))
     try output.finish()
-    // The copy may be read next, and so much memory be needed for that.
+    // The copy may be read next, and need that memory.
     arena.space.dropPages()
   }
 
-  /// Writes all nodes; where the top array is.
+  /// Writes all nodes and returns the ref of the top array.
   private func writeNodes(
     to output: FrontToBackWriter,
     path: String,
@@ -68,7 +68,7 @@ struct VersionWriter {
     for slot in Slots.freePositions...Slots.freeVersions where slot < elements.count {
       elements[slot] = Int64(try copier.put([]))
     }
-    // The size is part of what decides it.
+    // The logical size includes the top array, whose width depends on the logical size.
     var end = output.position, width: UInt8 = 0
     repeat {
       elements[Slots.logicalSize] = Int64(end) << 1 | 1
@@ -78,11 +78,11 @@ struct VersionWriter {
     return try copier.put(elements[...], .hasRefs, width: max(width, 8))
   }
 
-  /// The elements of the top array that the copy has too.
+  /// The elements of the top array that are copied.
   private func top(_ path: String) throws(EngineError) -> [Int64] {
     try EngineError.locating(at: path) { () throws(EngineError) in
       let node = try arena.refs(topRef, slots: 3)
-      // Evacuation is about a file's own space.
+      // Evacuation concerns only the space of the original file.
       let count = min(node.count, keepsHistory ? Slots.evacuation : Slots.historyType)
       var elements: [Int64] = []
       for slot in 0..<count { elements.append(try node.int(slot)) }

@@ -1,18 +1,18 @@
-// A realm that is being made in a file that no other process sees: written in batches, so that memory stays bounded,
-// and without a sync, because only its copy is kept.
+// A realm under construction, in a file that no other process sees: written in batches, so that memory stays bounded,
+// and without syncs, because only the copy made from it is kept.
 
 import Glibc
 
-/// A realm file without a name. It goes away with the object.
+/// A realm file without a name. It is deleted with the object.
 final class WorkRealm {
   private let file: NewFile
   private let storage: any Storage
   private let key: EncryptionKey?
   private let path: String
-  /// What the last `keep` made.
+  /// The version that the last `keep` wrote.
   private(set) var snapshot: Snapshot
 
-  /// Makes an empty realm in the folder of `path`, encrypted if there is a key: no plain bytes reach the disk.
+  /// Creates an empty realm in the folder of `path`, encrypted if there is a key: no plain bytes reach the disk.
   init(beside path: String, key: EncryptionKey?) throws(EngineError) {
     self.path = path
     self.key = key
@@ -34,12 +34,12 @@ final class WorkRealm {
     snapshot = try Self.look(file.handle, key, path, topRef: 0)
   }
 
-  /// The tables as they are now, to be changed.
+  /// Starts a batch of changes to the current tables.
   func begin() throws(EngineError) -> GroupEditor {
     try EngineError.locating(at: path) { () throws(EngineError) in try GroupEditor(on: snapshot, NoReplication()) }
   }
 
-  /// Writes what was changed, and forgets `group`'s memory.
+  /// Writes the changes of `group`, whose memory can be released then.
   func keep(_ group: GroupEditor) throws(EngineError) {
     let base = snapshot.top
     let result = try EngineError.locating(at: path) { () throws(EngineError) in
@@ -49,7 +49,7 @@ final class WorkRealm {
     snapshot = try Self.look(file.handle, key, path, topRef: result.topRef, after: snapshot)
   }
 
-  /// The newest version in a file that is being made, or the one whose top array is at `topRef`.
+  /// The newest version in a file under construction, or the version whose top array is at `topRef`.
   static func look(
     _ file: FileHandle,
     _ key: EncryptionKey?,
@@ -72,7 +72,7 @@ final class WorkRealm {
   }
 }
 
-/// A storage whose content need not outlive the process.
+/// A storage without syncs: its content does not have to survive a crash.
 private final class UnsyncedStorage: Storage {
   private let base: any Storage
 

@@ -1,12 +1,13 @@
 // Finds the objects of a top-level table that own changed embedded objects. A change of an embedded object does not
 // change the nodes of its owner, so the search starts at the embedded objects that differ and follows their backlinks.
 //
-// Embedded objects come in the order of their keys, owners are needed in the order of theirs. To bound memory, each
-// round keeps the owners with the lowest keys; when they are used up, another round walks the embedded objects again.
+// Embedded objects are read in the order of their keys, but owners are needed in the order of theirs. To bound memory,
+// each round keeps the owners with the lowest keys; when they are used up, the next round reads the embedded objects
+// again.
 
-/// The owners in ascending order of their keys, each with the properties through which it contains what changed.
+/// The owners in ascending order of their keys, each with the properties that contain changed objects.
 final class ChangedOwners {
-  /// A property of an owner, by position in the newer table.
+  /// A property of an owner, by its position in the newer table.
   private struct Entry: Hashable, Comparable {
     let key: ObjKey
     let property: Int
@@ -14,7 +15,7 @@ final class ChangedOwners {
     static func < (a: Entry, b: Entry) -> Bool { a.key != b.key ? a.key < b.key : a.property < b.property }
   }
 
-  /// A property of an object that contains embedded ones.
+  /// A property of an object that contains embedded objects.
   private struct Place: Hashable {
     let table: TableKey
     let key: ObjKey
@@ -25,23 +26,23 @@ final class ChangedOwners {
   private let comparison: ContentComparison
   private let table: TableKey
   private let embedded: [TablePairing]
-  /// Owners up to this one have been given out.
+  /// Owners up to this key have been returned.
   private var floor: ObjKey
-  /// Owners of the present round, and the first that was not yet given out.
+  /// The owners of the current round, and the index of the first one not yet returned.
   private var entries: [Entry] = []
   private var position = 0
-  /// Owners after this one are left for the next round.
+  /// Owners after this key are left for the next round.
   private var ceiling = ObjKey(.max)
   private var isComplete = false
   private var cursors: [TableKey: ContentComparison.CursorPair] = [:]
-  /// Whether the content of a place differs.
+  /// True if the content of a place differs.
   private var verdicts: [Place: Bool] = [:]
 
-  /// Levels of embedded objects; more are a circle.
+  /// The maximum nesting depth of embedded objects; deeper nesting is a cycle.
   private static let maximumDepth = 10_000
   private static let maximumVerdicts = 1 << 14
 
-  /// Owners after `key`.
+  /// Starts after `key`.
   init(
     _ difference: VersionDifference,
     _ comparison: ContentComparison,
@@ -53,7 +54,7 @@ final class ChangedOwners {
       (difference, comparison, table, embedded, key)
   }
 
-  /// The next owner and the properties that differ; nil at the end.
+  /// The next owner and its properties that differ; nil at the end.
   func next() throws(EngineError) -> (key: ObjKey, properties: [Int])? {
     while position == entries.count {
       if isComplete { return nil }
@@ -68,7 +69,7 @@ final class ChangedOwners {
     return (key, properties)
   }
 
-  /// A round through the embedded objects that differ.
+  /// Runs a round over the embedded objects that differ.
   private func collect() throws(EngineError) {
     (entries, position, ceiling, isComplete) = ([], 0, ObjKey(.max), true)
     for pairing in embedded {
@@ -85,7 +86,7 @@ final class ChangedOwners {
     floor = ceiling
   }
 
-  /// Brings the owners into order and keeps as many as may be kept, whole ones only.
+  /// Sorts the owners and keeps as many as the limit allows; an owner is kept with all its properties or not at all.
   private func cut() {
     entries = Array(Set(entries)).sorted()
     guard entries.count > difference.ownerLimit else { return }
@@ -95,7 +96,8 @@ final class ChangedOwners {
     isComplete = false
   }
 
-  /// The owner of an embedded object that differs; nil if it is of another table, or if none of its values differs.
+  /// The owner of an embedded object that differs; nil if the owner is in another table, or if none of its values
+  /// differs.
   private func owner(of key: ObjKey, in pairing: TablePairing) throws(EngineError) -> Entry? {
     var key = key, pairing = pairing
     for _ in 0..<Self.maximumDepth {
@@ -118,7 +120,7 @@ final class ChangedOwners {
     return pair
   }
 
-  /// The property that an embedded object is in, by the link back.
+  /// The property that contains an embedded object, found by its backlink.
   private func place(of key: ObjKey, in pairing: TablePairing) throws(EngineError) -> Place? {
     let cursor = cursors(of: pairing).new
     guard try cursor.seek(key) else { return nil }
@@ -132,8 +134,8 @@ final class ChangedOwners {
     return nil
   }
 
-  /// Whether a property that contains a changed object differs as a whole. It does if its objects are the same ones as
-  /// before, each in its place; if not, they may have changed places so that nothing shows.
+  /// True if a property that contains a changed object differs as a whole. It does if it contains the same objects as
+  /// before, in the same positions; otherwise the objects may have been rearranged so that the content is equal.
   private func differs(_ place: Place, _ pairing: TablePairing) throws(EngineError) -> Bool {
     if let known = verdicts[place] { return known }
     if verdicts.count >= Self.maximumVerdicts { verdicts.removeAll(keepingCapacity: true) }
@@ -144,7 +146,7 @@ final class ChangedOwners {
 
   private func isChanged(_ place: Place, _ pairing: TablePairing) throws(EngineError) -> Bool {
     let cursors = cursors(of: pairing), property = pairing.properties[place.property]
-    // A new object is no changed one. A new property is found by its value.
+    // A new object is not a changed one. A new property is found by its value.
     guard let oldIndex = property.old, try cursors.seek(place.key) else { return false }
     if difference.sharesNodes, let root = try cursors.old.collectionRoot(oldIndex),
       try root == cursors.new.collectionRoot(place.property)

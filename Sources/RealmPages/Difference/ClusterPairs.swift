@@ -1,21 +1,21 @@
-// The objects of a table in two versions that share nodes: two ways through the cluster trees in step, which pass over
-// equal subtrees. The trees may have different shapes: clusters are split, joined, and trees grow a level.
+// The objects of a table in two versions that share nodes: walks both cluster trees in step, and skips equal subtrees.
+// The trees may have different shapes, because clusters are split and merged and trees grow by a level.
 
-/// Steps through the objects in clusters that the versions do not share.
+/// Iterates over the objects in clusters that the versions do not share.
 final class ClusterPairs: ObjectPairs {
-  /// One of the versions: its way through the tree, and the cluster that is open.
+  /// One of the two versions: its path through the tree, and the open cluster.
   private struct Side {
     let table: Table
     var path: ClusterPath
     var cluster: Cluster?
     var row = 0
-    /// The key of the present row; nil if no cluster is open.
+    /// The key of the current row; nil if no cluster is open.
     var key: UInt64?
-    /// By property: the leaf in the open cluster, once it was asked for.
+    /// The leaves in the open cluster by property, loaded on demand.
     var leaves: [ColumnLeaf?] = []
-    /// The last key; those that follow are greater.
+    /// The last key; later keys must be greater.
     private var last: UInt64?
-    /// Where keys begin.
+    /// The lowest key to return.
     private let start: UInt64
 
     init(_ table: Table, after key: ObjKey) throws(EngineError) {
@@ -44,7 +44,7 @@ final class ClusterPairs: ObjectPairs {
       try settle()
     }
 
-    /// Moves to a later row, or behind the last one.
+    /// Moves to a later row, or after the last one.
     mutating func jump(to row: Int) throws(EngineError) {
       if let cluster, row > self.row { last = try cluster.key(row - 1) }
       self.row = row
@@ -68,20 +68,20 @@ final class ClusterPairs: ObjectPairs {
   private var old: Side
   private var new: Side
   private var present: ObjectPair.Presence?
-  /// What both open clusters have; nil before they were compared.
+  /// The comparison of the two open clusters; nil before it is made.
   private var meeting: Meeting?
 
-  /// The objects that two clusters have in common.
+  /// The objects that both clusters contain.
   private struct Meeting {
-    /// Whether the clusters have the same objects.
+    /// True if the clusters contain the same objects.
     let isAligned: Bool
-    /// Properties in which objects may differ.
+    /// The properties in which objects may differ.
     var properties: [Int] = []
-    /// Rows of the older cluster with objects that may differ.
+    /// The rows of the older cluster with objects that may differ.
     var rows = RowSet()
   }
 
-  /// Begins after `key`.
+  /// Starts after `key`.
   init(_ pairing: TablePairing, after key: ObjKey) throws(EngineError) {
     self.pairing = pairing
     old = try Side(pairing.old, after: key)
@@ -100,7 +100,7 @@ final class ClusterPairs: ObjectPairs {
         if key == other, try passOverEqualRows() { continue }
         return key == other ? stand(on: key, .both) : key < other ? stand(on: key, .old) : stand(on: other, .new)
       case (let key?, nil):
-        // Objects of the newer version up to this one may be in what comes next.
+        // The next subtree may contain objects of the newer version up to this key.
         guard let subtree = new.path.next, subtree.start <= key else { return stand(on: key, .old) }
         try openNew()
       case (nil, let key?):
@@ -112,7 +112,8 @@ final class ClusterPairs: ObjectPairs {
     }
   }
 
-  /// Passes over a subtree that both ways have, or opens what comes first or is higher; false at the end.
+  /// Skips a subtree that both trees share; otherwise opens the one that comes first or has the higher level. False at
+  /// the end.
   private func approach() throws(EngineError) -> Bool {
     switch (old.path.next, new.path.next) {
     case (nil, nil): return false
@@ -129,7 +130,7 @@ final class ClusterPairs: ObjectPairs {
       } else if subtree.level != other.level {
         if subtree.level > other.level { try openOld() } else { try openNew() }
       } else {
-        // What the later of two begins with may be what the earlier one leads to.
+        // The subtree that starts later may also be in the other tree, below the one that starts earlier.
         if subtree.start <= other.start { try openOld() }
         if other.start <= subtree.start { try openNew() }
       }
@@ -157,8 +158,8 @@ final class ClusterPairs: ObjectPairs {
     return ObjectPair(key: ObjKey(Int64(bitPattern: key)), presence: presence)
   }
 
-  /// Passes over the present objects, and those after them, if they do not differ; false if they may. What differs in
-  /// clusters need not show, such as the links to their objects.
+  /// Skips the current objects, and following ones, if they do not differ; false if they may. Clusters can also differ
+  /// in data that is not compared, such as backlinks.
   private func passOverEqualRows() throws(EngineError) -> Bool {
     guard let cluster = old.cluster, let meeting = try met() else { return false }
     if meeting.isAligned {
@@ -174,7 +175,7 @@ final class ClusterPairs: ObjectPairs {
     return true
   }
 
-  /// Compares the open clusters, once.
+  /// Compares the open clusters, and keeps the result.
   private func met() throws(EngineError) -> Meeting? {
     if let meeting { return meeting }
     guard let before = old.cluster, let after = new.cluster else { return nil }
@@ -182,7 +183,7 @@ final class ClusterPairs: ObjectPairs {
     let isAligned = common.count == before.count && common.count == after.count
     var meeting = Meeting(isAligned: isAligned)
     for index in pairing.properties.indices {
-      // In another row of the same leaf is another value.
+      // In a shared leaf, a different row has a different value.
       if isAligned, try haveSameLeaf(index, before, after) { continue }
       meeting.properties.append(index)
       if pairing.properties[index].isShareable, let leaf = try oldLeaf(index) {

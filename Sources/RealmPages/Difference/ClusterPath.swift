@@ -1,9 +1,9 @@
-// One way through a cluster tree, from left to right, that opens only the nodes that it is asked to open. Source:
-// docs/format/2-model.md M6.
+// A path through a cluster tree, from left to right, that opens a node only on request.
+// Source: docs/format/2-model.md M6.
 
-/// Stands before a subtree of a cluster tree, which is opened or passed over.
+/// A position before a subtree of a cluster tree, which can be opened or skipped.
 struct ClusterPath {
-  /// A cluster or an inner node. Its keys are in `start ..< end`.
+  /// A cluster or an inner node, with keys in `start ..< end`.
   struct Subtree {
     let ref: Int
     /// 0 for a cluster.
@@ -19,17 +19,17 @@ struct ClusterPath {
     var child = -1
   }
 
-  /// The subtree that comes next; nil at the end.
+  /// The next subtree; nil at the end.
   private(set) var next: Subtree?
   private let arena: Arena
   private var frames: [Frame] = []
-  /// Nodes that were opened; a damaged tree that leads in circles ends here.
+  /// The number of opened nodes; stops a cycle in a damaged tree.
   private var opened = 0
 
-  /// Live objects have keys below this.
+  /// The keys of live objects are below this.
   private static let keyEnd = UInt64(1) << 63
 
-  /// Stands before the whole tree.
+  /// Starts before the whole tree.
   init(_ tree: ClusterTree) throws(EngineError) {
     arena = tree.arena
     let root = try arena.refs(tree.rootRef, slots: 1)
@@ -37,10 +37,10 @@ struct ClusterPath {
     next = Subtree(ref: tree.rootRef, level: level, start: 0, end: Self.keyEnd)
   }
 
-  /// Passes over the next subtree.
+  /// Skips the next subtree.
   mutating func pass() throws(EngineError) { next = try sibling() }
 
-  /// Opens the next subtree: the cluster that it is, or, if it is an inner node, nil, and its first child comes next.
+  /// Opens the next subtree: returns a cluster; for an inner node returns nil, and its first child comes next.
   mutating func open() throws(EngineError) -> Cluster? {
     guard let subtree = next else { return nil }
     opened += 1

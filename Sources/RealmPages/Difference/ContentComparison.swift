@@ -1,44 +1,44 @@
-// Whether two values are the same by content, where that does not show in their refs. Equal means equal bit by bit: 1
-// in a Mixed is not 1.0, and a NaN equals itself.
+// Compares values by content if equality does not follow from their refs. Values are equal if their bits are: in a
+// Mixed, 1 does not equal 1.0, and a NaN equals itself.
 
-/// Compares values of the older version with values of the newer.
+/// Compares values of the older version with values of the newer one.
 final class ContentComparison {
-  /// When links to embedded objects are equal.
+  /// The condition for links to embedded objects to be equal.
   enum Mode {
-    /// With the same keys.
+    /// The keys are the same.
     case keys
-    /// With the same keys, or where the objects are the same. What changed within an object that both have is found
-    /// elsewhere.
+    /// The keys are the same, or the content of the objects is. Changes within an object that both versions have are
+    /// found separately.
     case places
-    /// Where the objects are the same.
+    /// The content of the objects is the same.
     case objects
   }
 
   private let difference: VersionDifference
-  /// Cursors for embedded objects that are not in use.
+  /// Unused cursors for embedded objects.
   private var spare: [TableKey: [CursorPair]] = [:]
-  /// Leaves and objects that may still be read for the present value. Only a damaged file needs more: there, what is
-  /// not read counts as different.
+  /// The number of leaves and objects that may still be read for the current value. Only a damaged file exceeds it;
+  /// content that is not read counts as different.
   private var budget = 0
 
-  /// A cursor into each version of a table.
+  /// A cursor for each version of a table.
   struct CursorPair {
     let old: ObjectCursor
     let new: ObjectCursor
 
     init(_ pairing: TablePairing) { (old, new) = (ObjectCursor(pairing.old), ObjectCursor(pairing.new)) }
 
-    /// Moves both to an object; false if one version does not have it.
+    /// Moves both cursors to an object; false if one version does not have it.
     func seek(_ key: ObjKey) throws(EngineError) -> Bool { try old.seek(key) ? new.seek(key) : false }
   }
 
-  /// Levels of collections and embedded objects that are looked into. Deeper ones, which nothing can show, count as
+  /// The maximum depth of collections and embedded objects. Deeper content, which cannot be displayed either, counts as
   /// different.
   private static let maximumDepth = 200
 
   init(_ difference: VersionDifference) { self.difference = difference }
 
-  /// The properties in which the object differs that `pairs` stands on, or only the first of them.
+  /// The properties in which the current object of `pairs` differs, or only the first of them.
   func differing(_ pairs: any ObjectPairs, _ pairing: TablePairing, firstOnly: Bool) throws(EngineError) -> [Int] {
     var found: [Int] = []
     for index in try pairs.suspects() {
@@ -57,7 +57,7 @@ final class ContentComparison {
     return found
   }
 
-  /// Whether two values of a property are the same.
+  /// True if two values of a property are equal.
   func areEqual(
     _ value: ValueView,
     _ other: ValueView,
@@ -68,10 +68,10 @@ final class ContentComparison {
     return try areEqual(value, other, links, mode, depth: 0)
   }
 
-  /// Whether a value is what an object gets that was there before the property.
+  /// True if a value is the one that existing objects get when the property is added.
   private func isDefault(_ value: ValueView, _ column: Column) -> Bool {
     switch value {
-    // In a Mixed, which is null at first, an empty collection is a value.
+    // In a Mixed, which is null by default, an empty collection is a value.
     case .list(let list), .set(let list): column.collection != nil && list.count == 0
     case .dictionary(let entries): column.collection != nil && entries.count == 0
     default: column.element.defaultValue.withView { Self.scalarsAreEqual(value, $0) }
@@ -80,7 +80,7 @@ final class ContentComparison {
 
   // MARK: values
 
-  /// Whether two values are the same; collections are not looked into, and do not count as the same.
+  /// True if two values are equal; collections are not compared and count as different.
   static func scalarsAreEqual(_ value: ValueView, _ other: ValueView) -> Bool {
     switch (value, other) {
     case (.null, .null): true
@@ -191,7 +191,7 @@ final class ContentComparison {
     return true
   }
 
-  /// Compares two trees of elements in step, and passes over the leaves that both have.
+  /// Compares two trees of elements in step, and skips leaves that both share.
   private func areEqual(
     _ elements: ElementReader,
     _ others: ElementReader,
@@ -200,7 +200,7 @@ final class ContentComparison {
     depth: Int
   ) throws(EngineError) -> Bool {
     if elements.count != others.count { return false }
-    // The same links may lead to embedded objects that differ.
+    // Equal links may refer to embedded objects that differ.
     let isShared = difference.sharesNodes && links != .changed && (mode != .objects || links == .reference)
     if isShared && elements.rootRef == others.rootRef { return true }
     var index = 0

@@ -1,45 +1,45 @@
-// Where two tables that share no nodes hold the same objects: both trees are walked in step, and the columns of
-// clusters are compared leaf by leaf, so that nobody has to look at the objects one by one. What is not found equal
-// here may still be: the caller looks at it.
+// Finds the objects that are equal in two tables without shared nodes: walks both trees in step, and compares the
+// columns of clusters leaf by leaf, so that most objects need no separate comparison. Objects that are not found equal
+// here may still be equal: the caller compares them.
 
-/// Tells of which objects, by their keys, two tables have all the same values. Keys are asked for in ascending order.
+/// Finds the ranges of keys whose objects have the same values in two tables. Keys must be passed in ascending order.
 ///
-/// Links are equal if they lead to objects of classes of one name with the same key and primary key, for that is how
-/// they are shown. One thread at a time.
+/// Links are equal if they refer to objects with the same key and primary key, of classes with the same name, because
+/// that is how they are displayed. Used by one thread at a time.
 package final class EqualObjects {
   /// A property of both tables, by its positions in their columns.
   package typealias Pair = (old: Int, new: Int)
 
-  /// Of the pairs, those whose values are not compared here: collections, embedded objects, and properties of different
-  /// types.
+  /// The pairs whose values are not compared here: collections, embedded objects, and properties of different types.
   package let others: [Pair]
 
   private struct Property {
     let old: Column
     let new: Column
-    /// Where links lead to.
+    /// The equal targets of links; nil for other types.
     let targets: LinkTargets?
 
-    /// Whether leaves with the same bits have the same values.
+    /// True if leaves with the same bits have the same values.
     var isPlain: Bool { targets == nil && old.type != .mixed && old.enumRef == 0 && new.enumRef == 0 }
   }
 
   private let properties: [Property]
   private var old: Side
   private var new: Side
-  /// Stretches of the present clusters that were not asked for yet, the next one last.
+  /// Stretches of the current clusters that were not returned yet, the next one last.
   private var pending: [Stretch] = []
   private var stretch: Stretch?
   private var isAtEnd = false
 
-  /// Rows that follow each other in both tables, with the same keys and values.
+  /// Consecutive rows in both tables, with the same keys and values.
   struct Stretch {
     let first: UInt64
     var last: UInt64
     var count: Int
   }
 
-  /// Compares the objects of two tables in these properties. Nothing is equal in formats before 10, or behind damage.
+  /// Compares the objects of two tables in these properties. No objects count as equal in formats before 10, or after
+  /// damage.
   package init(_ old: Table, of before: Snapshot, _ new: Table, of after: Snapshot, _ pairs: [Pair]) {
     var properties: [Property] = [], others: [Pair] = []
     for pair in pairs {
@@ -70,7 +70,7 @@ package final class EqualObjects {
     if old.type != new.type || old.collection != nil || new.collection != nil { return nil }
     guard old.type == .link else { return Property(old: old, new: new, targets: nil) }
     guard let key = old.targetTable, let otherKey = new.targetTable,
-      let target = try? before.table(key),  // who looks at a link to a class that cannot be read says so
+      let target = try? before.table(key),  // the error is reported when the link is read
       let other = try? after.table(otherKey),  // likewise
       target.name.isExactly(other.name), target.kind != .embedded, other.kind != .embedded,
       target.primaryKey?.type == other.primaryKey?.type
@@ -80,9 +80,9 @@ package final class EqualObjects {
     return Property(old: old, new: new, targets: LinkTargets(target, equal))
   }
 
-  /// The last key of the equal objects that the one with this key is among; nil if it is not.
+  /// The last key of the range of equal objects that contains this key; nil if the object is not in one.
   ///
-  /// Cost: less than that of reading both tables, for all calls together.
+  /// Cost: less than reading both tables, for all calls together.
   package func end(of key: ObjKey) -> ObjKey? {
     guard key.value >= 0 else { return nil }
     let wanted = UInt64(key.value)
@@ -99,7 +99,7 @@ package final class EqualObjects {
     do throws(EngineError) {
       while !isAtEnd, pending.isEmpty { try compareClusters() }
     } catch {
-      // The objects from here on are looked at one by one, and so is the damage.
+      // The caller compares the rest one by one, and finds the damage.
       isAtEnd = true
     }
     return pending.popLast()
@@ -107,7 +107,7 @@ package final class EqualObjects {
 
   // MARK: clusters
 
-  /// One of the tables, and the cluster that is open.
+  /// One of the tables, and the open cluster.
   private struct Side {
     let table: Table
     private var path: ClusterPath?
@@ -122,7 +122,7 @@ package final class EqualObjects {
       effort = Effort(table.arena)
     }
 
-    /// Opens the next cluster that is not empty, unless one is open; false at the end.
+    /// Opens the next nonempty cluster, unless one is open; false at the end.
     mutating func open() throws(EngineError) -> Bool {
       if cluster != nil { return true }
       if path == nil { path = try ClusterPath(table.objects) }
@@ -148,7 +148,7 @@ package final class EqualObjects {
     }
   }
 
-  /// Compares the present clusters and goes on to the next one of the table that is behind.
+  /// Compares the current clusters and closes the one that ends first, or both.
   private func compareClusters() throws(EngineError) {
     guard try old.open(), try new.open(), let before = old.cluster, let after = new.cluster else {
       isAtEnd = true
@@ -210,13 +210,13 @@ package final class EqualObjects {
   }
 }
 
-/// The objects that links may lead to so that they are equal: those with the same key and primary key in two tables.
+/// The objects to which links are equal: those with the same key and primary key in two tables.
 private final class LinkTargets {
   private var stretches: [EqualObjects.Stretch] = []
   private let cursor: ObjectCursor
   private var lastFound = 0
 
-  /// More stretches than this are not kept; links that lead behind them are looked at one by one.
+  /// The maximum number of stretches; links to later objects are compared one by one.
   private static let maximumCount = 1 << 16
 
   init(_ table: Table, _ equal: EqualObjects) {
@@ -246,7 +246,7 @@ private final class LinkTargets {
 }
 
 extension Arena {
-  /// Whether a node and what lies below it have the same bits as another one; false also where that takes a look at too
+  /// True if a node and its subtree have the same bits as another one; also false if that would require reading too
   /// many nodes.
   fileprivate func isIdentical(
     _ ref: Int,

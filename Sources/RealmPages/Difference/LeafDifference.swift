@@ -1,6 +1,6 @@
-// In which rows two leaves of a property differ, in one pass over both: most of the time of a comparison goes here.
+// The rows in which two leaves of a property differ, found in one pass: this takes most of the time of a comparison.
 
-/// Rows of a cluster.
+/// A set of rows of a cluster.
 struct RowSet {
   private var words: InlineArray<4, UInt64> = InlineArray(repeating: 0)
 
@@ -28,7 +28,7 @@ struct RowPair {
   let old: Int
   let new: Int
 
-  /// The objects that two clusters have in common.
+  /// The objects that both clusters contain.
   static func common(_ before: Cluster, _ after: Cluster) throws(EngineError) -> [RowPair] {
     var pairs: [RowPair] = []
     pairs.reserveCapacity(min(before.count, after.count))
@@ -44,8 +44,8 @@ struct RowPair {
 }
 
 extension ColumnLeaf {
-  /// Adds the rows of this leaf whose values differ from those in the rows of another leaf of the same property. Links
-  /// that are the same may lead to embedded objects that differ; collections in different places may be the same.
+  /// Adds the rows of this leaf whose values differ from those in another leaf of the same property. Equal links may
+  /// still refer to embedded objects that differ, and collections with different refs may be equal.
   func addDifferences(
     to rows: inout RowSet,
     from other: ColumnLeaf,

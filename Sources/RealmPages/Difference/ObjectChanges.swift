@@ -1,7 +1,7 @@
-// The objects of one table that differ between two versions, one after another: those found in the table itself, and
-// those that own embedded objects that changed.
+// The objects of one table that differ between two versions, one after another: those found in the table, and those
+// that own changed embedded objects.
 
-/// What happened to one object between two versions.
+/// A change of one object between two versions.
 public enum ObjectChange: Sendable, Hashable {
   /// Only the newer version has it.
   case inserted(ObjKey)
@@ -18,13 +18,13 @@ public enum ObjectChange: Sendable, Hashable {
   }
 }
 
-/// Steps through the objects of a table that differ. Memory is bounded, whatever their number.
+/// Iterates over the objects of a table that differ. Memory is bounded, whatever their number.
 ///
-/// A property differs if its value does, collections and embedded objects at any depth included; links to other objects
-/// differ by their keys, and incoming links are no property. A property that was removed differs in no object, a new
-/// one where its value is not the default.
+/// A property differs if its value does, including collections and embedded objects at any depth. Links to other
+/// objects are compared by key; incoming links are not compared. A removed property does not count as a change of any
+/// object, a new one only if its value is not the default.
 ///
-/// One thread at a time.
+/// Used by one thread at a time.
 public final class ObjectChanges {
   private let difference: VersionDifference
   private let table: TableDifference
@@ -34,7 +34,7 @@ public final class ObjectChanges {
   /// Nil before the first step.
   private var pairs: (any ObjectPairs)?
   private var owners: ChangedOwners?
-  /// What comes next of each, if it was looked for and not yet given out.
+  /// The next object from each source, if it was found but not returned yet.
   private var ownChange: ObjectChange?
   private var owner: (key: ObjKey, properties: [Int])?
   private var isAtEnd = (own: false, owners: false)
@@ -45,12 +45,12 @@ public final class ObjectChanges {
     comparison = ContentComparison(difference)
   }
 
-  /// The next object that differs, in ascending order of keys; nil at the end.
+  /// Returns the next object that differs, in ascending order of keys; nil at the end.
   ///
-  /// Damage ends the walk: the error names the table, and comes again with each further call.
+  /// Damage ends the iteration: the error names the table, and each further call throws it again.
   ///
-  /// Cost, where the versions share nodes: O(log n) for each changed object, and a look at the up to 255 others that
-  /// are in the same leaves.
+  /// Cost, if the versions share nodes: O(log n) for each changed object, plus checking up to 255 other objects in the
+  /// same leaves.
   public func next() throws(EngineError) -> ObjectChange? {
     if let failure { throw failure }
     do throws(EngineError) { return try advance() } catch {
@@ -86,7 +86,7 @@ public final class ObjectChanges {
 
   private func begin() throws(EngineError) {
     if let damage = table.old?.damage ?? table.new?.damage { throw damage }
-    // The objects of a table that has become embedded, or has ceased to be, have gone or come.
+    // When a table becomes embedded, or is no longer, its objects count as deleted or inserted.
     let old = table.old?.kind == .embedded ? nil : table.old, new = table.new?.kind == .embedded ? nil : table.new
     guard old != nil, let new else {
       pairs = CursorPairs(old, new, nil, after: start)
@@ -101,7 +101,7 @@ public final class ObjectChanges {
     }
   }
 
-  /// The objects of a table in both versions that may differ.
+  /// The objects of a table with both versions that may differ.
   static func pairs(
     _ difference: VersionDifference,
     _ pairing: TablePairing,

@@ -1,7 +1,7 @@
-// The objects of a table in two versions, step by step in the order of their keys: the common form of the walk that
-// skips what is shared (`ClusterPairs`) and of the one that reads all (`CursorPairs`).
+// Iterates over the objects of a table in two versions, in the order of their keys: the common interface of the
+// iteration that skips shared nodes (`ClusterPairs`) and the one that reads all objects (`CursorPairs`).
 
-/// An object that one version has, or both.
+/// An object in one version, or in both.
 struct ObjectPair {
   enum Presence { case old, new, both }
 
@@ -9,18 +9,19 @@ struct ObjectPair {
   let presence: Presence
 }
 
-/// Steps through the objects of a table that may differ.
+/// Iterates over the objects of a table that may differ.
 protocol ObjectPairs: AnyObject {
   /// Moves to the next object that may differ, in ascending order of keys; nil at the end.
   func next() throws(EngineError) -> ObjectPair?
 
-  /// The properties, by position in the newer table, in which the present object may differ. Both versions have it.
+  /// The properties, by position in the newer table, in which the current object may differ. Both versions must have
+  /// it.
   func suspects() throws(EngineError) -> [Int]
 
-  /// Whether a property of the present object may differ, as far as that shows without reading its value.
+  /// False if a property of the current object is known to be equal without reading its value.
   func mayDiffer(_ property: Int) throws(EngineError) -> Bool
 
-  /// The value in the older version of a property that it has too.
+  /// The value in the older version, for a property that it has.
   func oldValue(_ property: Int) throws(EngineError) -> ValueView
 
   /// The value in the newer version.
@@ -32,13 +33,13 @@ final class CursorPairs: ObjectPairs {
   private let pairing: TablePairing?
   private let old: ObjectCursor?
   private let new: ObjectCursor?
-  /// The keys that the cursors have moved to; nil at the end.
+  /// The current keys of the cursors; nil at the end.
   private var oldKey: ObjKey?
   private var newKey: ObjKey?
   private var present: ObjectPair.Presence?
   private let start: ObjKey
 
-  /// Begins after `key`. `pairing` is there if both tables are.
+  /// Starts after `key`. `pairing` must be given if both tables are.
   init(_ old: Table?, _ new: Table?, _ pairing: TablePairing?, after key: ObjKey) {
     self.pairing = pairing
     self.old = old.map { ObjectCursor($0) }

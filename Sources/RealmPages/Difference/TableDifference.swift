@@ -1,4 +1,4 @@
-// One table in two versions: what differs in its schema, and which properties belong together.
+// One table in two versions: the differences of its schema, and the matching of its properties.
 
 /// A table that may differ between two versions, or that only one of them has.
 public struct TableDifference: Sendable {
@@ -6,15 +6,15 @@ public struct TableDifference: Sendable {
   public let old: Table?
   /// The table in the newer version; nil if it was removed.
   public let new: Table?
-  /// What differs in the schema, in schema order. Empty if the table is damaged: then reading its changes throws.
+  /// The differences of the schema, in schema order. Empty if the table is damaged: then reading its changes throws.
   public let schema: [SchemaDifference]
 
   /// The key of the table.
   public var key: TableKey { (new ?? old)?.key ?? .none }
-  /// The stored name, the newer one if there are two.
+  /// The stored name, in the newer version if the table exists there.
   public var name: String { (new ?? old)?.name ?? "" }
 
-  /// By position in the columns of the newer table: that of the same property in the older one.
+  /// For each column of the newer table, the position of the same property in the older table.
   private let oldProperties: [Int?]
 
   init(old: Table?, new: Table?, _ difference: VersionDifference) {
@@ -23,7 +23,7 @@ public struct TableDifference: Sendable {
       (schema, oldProperties) = (new == nil ? [.removed] : [.added], [])
       return
     }
-    // Reading its changes throws the same error.
+    // The same error is thrown when its changes are read.
     guard let pairing = try? difference.pairing(of: new.key) else {
       (schema, oldProperties) = ([], [])
       return
@@ -32,8 +32,8 @@ public struct TableDifference: Sendable {
     oldProperties = pairing.properties.map(\.old)
   }
 
-  /// The position in the columns of the older table of the property at `index` in those of the newer; nil if the
-  /// property is new, or the table.
+  /// The position in the older table of the property at `index` in the newer one; nil if the property or the table is
+  /// new.
   public func oldProperty(_ index: Int) -> Int? { oldProperties.indices.contains(index) ? oldProperties[index] : nil }
 }
 
@@ -44,22 +44,22 @@ public enum SchemaDifference: Sendable, Hashable {
   case added
   /// The table was removed.
   case removed
-  /// The table has another name.
+  /// The table was renamed.
   case renamed(from: String, to: String)
-  /// Its objects stand for themselves, or ceased to.
+  /// The kind changed between top-level, embedded and asymmetric.
   case kind(from: TableKind, to: TableKind)
-  /// Another property is the primary key, or none is.
+  /// The primary key is another property, or was added or removed.
   case primaryKey(from: String?, to: String?)
-  /// A property is new. Objects count as changed where their value is not the default.
+  /// A property was added. Objects count as changed if their value is not the default.
   case propertyAdded(String)
-  /// A property was removed, with its values. Objects do not count as changed by that.
+  /// A property was removed, with its values. That does not count as a change of objects.
   case propertyRemoved(String)
-  /// A property has another name.
+  /// A property was renamed.
   case propertyRenamed(from: String, to: String)
-  /// A property has another type, collection, target or nullability. Objects count as changed where their value
+  /// The type, collection, target or nullability of a property changed. Objects count as changed if their value
   /// differs.
   case propertyRetyped(String)
-  /// The search index of a property was added, removed, or is of another kind.
+  /// The search index of a property was added or removed, or its kind changed.
   case propertyIndex(String, from: IndexKind?, to: IndexKind?)
 
   static func all(_ old: Table, _ new: Table, _ pairing: TablePairing) -> [SchemaDifference] {
@@ -95,33 +95,33 @@ public enum SchemaDifference: Sendable, Hashable {
   }
 }
 
-/// What a link of a property leads to, in both versions.
+/// The meaning of a property's links, in both versions.
 enum LinkMeaning: Hashable {
-  /// An object that stands for itself: its key is all that counts.
+  /// A top-level object: only its key is compared.
   case reference
-  /// An embedded object of this table: its content counts, not its key.
+  /// An embedded object of this table: its content is compared, not its key.
   case embedded(TableKey)
-  /// An embedded object in one version only, or one of another table: no link equals another.
+  /// An embedded object in only one version, or one of another table: links never count as equal.
   case changed
 }
 
-/// The properties of a table that both versions have, as they belong together: by key, or by name where the key is
-/// another one, as after a change of the type.
+/// The matching of the properties that both versions of a table have: by key, or by name if the key differs, as after a
+/// change of the type.
 final class TablePairing {
-  /// One property of the newer table.
+  /// A property of the newer table.
   struct Property {
-    /// Its position in the columns of the older table; nil if it is new.
+    /// The position in the older table; nil if the property is new.
     let old: Int?
     let links: LinkMeaning
-    /// Whether equal refs are equal values.
+    /// True if equal refs mean equal values.
     let isShareable: Bool
   }
 
   let old: Table
   let new: Table
-  /// By position in the columns of the newer table. Properties that only the older one has are left out.
+  /// The properties by position in the newer table, without those that only the older table has.
   let properties: [Property]
-  /// Whether equal refs of clusters are equal objects.
+  /// True if equal refs of clusters mean equal objects.
   let isShareable: Bool
 
   init(
@@ -153,8 +153,8 @@ final class TablePairing {
     isShareable = sharesNodes && properties.allSatisfy(\.isShareable)
   }
 
-  /// Whether a number in a leaf of enumerated strings stands for the same word in both versions. They are kept beside
-  /// the clusters; new ones are appended.
+  /// True if a number in a leaf of enumerated strings represents the same word in both versions. The words are stored
+  /// outside the clusters; new ones are appended.
   private static func haveSameWords(
     _ old: Table,
     _ before: Column,

@@ -1,47 +1,48 @@
-// Finds what differs between two versions of a realm by what they share. A commit writes changed nodes to new places
-// and leaves the others alone, so in two versions of one file equal refs are equal subtrees, and a comparison opens
-// only the nodes above changed leaves: the cost follows the number of changes, not the size of the realm.
+// Finds the differences between two versions of a realm using the nodes that they share. A commit writes changed nodes
+// to new positions and leaves the others alone. In two versions of one file, equal refs are therefore equal subtrees,
+// and a comparison opens only the nodes above changed leaves: the cost is proportional to the number of changes, not to
+// the size of the realm.
 
 /// The differences between two versions of a realm.
 ///
 /// Tables, properties and objects are matched by their keys, which stay the same from version to version. So both
 /// snapshots must come from one realm: from one file, or from a file and its copy. Versions in one file of format 24,
-/// plain or encrypted, share nodes. Others are compared by content: the result is the same, the cost is that of reading
-/// both.
+/// plain or encrypted, share nodes. Others are compared by content: the result is the same, but the cost is that of
+/// reading both.
 ///
 /// Precondition: nothing of either version has been overwritten. Writers reuse space that a version freed, and then
 /// equal refs no longer mean equal content. Every reader depends on this: hold both versions with a `VersionHold`, or
-/// keep writers from committing, and ask `Realm.isCurrent` of both after reading. If either answer is false, discard
+/// keep writers from committing, and check `Realm.isCurrent` for both after reading. If either is not current, discard
 /// the result.
 ///
-/// One thread at a time.
+/// Used by one thread at a time.
 public final class VersionDifference {
-  /// The version that the differences lead away from.
+  /// The older version.
   public let old: Snapshot
-  /// The version that they lead to.
+  /// The newer version.
   public let new: Snapshot
-  /// Whether the versions share nodes, so that the cost follows the number of changes.
+  /// True if the versions share nodes, so that the cost is proportional to the number of changes.
   public let sharesNodes: Bool
-  /// The tables that may differ, by slot. A table is listed if a node of it differs, or one of the embedded objects
-  /// that its objects own; there need not be a difference that shows.
+  /// The tables that may differ, by slot. A table is listed if one of its nodes differs, or one of the embedded objects
+  /// that its objects own; the difference need not be visible.
   public private(set) var tables: [TableDifference] = []
 
-  /// Owners of changed embedded objects that are kept at a time.
+  /// The maximum number of owners of changed embedded objects in memory at a time.
   let ownerLimit: Int
   private var pairings: [TableKey: TablePairing] = [:]
-  /// By top-level table: the embedded ones below it in which something differs.
+  /// For each top-level table, the embedded tables below it with differences.
   private var embedded: [TableKey: [TableKey]] = [:]
 
   /// Compares two versions of one realm. See the precondition above.
   ///
-  /// Cost: the schemas of the tables that differ.
+  /// Cost: reads the schemas of the tables that differ.
   public convenience init(from old: Snapshot, to new: Snapshot) throws(EngineError) {
     let (before, after) = (old.arena.space, new.arena.space)
     let isOneFile = before.isOfSameFile(as: after) || after.isOfSameFile(as: before)
     try self.init(from: old, to: new, sharing: isOneFile && old.fileFormat == 24 && new.fileFormat == 24)
   }
 
-  /// Compares by refs, or by content alone.
+  /// Compares by refs if `sharing`, otherwise by content.
   init(from old: Snapshot, to new: Snapshot, sharing: Bool, ownerLimit: Int = 1 << 16) throws(EngineError) {
     (self.old, self.new, self.ownerLimit, sharesNodes) = (old, new, ownerLimit, sharing)
     if sharing && old.top.ref == new.top.ref { return }
@@ -66,7 +67,7 @@ public final class VersionDifference {
     }
   }
 
-  /// The objects of a table that differ, in ascending order of their keys, from the first one after `key` on.
+  /// The objects of a table that differ, in ascending order of their keys, starting after `key`.
   ///
   /// An embedded object is part of the object that owns it, so embedded tables have no changes here.
   public func changes(in table: TableDifference, after key: ObjKey = .none) -> ObjectChanges {
@@ -75,7 +76,7 @@ public final class VersionDifference {
 
   // MARK: tables
 
-  /// The slots whose tables have another name or another root, or are in one version only.
+  /// The slots whose tables have another name or another root, or exist in only one version.
   private func changedSlots() throws(EngineError) -> Set<Int> {
     let before = Dictionary(uniqueKeysWithValues: try old.tableSlots().map { ($0.slot, $0.ref) })
     let after = Dictionary(uniqueKeysWithValues: try new.tableSlots().map { ($0.slot, $0.ref) })
@@ -91,8 +92,8 @@ public final class VersionDifference {
     return changed
   }
 
-  /// Adds the tables with links to one that has become embedded, or has ceased to be: what such a link means has
-  /// changed, though it has not. And those with links to a damaged one, whose changes cannot be known.
+  /// Adds the tables with links to a table that has become embedded, or is no longer: such links have changed their
+  /// meaning but not their value. Also adds tables with links to a damaged table, whose changes cannot be determined.
   private func addLinkingTables(to slots: inout Set<Int>) throws(EngineError) {
     var targets: Set<Int> = []
     for slot in slots {
@@ -111,13 +112,13 @@ public final class VersionDifference {
     }
   }
 
-  /// Whether a table holds embedded objects in both versions.
+  /// True if a table is embedded in both versions.
   func isEmbeddedInBoth(_ key: TableKey) throws(EngineError) -> Bool {
     guard try old.table(key)?.kind == .embedded else { return false }
     return try new.table(key)?.kind == .embedded
   }
 
-  /// The top-level tables whose objects own objects of an embedded one, at any depth, by the newer schema.
+  /// The top-level tables whose objects own objects of an embedded table, at any depth, according to the newer schema.
   private func topLevelOwners(of table: Table) throws(EngineError) -> [TableKey] {
     var owners: Set<TableKey> = [], seen: Set<TableKey> = [table.key], pending = [table]
     while let next = pending.popLast() {
@@ -129,7 +130,7 @@ public final class VersionDifference {
     return owners.sorted()
   }
 
-  /// The embedded tables with differences whose objects may belong to objects of a top-level one.
+  /// The embedded tables with differences whose objects may belong to objects of a top-level table.
   func embeddedTables(below key: TableKey) throws(EngineError) -> [TablePairing] {
     var pairings: [TablePairing] = []
     for table in embedded[key] ?? [] {
@@ -140,7 +141,7 @@ public final class VersionDifference {
 
   // MARK: pairings
 
-  /// How the properties of a table in both versions belong together; nil if one has no such table.
+  /// The matching of a table's properties in both versions; nil if one version does not have the table.
   func pairing(of key: TableKey) throws(EngineError) -> TablePairing? {
     if let known = pairings[key] { return known }
     guard let before = try old.table(key), let after = try new.table(key) else { return nil }

@@ -1,17 +1,18 @@
-// The objects of a batch: made in order as `create` makes each, up to the first that has to be made by itself. What
-// rows and backlinks need to know of a leaf is then asked once for all of them. Source: docs/format/2-model.md M5, M7.
+// Creates the objects of a batch in order, with the same result as `create` for each, up to the first that needs a
+// separate call. Data about a leaf that rows and backlinks need is looked up once for all of them.
+// Source: docs/format/2-model.md M5, M7.
 
 extension WriteTransaction {
-  /// What a batch can hold of the objects of a class; nil if they are not made by themselves.
+  /// The form of batches for a class; nil if objects of the class are not created directly.
   package func rowForm(_ key: TableKey) throws(EngineError) -> RowForm? {
     let table = try group.table(key)
     if table.kind != .topLevel { return nil }
     return try RowForm(table) { (key) throws(EngineError) in try group.keyType(key) }
   }
 
-  /// Creates the objects of a batch in `rows`, in their order, and returns how many, and the key of the last one. It
-  /// stops before one that exists, that links to an object that does not, or that needs a key of its own: `create`
-  /// makes that one, or says why not. None is made if the class is not what it was when the form was made.
+  /// Creates the objects of a batch in `rows`, in order, and returns their number and the key of the last one. Stops
+  /// before an object that exists, that links to a missing object, or whose key would not be the highest in the table:
+  /// `create` creates that one, or throws the reason. Creates none if the class has changed since the form was made.
   ///
   /// Cost: O(log n) for each object and link.
   package func create(_ batch: RowBatch, _ rows: Range<Int>) throws(EngineError) -> (count: Int, last: ObjKey?) {
@@ -20,7 +21,7 @@ extension WriteTransaction {
 }
 
 extension GroupEditor {
-  /// One link property of a batch.
+  /// A link property of a batch.
   private struct LinkField {
     let field: Int
     let position: Int
@@ -36,7 +37,7 @@ extension GroupEditor {
 
   fileprivate func create(_ batch: RowBatch, _ rows: Range<Int>) throws(EngineError) -> (count: Int, last: ObjKey?) {
     let table = try table(batch.form.table)
-    // An unresolved object may wait for one with its primary key.
+    // An unresolved object may have the primary key of a new one.
     guard table.fits(batch.form), table.tombstones == nil, !isReplaying, let links = try links(of: batch.form, table)
     else { return (0, nil) }
     try table.begin(batch, first: rows.lowerBound)
@@ -54,7 +55,7 @@ extension GroupEditor {
     return (count, last)
   }
 
-  /// The links of a batch; nil if they lead to other classes than it takes them to.
+  /// The links of a batch; nil if their target classes do not match the form.
   private func links(of form: RowForm, _ table: TableEditor) throws(EngineError) -> [LinkField]? {
     var links: [LinkField] = []
     for (index, field) in form.fields.enumerated() {
@@ -68,7 +69,7 @@ extension GroupEditor {
     return links
   }
 
-  /// Creates one object of a batch; nil if it has to be made by itself.
+  /// Creates one object of a batch; nil if it needs a separate call of `create`.
   private func create(
     _ batch: RowBatch,
     _ row: Int,

@@ -1,5 +1,5 @@
-// Changing a list, set or dictionary of an object, or one nested in a Mixed: elements, links, index and history
-// together. This file has what all three share; what one kind does is in its own file.
+// Changes to a list, set or dictionary of an object, or to one nested in a Mixed: elements, links, index and history
+// together. This file has the parts that all three kinds share; each kind has its own file.
 // Source: docs/format/2-model.md M8, M9.
 
 /// A step into a nested collection.
@@ -10,7 +10,7 @@ public enum PathStep: Hashable, Sendable {
   case key([UInt8])
 }
 
-/// One collection of one object. Finds its place anew at each change, because others may move it.
+/// One collection of one object. Looks up its slot for each change, because other changes may move it.
 struct CollectionEditor {
   let group: GroupEditor
   let table: TableEditor
@@ -21,7 +21,7 @@ struct CollectionEditor {
   var editor: NodeEditor { group.editor }
 
   struct Found {
-    /// Holds the root of the collection, 0 if it is empty.
+    /// The slot of the root of the collection; holds 0 if the collection is empty.
     let slot: Slot
     let kind: CollectionKind
     let element: ElementType
@@ -106,7 +106,7 @@ struct CollectionEditor {
 
   func tree(_ found: Found) -> BPlusTreeEditor { BPlusTreeEditor(editor, found.slot, found.element) }
 
-  /// Runs a change, and counts the table as changed.
+  /// Runs a change, and marks the table as changed.
   func change<R>(_ body: (Found) throws(EngineError) -> R) throws(EngineError) -> R {
     let found = try find()
     let result = try body(found)
@@ -135,7 +135,7 @@ struct CollectionEditor {
     }
   }
 
-  /// Refuses a value that cannot be an element. A link to an embedded object can, if that is `adopted`.
+  /// Throws if `value` cannot be an element. With `adoptsEmbedded`, a link to an embedded object can.
   func check(_ value: Value, _ found: Found, adoptsEmbedded: Bool = false) throws(EngineError) {
     if adoptsEmbedded, column.type == .link, case .link = value { return }
     if !value.fits(found.element) {
@@ -162,13 +162,13 @@ struct CollectionEditor {
     }
   }
 
-  /// Takes back what a value that leaves the collection means elsewhere: backlinks, and embedded objects.
+  /// Removes the backlinks and the embedded objects that belong to a value about to leave the collection.
   func unlink(_ view: ValueView) throws(EngineError) {
     let links = try GroupEditor.links(in: view)
     for (target, key) in links { try group.dropLink(target, key, from: table, column, object) }
   }
 
-  /// Fills the collection that was just nested at `step`, if `value` is one.
+  /// Fills the collection that was just nested at `step`, if `value` is a collection.
   func fill(_ step: PathStep, _ value: Value) throws(EngineError) {
     if value.isCollection { try nested(step).fill(value) }
   }
@@ -193,8 +193,9 @@ struct CollectionEditor {
     if MixedEditor.isCollection(view) { try distinguish(found, tree, index) }
   }
 
-  /// Gives the collection that was just nested in element `index` of `tree` a key that no other there has, so that
-  /// programs that hold it find it again. Its leaf has seen to its own. O(n) once for each tree, then O(log n).
+  /// Assigns the collection just nested in element `index` of `tree` a key that is unique in the tree, so that programs
+  /// with a reference to it can find it. The leaf has ensured that the key is unique in the leaf. Cost: O(n) once per
+  /// tree, then O(log n).
   private func distinguish(_ found: Found, _ tree: BPlusTreeEditor, _ index: Int) throws(EngineError) {
     let (leaf, local) = try tree.leaf(of: index), mixed = try MixedEditor(editor, leaf)
     if group.nestedKeys?.path != found.logPath {
@@ -207,7 +208,7 @@ struct CollectionEditor {
 
   // MARK: all elements
 
-  /// Removes everything.
+  /// Removes all elements.
   func clear() throws(EngineError) {
     let found = try find()
     let old = try view(found)
@@ -223,10 +224,10 @@ struct CollectionEditor {
     }
   }
 
-  // MARK: targets that go away
+  // MARK: links to deleted objects
 
-  /// Removes up to `times` links to an object that is being deleted, those here first, then those in nested
-  /// collections. Returns how many there were.
+  /// Removes up to `times` links to an object that is being deleted, first those here, then those in nested
+  /// collections. Returns the number of removed links.
   func nullify(
     _ target: TableKey,
     _ key: ObjKey,
@@ -286,7 +287,7 @@ struct CollectionEditor {
     return done
   }
 
-  /// The elements in the order in which they are stored; nil if there are none. Paid for if there is an `effort`.
+  /// The elements in stored order; nil if the collection is empty. Charged to `effort`, if there is one.
   private func elements(_ found: Found, _ effort: Effort?) throws(EngineError) -> ElementReader? {
     let ref = try editor.ref(found.slot)
     if ref == 0 { return nil }

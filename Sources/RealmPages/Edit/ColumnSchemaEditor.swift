@@ -1,19 +1,19 @@
-// Adding, removing and renaming properties. Source: docs/format/2-model.md M3, M4, M7, M12.
+// Adds, removes and renames properties. Source: docs/format/2-model.md M3, M4, M7, M12.
 
-/// What a new property is to be.
+/// The definition of a new property.
 public struct ColumnSpec: Sendable {
   /// The name, at most 63 bytes of UTF-8.
   public var name: String
   /// The type of the value, or of the elements of a collection.
   public var type: ValueType
-  /// The kind of collection; nil for one value.
+  /// The kind of collection; nil for a single value.
   public var collection: CollectionKind?
-  /// Whether null is a legal value or element.
+  /// True if null is a legal value or element.
   public var isNullable: Bool
-  /// The table that links lead to; nil for other types.
+  /// The target table of links; nil for other types.
   public var target: TableKey?
 
-  /// A property; links to one object are nullable whatever `isNullable` says.
+  /// Creates a definition; links to one object are nullable regardless of `isNullable`.
   public init(
     _ name: String,
     _ type: ValueType,
@@ -30,10 +30,10 @@ public struct ColumnSpec: Sendable {
 }
 
 extension GroupEditor {
-  /// The longest name in bytes. Source: docs/format/2-model.md M12.
+  /// The maximum length of a name in bytes. Source: docs/format/2-model.md M12.
   private static let columnNameLimit = 63
 
-  /// Adds a property, before property `index` or last; objects that exist take its default.
+  /// Adds a property, before property `index` or last; existing objects get its default.
   func addColumn(_ table: TableEditor, _ spec: ColumnSpec, at index: Int? = nil) throws(EngineError) -> ColKey {
     try check(spec, table)
     let isNullable: Bool
@@ -84,7 +84,7 @@ extension GroupEditor {
     }
   }
 
-  /// Adds a hidden column of incoming links.
+  /// Adds a hidden column for incoming links.
   func addBacklinkColumn(
     to table: TableEditor,
     origin: TableKey,
@@ -95,8 +95,8 @@ extension GroupEditor {
     return key
   }
 
-  /// Puts a column into the spec, the arrays beside it and every cluster. Without a name it is a backlink column; one
-  /// with a name comes before property `index`, or last.
+  /// Inserts a column into the spec, its parallel arrays and every cluster. Without a name it is a backlink column; a
+  /// named column is inserted before property `index`, or last.
   func insertColumn(
     _ table: TableEditor,
     typeCode: Int,
@@ -164,7 +164,7 @@ extension GroupEditor {
     try table.reloadSchema()
   }
 
-  /// Removes a property with its values, its index, and what its links mean elsewhere.
+  /// Removes a property with its values, its index and the backlinks of its links.
   func removeColumn(_ table: TableEditor, _ key: ColKey, logged: Bool = true) throws(EngineError) {
     guard let column = table.columns.first(where: { $0.key == key }) else {
       throw EngineError(.notFound, "\(table.className): no such property")
@@ -177,13 +177,13 @@ extension GroupEditor {
       let cursor = try reader(table)
       var keys: [ObjKey] = []
       while try cursor.next() { keys.append(cursor.key) }
-      // An embedded object of the class itself may go with its owner.
+      // An embedded object of the class itself may be deleted with its owner.
       for object in keys where try has(table, object) {
         for (target, targetKey) in try links(table, object, column) {
           try dropLink(target, targetKey, from: table, column, object)
         }
       }
-      // Every table that has a backlink column for it loses that column.
+      // Remove the backlink columns for this property from all tables.
       for slot in 0..<slab.node(try tableRefs()).count {
         guard let other = try self.table(slot: slot) else { continue }
         for backlink in other.backlinks where backlink.originTable == table.key && backlink.originColumn == key {
@@ -195,7 +195,7 @@ extension GroupEditor {
     if logged { replication.eraseColumn(table.key, key) }
   }
 
-  /// Takes a column out of the spec, the arrays beside it and every cluster.
+  /// Removes a column from the spec, its parallel arrays and every cluster.
   func eraseColumn(_ table: TableEditor, _ key: ColKey) throws(EngineError) {
     let position = key.leafPosition
     for tree in [try table.objects(), table.tombstones] { try tree?.removeColumn(position) }
@@ -238,7 +238,7 @@ extension GroupEditor {
     table.bump()
   }
 
-  /// Gives a property another name.
+  /// Renames a property.
   func renameColumn(_ table: TableEditor, _ key: ColKey, to name: String) throws(EngineError) {
     guard let index = table.columns.firstIndex(where: { $0.key == key }) else {
       throw EngineError(.notFound, "\(table.className): no such property")
@@ -254,7 +254,7 @@ extension GroupEditor {
 }
 
 extension Spec {
-  /// The attributes of a column without index.
+  /// The attributes of a column without an index.
   static func attributes(_ collection: CollectionKind?, isNullable: Bool) -> Int {
     let nullable = isNullable ? Attribute.nullable : 0
     switch collection {

@@ -1,7 +1,7 @@
-// Changing a dictionary, whose entries are in the order of their keys. Source: docs/format/2-model.md M8, M9.
+// Changes to a dictionary, whose entries are sorted by key. Source: docs/format/2-model.md M8, M9.
 
 extension CollectionEditor {
-  /// Where `key` is in a dictionary, or belongs.
+  /// The index of `key` in a dictionary, or the index at which to insert it.
   func keyPosition(_ found: Found, _ key: ByteView) throws(EngineError) -> (Int, isThere: Bool) {
     let ref = try editor.ref(found.slot)
     if ref == 0 { return (0, false) }
@@ -22,15 +22,15 @@ extension CollectionEditor {
 
   static let valueElement = ElementType.mixed
 
-  /// Puts an entry into a dictionary, new or in place of the one with this key. A link to an embedded object that was
-  /// made for the dictionary is `adopted`.
+  /// Adds an entry to a dictionary, or replaces the one with this key. With `adoptsEmbedded`, the value may be a link
+  /// to an embedded object that was created for the dictionary.
   func set(key: [UInt8], _ value: Value, adoptsEmbedded: Bool = false) throws(EngineError) {
     let found = try find()
     guard found.kind == .dictionary else { throw EngineError(.wrongType, "\(place): not a dictionary") }
     try group.checkDictionaryKey(key, table, column)
     try check(value, found, adoptsEmbedded: adoptsEmbedded)
     let (index, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
-    // The new link first: an unresolved object that both lead to would go with the former one.
+    // Add the new link first: an unresolved object to which both refer would be deleted with the former link.
     try link(value)
     if isThere { try unlink(try self.value(in: find(), at: index)) }
     try change { (found) throws(EngineError) in
@@ -53,7 +53,7 @@ extension CollectionEditor {
     try fill(.key(key), value)
   }
 
-  /// Whether there is an entry with this key, and it is null.
+  /// True if an entry with this key exists and its value is null.
   func hasNull(key: [UInt8]) throws(EngineError) -> Bool {
     let found = try find()
     guard found.kind == .dictionary else { return false }
@@ -67,7 +67,7 @@ extension CollectionEditor {
     return try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
   }
 
-  /// Removes the entry with this key; false if there is none.
+  /// Removes the entry with this key; false if it does not exist.
   func remove(key: [UInt8]) throws(EngineError) -> Bool {
     let found = try find()
     guard found.kind == .dictionary else { throw EngineError(.wrongType, "\(place): not a dictionary") }

@@ -8,7 +8,7 @@ struct DuplicateKeys {
   /// The number of objects whose value is not unique.
   private(set) var objects = 0
 
-  /// Messages name no more objects than this.
+  /// The maximum number of objects that a message names.
   static let mostNamed = 10
 
   /// The number of values that are not unique.
@@ -22,14 +22,14 @@ struct DuplicateKeys {
     repeated[value, default: [owner]].append(object)
   }
 
-  /// The value that was found first to be there twice, and all objects that have it.
+  /// The first value found to be repeated, and all objects that have it.
   var first: (value: PrimaryKey, objects: [ObjKey])? {
     firstRepeated.flatMap { value in repeated[value].map { (value, $0) } }
   }
 }
 
 extension PrimaryKey {
-  /// The value in words of a message.
+  /// The value as shown in messages.
   var shown: String {
     switch self {
     case .null: "null"

@@ -1,28 +1,28 @@
-// The tables of a write transaction and the links between them: every change that concerns more than one row. Source:
-// docs/format/2-model.md M1, M5, M7.
+// The tables of a write transaction and the links between them: all changes that affect more than one row.
+// Source: docs/format/2-model.md M1, M5, M7.
 
-/// All tables of a transaction. One thread at a time.
+/// All tables of a transaction. Used by one thread at a time.
 final class GroupEditor {
   let editor: NodeEditor
-  /// What the transaction began with; nil if its tables are not as they are written.
+  /// The version that the transaction began on; nil if it has an older format, so that its tables differ from these.
   let base: Snapshot?
   /// The dirty top array.
   let top: Int
-  /// Hears of each change.
+  /// Records each change.
   var replication: any Replication
-  /// Whether an older version is brought back: objects of asymmetric classes, too.
+  /// True while an older version is restored: then objects of asymmetric classes may be created.
   var isRestoring = false
   /// True if the commit must not overwrite the space of former versions.
   var keepsFormerVersions = false
-  /// Whether changes are made as a sync server has them: links may lead to unresolved objects.
+  /// True if changes follow the rules of a sync server: links may refer to unresolved objects.
   var isReplaying = false
-  /// The keys of what is nested in the collection that was nested in last, and some that were there.
+  /// The keys of the collections nested in the collection that last got a nested one, and some keys no longer in use.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
-  /// By slot; shorter than the group where no table was asked for. Not checked for exclusive access at run time: one
-  /// thread, and not handed out for writing.
+  /// The tables by slot; shorter than the group if later tables were not accessed. Exclusive access is not checked at
+  /// run time: one thread uses it, and it is never passed `inout`.
   @safe @exclusivity(unchecked) private var tables: [TableEditor?] = []
 
-  /// What ended a change in the middle; nothing but a rollback is left then.
+  /// The error that ended a change halfway; only a rollback is possible then.
   private(set) var failure: EngineError?
 
   private init(_ editor: NodeEditor, top: Int, _ base: Snapshot, _ replication: any Replication) {
@@ -32,8 +32,8 @@ final class GroupEditor {
     self.replication = replication
   }
 
-  /// The tables of a version as something to change, in memory of its own; with the in-Realm history unless told
-  /// otherwise.
+  /// Prepares the tables of a version for changes, in separate memory. Records the local (in-realm) history, unless
+  /// another `replication` is given.
   convenience init(
     on base: Snapshot,
     _ replication: (any Replication)? = nil,
@@ -48,9 +48,9 @@ final class GroupEditor {
       slab.setChild(top, Layout.Top.names, names)
       slab.setChild(top, Layout.Top.tables, slab.makeInts(.hasRefs))
     } else {
-      // Names and tables can be read, and are as many as a file can have.
+      // Check that names and tables can be read, and that their number is within the limits of a file.
       _ = try base.group()
-      // The next one is one more, in 62 bits.
+      // The next version number is one higher, and has to fit in 62 bits.
       if base.version >= 1 << 61 { throw .damaged("a version number of \(base.version)", ref: base.top.ref) }
       top = try slab.dirty(base.top.ref, arena)
       try slab.pad(top, to: Layout.Top.evacuation)
@@ -58,8 +58,8 @@ final class GroupEditor {
     self.init(NodeEditor(arena: arena, slab: slab), top: top, base, replication ?? ChangesetEncoder(slab))
   }
 
-  /// Runs a change as a whole. A refusal comes before anything is touched; what fails later, and any damage, leaves
-  /// the change half done.
+  /// Runs a change. An error before the first modification leaves the transaction unchanged. A later error, or any
+  /// damage, leaves the change half done: then only a rollback is possible.
   func change<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
     try checkIsWhole()
     slab.noteStep()
@@ -74,7 +74,7 @@ final class GroupEditor {
     }
   }
 
-  /// Refuses to go on after a change that is half done.
+  /// Throws if an earlier change is half done.
   func checkIsWhole() throws(EngineError) {
     if let failure {
       throw EngineError(.halfDone, "an earlier change failed halfway, so roll the transaction back: \(failure)")
@@ -104,7 +104,7 @@ final class GroupEditor {
     let element = slab.int(refs, slot)
     if element == 0 || element & 1 != 0 { return nil }
     let name = try tableName(slot) ?? ""
-    // A table that is as it was in the base has the columns that it had there.
+    // A table that is unchanged since the base has the columns that it has there.
     let known = try base?.table(slot: slot), spec = known.flatMap { $0.ref == Int(element) ? $0.spec : nil }
     let table = try TableEditor(editor, Slot(parent: refs, index: slot), name: name, spec)
     while tables.count <= slot { tables.append(nil) }
@@ -126,7 +126,8 @@ final class GroupEditor {
     return nil
   }
 
-  /// The same, else one whose name looks the same: people type either form of a letter with an accent.
+  /// The table with this stored name, or else one whose name is canonically equivalent, because users may type either
+  /// form of an accented letter.
   func table(like name: String) throws(EngineError) -> TableEditor? {
     if let exact = try table(named: name) { return exact }
     for slot in 0..<slab.node(try tableRefs()).count where try tableName(slot) == name {
@@ -135,8 +136,8 @@ final class GroupEditor {
     return nil
   }
 
-  /// Writes what is buffered in tables, new rows and new index entries, so that the tree of nodes below `top` is the
-  /// whole version. Whoever reads that tree calls it first. An error if a change met damage.
+  /// Writes buffered rows and index entries of all tables, so that the tree of nodes below `top` is the complete
+  /// version. Must be called before that tree is read. Throws if a change met damage.
   func finishChanges() throws(EngineError) {
     for table in tables { try table?.writeWaiting() }
     if let damage = slab.damage { throw damage }
@@ -147,8 +148,8 @@ final class GroupEditor {
 
   // MARK: backlinks
 
-  /// The backlink column in `target` for links from `column` of `origin`; made if it is a Mixed column's first link
-  /// there.
+  /// The backlink column in `target` for links from `column` of `origin`; created for the first link from a Mixed
+  /// column.
   func backlinkColumn(
     _ target: TableEditor,
     _ origin: TableEditor,
@@ -165,7 +166,7 @@ final class GroupEditor {
     return key
   }
 
-  /// Where a linked object is. A stored link leads somewhere, or the file is damaged.
+  /// The place of a linked object. Throws `damaged` if it does not exist.
   private func targetPlace(
     _ target: TableEditor,
     _ key: ObjKey,
@@ -178,7 +179,7 @@ final class GroupEditor {
     throw EngineError(.damaged, "\(link): a link to \(target.className) object \(key), which does not exist")
   }
 
-  /// Notes that `origin` links to `target`.
+  /// Adds a backlink: `origin` links to `target`.
   func addBacklink(
     _ target: TableKey,
     _ targetKey: ObjKey,
@@ -193,8 +194,8 @@ final class GroupEditor {
     table.bump()
   }
 
-  /// Notes that one link of `origin` to `target` is gone. Whether the target goes too: an embedded object with its
-  /// owner, an unresolved one with the last link to it.
+  /// Removes one backlink from `origin` to `target`. Returns true if the target must be deleted too: an embedded object
+  /// with its owner, an unresolved one with the last link to it.
   private func removeBacklink(
     _ target: TableKey,
     _ targetKey: ObjKey,
@@ -215,7 +216,7 @@ final class GroupEditor {
       let reader = try ElementReader(arena, Int(element), Self.keyElement), count = reader.count
       for i in 0..<count {
         guard case .int(let key) = try reader.value(at: i), key == originKey.value else { continue }
-        // The last one moves into the hole.
+        // Move the last one into the gap.
         let last = try reader.value(at: count - 1)
         try list.set(i, last)
         try list.remove(count - 1)
@@ -235,15 +236,16 @@ final class GroupEditor {
     return true
   }
 
-  /// What a backlink column holds for an object: no link, one, or a list of them. Source: docs/format/1-storage.md S14.
+  /// The element of a backlink column for an object: no link, one, or a list of them.
+  /// Source: docs/format/1-storage.md S14.
   private func backlinks(_ place: ClusterTreeEditor.Place, _ backlink: ColKey) throws(EngineError) -> Int64 {
     try arena.integers(slab.node(place.cluster).child(backlink.leafPosition + 1)).int(place.row)
   }
 
   static let keyElement = ElementType(.int, isNullable: false)
 
-  /// The property that the links of a backlink column come from; nil if it is gone. Realm's own engine leaves the
-  /// column behind when a Mixed property, or its class, is removed. Source: docs/format/2-model.md M15.
+  /// The property from which the links of a backlink column come; nil if it was removed. Realm's engine keeps the
+  /// backlink column when a Mixed property, or its class, is removed. Source: docs/format/2-model.md M15.
   func origin(of backlink: Spec.BacklinkColumn) throws(EngineError) -> (table: TableEditor, column: Column)? {
     guard let table = try table(slot: backlink.originTable.slot), table.key == backlink.originTable,
       let column = table.columns.first(where: { $0.key == backlink.originColumn })
@@ -251,7 +253,7 @@ final class GroupEditor {
     return (table, column)
   }
 
-  /// The keys of the objects that link to an object through one backlink column, each as often as it links.
+  /// The keys of the objects that link to an object through one backlink column, each as many times as it links.
   func origins(_ table: TableEditor, _ key: ObjKey, _ backlink: ColKey) throws(EngineError) -> [ObjKey] {
     let place = try table.place(key)
     let element = try backlinks(place, backlink)
@@ -267,10 +269,10 @@ final class GroupEditor {
 
   // MARK: objects
 
-  /// Deletes an object: links to it become null or leave their collections, embedded objects in it go with it. An
-  /// unresolved object is in no index, and no program was notified of it.
+  /// Deletes an object and its embedded objects. Links to it become null or leave their collections. An unresolved
+  /// object is in no index, and its deletion is not recorded.
   func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(EngineError) {
-    // A work list instead of recursion: embedded objects can nest deeply.
+    // A work list instead of recursion, because embedded objects can nest deeply.
     var pending = [(table, key)]
     let effort = Effort(arena)
     while let (table, key) = pending.popLast() {
@@ -283,7 +285,7 @@ final class GroupEditor {
         }
       }
       for backlink in table.backlinks {
-        // All links of one origin are found in one walk through it.
+        // Find all links from one origin in a single pass.
         var times: [ObjKey: Int] = [:]
         let origins = try origins(table, key, backlink.key)
         for origin in origins { times[origin, default: 0] += 1 }
@@ -302,7 +304,7 @@ final class GroupEditor {
 
   // MARK: values
 
-  /// Replaces a scalar with everything that follows from it.
+  /// Replaces a single value, and updates backlinks, index and history.
   func store(
     _ table: TableEditor,
     _ object: ObjKey,
@@ -310,7 +312,7 @@ final class GroupEditor {
     _ value: Value
   ) throws(EngineError) {
     let former = try links(table, object, column)
-    // The new link first: an unresolved object that both lead to would go with the former one.
+    // Add the new link first: an unresolved object to which both refer would be deleted with the former link.
     if case .link(let target, let key) = value { try addBacklink(target, key, from: table, column, object) }
     for (target, key) in former {
       try dropLink(target, key, from: table, column, object)
@@ -326,7 +328,8 @@ final class GroupEditor {
 
   // MARK: links of an object
 
-  /// All links that a property of an object holds, nested collections included; each as often as it occurs.
+  /// All links that a property of an object holds, including those in nested collections, each as many times as it
+  /// occurs.
   func links(
     _ table: TableEditor,
     _ key: ObjKey,
@@ -342,7 +345,7 @@ final class GroupEditor {
     }
   }
 
-  /// All links in a value and in what is nested in it, paid for with `effort`, or with as much as one walk needs.
+  /// All links in a value and in nested collections. Charged to `effort`, or limited to the effort of one walk.
   static func links(
     in value: ValueView,
     _ effort: Effort? = nil
@@ -369,11 +372,11 @@ final class GroupEditor {
     }
   }
 
-  /// The levels of collections within each other.
+  /// The maximum nesting depth of collections.
   private static let nestingLimit = 100
 
-  /// Refuses a value that breaks a limit, or holds a link that the schema does not allow, at any depth. A collection
-  /// that the value itself is would be at `level`, from 1.
+  /// Throws if a value exceeds a limit, or holds a link that the schema does not allow, at any depth. `level` is the
+  /// nesting level, counted from 1, of the value if it is a collection.
   func check(
     _ value: Value,
     level: Int,
@@ -407,7 +410,7 @@ final class GroupEditor {
     }
   }
 
-  /// Refuses a dictionary key that the format does not take.
+  /// Throws if the format does not allow a dictionary key.
   func checkDictionaryKey(_ key: [UInt8], _ table: TableEditor, _ column: Column) throws(EngineError) {
     if key.first == UInt8(ascii: "$") || key.contains(UInt8(ascii: ".")) {
       throw EngineError(
@@ -417,7 +420,7 @@ final class GroupEditor {
     }
   }
 
-  /// Refuses a link that the schema does not allow.
+  /// Throws if the schema does not allow a link.
   private func checkLink(_ value: Value, from table: TableEditor, _ column: Column) throws(EngineError) {
     guard case .link(let target, let key) = value else { return }
     let targetTable = try self.table(target)
@@ -437,7 +440,7 @@ final class GroupEditor {
     }
   }
 
-  /// One link of an object is gone: its backlink goes, and the target too if it was embedded here, or is unresolved and
+  /// Removes the backlink of a removed link, and deletes the target if it was embedded here, or if it is unresolved and
   /// nothing else links to it.
   func dropLink(
     _ target: TableKey,
@@ -450,7 +453,7 @@ final class GroupEditor {
     if try removeBacklink(target, key, from: origin, column, originKey) { try deleteObject(table(target), key) }
   }
 
-  /// Removes as many links of `origin` to an object that is going away.
+  /// Removes `times` links of `origin` to an object that is being deleted.
   private func nullify(
     _ backlink: Spec.BacklinkColumn,
     _ originKey: ObjKey,
@@ -459,7 +462,7 @@ final class GroupEditor {
     _ times: Int,
     _ effort: Effort
   ) throws(EngineError) {
-    // An embedded owner that is itself being deleted may be gone already.
+    // An embedded owner that is also being deleted may already be removed.
     guard let (origin, column) = try origin(of: backlink), let place = try find(origin, originKey) else { return }
     origin.bump()
     if column.collection == nil {
@@ -479,15 +482,15 @@ final class GroupEditor {
     try table.contains(key)
   }
 
-  /// Where an object is, an unresolved one too; nil if it does not exist.
+  /// The place of an object, resolved or not; nil if it does not exist.
   func find(_ table: TableEditor, _ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place? {
     try table.find(key)
   }
 
   // MARK: indexes
 
-  /// Lists an object in the index of a column of single values under `value`. One that `canWait` may be listed later,
-  /// with others.
+  /// Adds an object to the index of a column of single values under `value`. With `canWait`, the entry may be buffered
+  /// and written later together with others.
   func insertIntoIndex(
     _ table: TableEditor,
     _ column: IndexedColumn,
@@ -506,12 +509,13 @@ final class GroupEditor {
     }
   }
 
-  /// A cursor over the table as it is now.
+  /// A cursor over the current content of a table.
   func reader(_ table: TableEditor) throws(EngineError) -> ObjectCursor {
     ObjectCursor(try table.view())
   }
 
-  /// Moves an object within the index of a scalar column from its present value to `value`, before that is stored.
+  /// Moves an object in the index of a single-value column from its present value to `value`. Called before `value` is
+  /// stored.
   func replaceInIndex(
     _ table: TableEditor,
     _ column: Column,
@@ -533,7 +537,7 @@ final class GroupEditor {
     try insertIntoIndex(table, indexed, value, key, canWait: false)
   }
 
-  /// Takes an object out of the index of a column.
+  /// Removes an object from the index of a column.
   private func removeFromIndex(_ table: TableEditor, _ column: Column, _ key: ObjKey) throws(EngineError) {
     guard let index = try table.index(column), let place = try table.find(key) else { return }
     switch try table.value(place, column) {
@@ -545,7 +549,7 @@ final class GroupEditor {
     }
   }
 
-  /// The distinct words that an indexed list is found under; nil is null's.
+  /// The distinct words under which an indexed list is found; nil for null.
   static func words(_ list: inout ListView) throws(EngineError) -> Set<[UInt8]?> {
     var words: Set<[UInt8]?> = []
     for i in 0..<list.count {
@@ -554,7 +558,7 @@ final class GroupEditor {
     return words
   }
 
-  /// Fills a new index with every object of its table.
+  /// Adds all objects of a table to a new index.
   func fillIndex(_ table: TableEditor, _ column: Column) throws(EngineError) {
     guard let index = try table.index(column) else { return }
     let cursor = try reader(table)
@@ -570,7 +574,7 @@ final class GroupEditor {
 }
 
 extension Array where Element == UInt8 {
-  /// `withUnsafeBytes` with typed errors.
+  /// Calls `withUnsafeBytes` with typed errors.
   @inline(__always)
   func withUnsafeBytesOf<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
     try unsafe withUnsafeBufferPointer { (bytes) throws(E) in try unsafe body(UnsafeRawBufferPointer(bytes)) }

@@ -1,19 +1,18 @@
-// The links that lead to an object, each with its place, so that they can be set again when the object comes back after
-// a deletion. A deletion sets single links and entries of dictionaries to null, and takes elements out of lists and
-// sets.
+// The links to an object, each with its location, so that they can be restored when the object is created again after a
+// deletion. A deletion sets single links and entries of dictionaries to null, and removes elements of lists and sets.
 
-/// A place that links to an object.
+/// A location that links to an object.
 public struct IncomingLink: Hashable, Sendable {
-  /// The object that has the link; an embedded object for itself, not for its owner.
+  /// The object that holds the link; for an embedded object itself, not its owner.
   public let origin: ObjectReference
   /// The property.
   public let column: ColKey
-  /// The way into the property; empty for a property of one value and for a set.
+  /// The path within the property; empty for a single value and for a set.
   public let path: [PathStep]
 }
 
 extension GroupEditor {
-  /// All links from other objects, in the order in which `restore` can set them again. Nil if there are more than
+  /// All links from other objects, in the order in which `restore` can set them again; nil if there are more than
   /// `limit`.
   func incomingLinks(
     of target: TableEditor,
@@ -41,7 +40,7 @@ extension GroupEditor {
     return found
   }
 
-  /// The ways to all links to `target` in a value.
+  /// Passes the paths of all links to `target` in a value to `found`.
   private static func collect(
     _ value: ValueView,
     _ path: [PathStep],
@@ -67,8 +66,8 @@ extension GroupEditor {
 }
 
 extension WriteTransaction {
-  /// All links from other objects, in the order in which `restore` can set them again. Nil if there are more than
-  /// `limit`. Cost: the size of the properties that hold them.
+  /// All links from other objects, in the order in which `restore` can set them again; nil if there are more than
+  /// `limit`. Cost: proportional to the size of the properties that hold the links.
   public func incomingLinks(
     of table: TableKey,
     _ object: ObjKey,
@@ -85,8 +84,8 @@ extension WriteTransaction {
     try table.read(object, column)
   }
 
-  /// Sets a link again, to `target`, which exists. A list takes it at its former position, or at the end if it has
-  /// become shorter. False, and nothing changed, if the place is gone or holds another value by now.
+  /// Restores a link, to `target`, which must exist. A list gets it at its former position, or at the end if the list
+  /// is shorter now. Returns false and changes nothing if the location is gone or holds another value.
   public func restore(_ link: IncomingLink, to target: ObjectReference) throws(EngineError) -> Bool {
     let (table, object) = (link.origin.table, link.origin.key)
     do throws(EngineError) {
@@ -110,7 +109,7 @@ extension WriteTransaction {
       }
       return true
     } catch {
-      // The schema or the object is another by now.
+      // The schema or the object has changed since.
       if error.reason == .notFound || error.reason == .wrongType { return false }
       throw error
     }

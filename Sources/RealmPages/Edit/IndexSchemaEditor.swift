@@ -1,4 +1,4 @@
-// Adding and removing search indexes and primary keys. Source: docs/format/2-model.md M3, M10.
+// Adds and removes search indexes and primary keys. Source: docs/format/2-model.md M3, M10.
 
 extension GroupEditor {
   /// Adds a search index to a property and fills it.
@@ -24,12 +24,12 @@ extension GroupEditor {
     if column.collection == .list { try checkWords(table, column) }
     if column.index != nil { try removeIndex(table, key) }
     try setAttribute(table, key, kind == .general ? Spec.Attribute.indexed : Spec.Attribute.fullText, true)
-    // A primary key has its index already.
+    // A primary key already has an index.
     if !isPrimary { try makeIndex(table, key) }
     table.bump()
   }
 
-  /// Refuses lists with strings that are too long for an index.
+  /// Throws if a list has a string that is too long for an index.
   private func checkWords(_ table: TableEditor, _ column: Column) throws(EngineError) {
     let limit = SearchIndexEditor.maximumWord
     let cursor = try reader(table), index = table.columns.firstIndex { $0.key == column.key } ?? 0
@@ -48,7 +48,7 @@ extension GroupEditor {
     }
   }
 
-  /// Removes the search index of a property. A primary key keeps its own.
+  /// Removes the search index of a property. The index of a primary key remains.
   func removeIndex(_ table: TableEditor, _ key: ColKey) throws(EngineError) {
     guard let column = table.columns.first(where: { $0.key == key }) else {
       throw EngineError(.notFound, "\(table.className): no such property")
@@ -64,7 +64,7 @@ extension GroupEditor {
     table.bump()
   }
 
-  /// Makes a property the primary key, or takes the primary key away (nil). Its values must be distinct.
+  /// Makes a property the primary key; nil removes the primary key. The values must be distinct.
   func setPrimaryKey(_ table: TableEditor, _ key: ColKey?) throws(EngineError) {
     let old = table.primaryKeyIndex.map { table.columns[$0] }
     if old?.key == key { return }
@@ -98,7 +98,7 @@ extension GroupEditor {
     table.bump()
   }
 
-  /// Refuses a primary key of which objects have the same value.
+  /// Throws if several objects have the same value in a column that is to be the primary key.
   private func checkDistinct(_ table: TableEditor, _ column: Column) throws(EngineError) {
     var duplicates = DuplicateKeys()
     let cursor = try reader(table), index = table.columns.firstIndex { $0.key == column.key } ?? 0
@@ -106,7 +106,7 @@ extension GroupEditor {
       if let value = PrimaryKey(try cursor.value(index)) { duplicates.add(value, cursor.key) }
     }
     guard let first = duplicates.first else { return }
-    // Users know objects by the primary key that the class had.
+    // Users know the objects by the former primary key of the class.
     let former = try base?.table(table.key).flatMap { $0.primaryKey == nil ? nil : ObjectCursor($0) }
     var names: [String] = []
     for object in first.objects.prefix(DuplicateKeys.mostNamed) {
@@ -130,7 +130,7 @@ extension GroupEditor {
     )
   }
 
-  /// Makes the search index of a property and fills it.
+  /// Creates the search index of a property and fills it.
   func makeIndex(_ table: TableEditor, _ key: ColKey) throws(EngineError) {
     let refs = try table.indexRefs()
     slab.setChild(refs, key.leafPosition, SearchIndexEditor.make(editor))

@@ -1,16 +1,16 @@
-// What becomes of the elements of a list: which stay, and which change.
+// The differences between two lists: the elements that stay, change, appear and disappear.
 
-/// How a list turns into another: what both begin and end with stays, elements between are replaced one by one, and the
-/// rest of the longer one is inserted or removed.
+/// The steps that turn one list into another: the common prefix and suffix stay, elements between them are replaced one
+/// by one, and the rest of the longer list is inserted or removed.
 package struct ListDifference {
-  /// The positions that are replaced, in both lists alike.
+  /// The positions of replaced elements, the same in both lists.
   package let replaced: Range<Int>
-  /// The positions of new elements, in the new list.
+  /// The positions of inserted elements, in the new list.
   package let inserted: Range<Int>
-  /// The positions of elements that go, in the old list.
+  /// The positions of removed elements, in the old list.
   package let removed: Range<Int>
 
-  /// Compares elements from both ends. Cost: a comparison for each element that stays, and two.
+  /// Compares the elements from both ends. Cost: one comparison for each element that stays, plus two.
   @inlinable
   package init<E: Error>(
     old: Int,

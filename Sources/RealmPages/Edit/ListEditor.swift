@@ -1,11 +1,12 @@
-// Changing a list, and the search index of a list of strings. Source: docs/format/2-model.md M8, M10.
+// Changes to a list, and to the search index of a list of strings. Source: docs/format/2-model.md M8, M10.
 
 extension CollectionEditor {
   private func checkIndex(_ index: Int, below limit: Int) throws(EngineError) {
     if index < 0 || index >= limit { throw EngineError(.notFound, "\(place): no position \(index)") }
   }
 
-  /// Inserts before element `index` of a list. A link to an embedded object that was made for the list is `adopted`.
+  /// Inserts an element before element `index` of a list. With `adoptsEmbedded`, the value may be a link to an embedded
+  /// object that was created for the list.
   func insert(_ index: Int, _ value: Value, adoptsEmbedded: Bool = false) throws(EngineError) {
     try change { (found) throws(EngineError) in
       guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
@@ -20,7 +21,7 @@ extension CollectionEditor {
     try fill(.index(index), value)
   }
 
-  /// Refuses a position where nothing can be inserted.
+  /// Throws if nothing can be inserted at the position.
   func checkInsertion(at index: Int) throws(EngineError) { try checkIndex(index, below: count() + 1) }
 
   /// Replaces element `index` of a list.
@@ -29,7 +30,7 @@ extension CollectionEditor {
     guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
     try check(value, found)
     try checkIndex(index, below: try tree(found).count())
-    // The new link first: an unresolved object that both lead to would go with the former one.
+    // Add the new link first: an unresolved object to which both refer would be deleted with the former link.
     try link(value)
     let old = try tree(find()).value(at: index)
     let word = try Value(copying: old.withoutElements)
@@ -71,7 +72,7 @@ extension CollectionEditor {
     try change { (found) throws(EngineError) in
       let tree = tree(found)
       if found.element.type == .mixed {
-        // A nested collection goes along with its key: through a leaf of its own.
+        // A nested collection is moved with its key, by way of a temporary leaf.
         let holder = editor.slab.makeInts(.hasRefs, [Int64(MixedEditor.make(editor))])
         let waiting = Slot(parent: holder, index: 0)
         let (source, local) = try tree.leaf(of: from)
@@ -95,7 +96,7 @@ extension CollectionEditor {
 
   // MARK: indexes of lists of strings
 
-  /// The word that an element is found under: nil for null.
+  /// The word under which an element is indexed: nil for null.
   private static func word(_ value: Value) -> [UInt8]? { if case .string(let text) = value { text } else { nil } }
 
   private func addWord(_ found: Found, _ value: Value) throws(EngineError) {
@@ -103,8 +104,8 @@ extension CollectionEditor {
     try table.index(column)?.insert(word: Self.word(value), object)
   }
 
-  /// Takes the object out of the index entry of an element that left the list, unless an equal one is left. Others that
-  /// are found there too stay.
+  /// Removes the object from the index entry of an element that left the list, unless the list still has an equal one.
+  /// Other elements that share the entry stay indexed.
   private func removeWord(_ found: Found, _ value: Value) throws(EngineError) {
     guard column.index != nil, found.kind == .list, column.collection != nil else { return }
     guard case .list(var list) = try view(found) else { return }

@@ -1,9 +1,9 @@
-// Making a property optional or required: a new column takes the values, the name and the place of the old one, because
-// whether null is legal is part of a column's key. Source: docs/format/2-model.md M3, M4.
+// Makes a property optional or required: a new column replaces the old one, with its values, name and position, because
+// nullability is part of a column's key. Source: docs/format/2-model.md M3, M4.
 
 extension GroupEditor {
-  /// Makes null a legal value or element of a property, or no longer: then each null becomes the default of the type.
-  /// The property has another key afterwards, which is returned. Its index stays, and so does the primary key.
+  /// Makes a property optional or required. If it becomes required, each null becomes the default of the type. Returns
+  /// the new key of the property. Its index stays, and so does the primary key.
   func setNullable(_ table: TableEditor, _ key: ColKey, _ isNullable: Bool) throws(EngineError) -> ColKey {
     guard let index = table.columnIndex(key) else {
       throw EngineError(.notFound, "\(table.className): no such property")
@@ -25,7 +25,7 @@ extension GroupEditor {
       dictionaryKey: old.collection == .dictionary ? old.dictionaryKeyType : 0,
       at: index
     )
-    // No notifications for the single values: the column is new.
+    // Do not record the single values: the column is new.
     let told = replication
     try copyValues(table, from: old, to: table.columns[index])
     replication = told
@@ -41,7 +41,7 @@ extension GroupEditor {
     return new
   }
 
-  /// Refuses to turn a null into a primary key that another object has.
+  /// Throws if null would become a primary key that another object has.
   private func checkDefaultIsUnused(_ table: TableEditor, _ column: Column) throws(EngineError) {
     if try table.find(primaryKey: .null) == nil { return }
     let value = ElementType(column.type, isNullable: false).defaultValue
@@ -57,7 +57,7 @@ extension GroupEditor {
     let cursor = try reader(table)
     var keys: [ObjKey] = []
     while try cursor.next() { keys.append(cursor.key) }
-    // They keep their primary keys.
+    // Unresolved objects keep their primary keys.
     keys += try table.unresolvedKeys()
     for key in keys {
       let place = try table.place(key)
@@ -66,8 +66,8 @@ extension GroupEditor {
         if list.count == 0 { continue }
         let collection = try CollectionEditor(self, table, key, new)
         let values = try elements(list, new)
-        // In a set null is the first. What stands for it comes last, so that it gives way to an equal value that is
-        // there.
+        // In a set null is the first element. Its replacement is added last, so that an equal value already in the set
+        // stays.
         try collection.fill(.list(new.collection == .set ? values.reversed() : values))
       case .dictionary(let dictionary):
         if dictionary.count == 0 { continue }
@@ -94,7 +94,7 @@ extension GroupEditor {
     return entries
   }
 
-  /// A value or, for a null that the column cannot hold, its default.
+  /// A copy of the value, or the default of the column for a null.
   private func copy(_ value: ValueView, _ column: Column) throws(EngineError) -> Value {
     if case .null = value { return column.element.defaultValue }
     return try Value(copying: value)

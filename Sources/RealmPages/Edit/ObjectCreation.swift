@@ -1,8 +1,8 @@
-// New objects with their values: one way down the cluster tree for all of them. Whatever could be refused is looked at
-// before anything is changed. Source: docs/format/2-model.md M5, M6.
+// Creates objects with their values, in one descent of the cluster tree for each object. All checks are made before the
+// first modification. Source: docs/format/2-model.md M5, M6.
 
 extension GroupEditor {
-  /// Creates an object of a class without primary key. `key` is an unused one; nil takes the next.
+  /// Creates an object of a class without a primary key. `key` is an unused key; nil takes the next one.
   func create(
     _ table: TableEditor,
     key: ObjKey?,
@@ -21,7 +21,7 @@ extension GroupEditor {
     return made
   }
 
-  /// Creates an object of a class with a primary key, which is new.
+  /// Creates an object of a class with a primary key, which must be new.
   func create(
     _ table: TableEditor,
     primaryKey: Value,
@@ -46,18 +46,19 @@ extension GroupEditor {
     return made
   }
 
-  /// Whether objects of a class are made by themselves.
+  /// True if objects of a class can be created directly.
   private func canHold(_ table: TableEditor) -> Bool {
     table.kind == .topLevel || table.kind == .asymmetric && isRestoring
   }
 
-  /// Refuses a key that an object cannot have: links are stored as the key plus one.
+  /// Throws if an object cannot have this key: links are stored as the key plus one.
   private func check(_ key: ObjKey?, for table: TableEditor) throws(EngineError) {
     guard let key, key.value < 0 || key.value == .max else { return }
     throw EngineError(.overLimit, "\(table.className): object key \(key) is not from 0 to \(Int64.max - 1)")
   }
 
-  /// Refuses values that a new object cannot have. Whether they mean nothing elsewhere.
+  /// Throws if a new object cannot have these values. Returns true if all of them are single values without links, so
+  /// that nothing but the row and its index entries has to be written.
   private func check(_ values: [(ColKey, Value)], for table: TableEditor) throws(EngineError) -> Bool {
     var isPlain = true
     for (key, value) in values {
@@ -107,8 +108,7 @@ extension GroupEditor {
     }
   }
 
-  /// Creates an object. `values` fit their columns. What links and elements of collections mean elsewhere is the
-  /// caller's business.
+  /// Creates an object. `values` must fit their columns. The caller adds backlinks and the elements of collections.
   func createObject(
     _ table: TableEditor,
     key given: ObjKey?,
@@ -139,7 +139,7 @@ extension GroupEditor {
     _ values: [(ColKey, Value)]
   ) throws(EngineError) -> Outcome {
     let key = if let given { given } else { try table.nextKey() }
-    // The index of primary keys first: it tells whether the key is taken.
+    // The index of primary keys first, because it shows if the key is taken.
     if let primaryKey {
       let other = try primaryKey.value.withView { (value) throws(EngineError) in
         try insertPrimaryKey(table, primaryKey.column, value, key)
@@ -161,7 +161,7 @@ extension GroupEditor {
     return .made(key)
   }
 
-  /// Lists a new object under its primary key; the object that has the key already, if one does.
+  /// Adds a new object to the index of primary keys; returns the object that already has the key, if one exists.
   func insertPrimaryKey(
     _ table: TableEditor,
     _ primaryKey: ColKey,
@@ -176,12 +176,12 @@ extension GroupEditor {
     let other = try index.insertUnique(value, key) { (other) throws(EngineError) in try table.read(other, column) }
     guard let other else { return nil }
     if try table.contains(other) { return other }
-    // Listed, but gone: another writer's leftover.
+    // The index has an entry of a deleted object, left over by another writer.
     try index.insert(value, key) { (other) throws(EngineError) in try table.read(other, column) }
     return nil
   }
 
-  /// What the values of a new object mean elsewhere: backlinks, and the elements of collections.
+  /// Adds the backlinks and the elements of collections of a new object.
   private func finish(_ table: TableEditor, _ object: ObjKey, _ values: [(ColKey, Value)]) throws(EngineError) {
     for (key, value) in values where !value.isPlain {
       switch value {

@@ -1,24 +1,26 @@
-// Changes as a sync server has them: an object that is removed leaves the links to it, hidden, and a link may come
-// before the object that it leads to. Unresolved objects stand for what is linked to and not there.
+// Changes with the semantics of a sync server: removing an object keeps the links to it, hidden, and a link may be
+// created before its target. Unresolved objects represent missing targets.
 // Source: docs/format/2-model.md M5, docs/format/7-sync.md 7.7.
 
 extension WriteTransaction {
-  /// From now on links may lead to unresolved objects.
+  /// Allows links to unresolved objects from now on.
   package func allowUnresolvedLinks() { group.isReplaying = true }
 
-  /// The unresolved object with a primary key that no object has; made if it is not there. It goes with the last link.
+  /// The unresolved object with a primary key that no object has; created if necessary. It is deleted with the last
+  /// link to it.
   package func unresolvedObject(_ table: TableKey, primaryKey: Value) throws(EngineError) -> ObjKey {
     try group.change { () throws(EngineError) in
       try group.unresolvedObject(group.table(table), primaryKey: primaryKey)
     }
   }
 
-  /// The unresolved object that stands for the object `key` of a class without primary key; made if it is not there.
+  /// The unresolved object that represents the missing object `key` of a class without a primary key; created if
+  /// necessary.
   package func unresolvedObject(_ table: TableKey, key: ObjKey) throws(EngineError) -> ObjKey {
     try group.change { () throws(EngineError) in try group.unresolvedObject(group.table(table), key: key) }
   }
 
-  /// Creates the object `key` of a class without primary key; hidden links to it lead to it from then on.
+  /// Creates the object `key` of a class without a primary key; hidden links to it are resolved.
   package func createReplayed(_ table: TableKey, key: ObjKey) throws(EngineError) {
     try group.change { () throws(EngineError) in
       let editor = try group.table(table)
@@ -29,8 +31,8 @@ extension WriteTransaction {
     }
   }
 
-  /// Removes an object, and its embedded objects. Links to it stay, hidden, until an object with its primary key or key
-  /// is made again. Cost: as for `incomingLinks`.
+  /// Removes an object and its embedded objects. Links to it stay, hidden, until an object with its primary key or key
+  /// is created again. Cost: that of `incomingLinks`.
   package func invalidate(_ table: TableKey, _ object: ObjKey) throws(EngineError) {
     try group.change { () throws(EngineError) in
       let editor = try group.table(table)

@@ -1,13 +1,13 @@
-// Changing a set, whose elements are in order. Source: docs/format/2-model.md M8, M9.
+// Changes to a set, whose elements are sorted. Source: docs/format/2-model.md M8, M9.
 
 extension CollectionEditor {
-  /// Where `value` is in a set, or belongs.
+  /// The index of `value` in a set, or the index at which to insert it.
   private func setPosition(_ found: Found, _ value: ValueView) throws(EngineError) -> (Int, isThere: Bool) {
     let ref = try editor.ref(found.slot)
     if ref == 0 { return (0, false) }
     let reader = try ElementReader(editor.arena, ref, found.element)
     if ValueOrder.isUnordered(found.element.type) {
-      // Sets of floating-point numbers with NaN are in no order: look at every element.
+      // Sets of floating-point numbers with NaN are not sorted: compare every element.
       for i in 0..<reader.count {
         let other = try reader.value(at: i)
         if ValueOrder.compareInSet(other, value, found.element.type) == 0 { return (i, true) }
@@ -20,7 +20,8 @@ extension CollectionEditor {
     return (place, place < reader.count ? try order(place) == 0 : false)
   }
 
-  /// Where a set has `value`; nil if it has not. NaNs of several types are in no order that a search can rely on.
+  /// The index of `value` in a set; nil if the set does not contain it. NaNs of several types are not sorted reliably,
+  /// so they are searched one by one.
   private func elementPosition(_ found: Found, _ value: ValueView) throws(EngineError) -> Int? {
     let ref = try editor.ref(found.slot)
     if ref != 0, ValueOrder.isNaN(value) {
@@ -31,7 +32,7 @@ extension CollectionEditor {
     return isThere ? index : nil
   }
 
-  /// Adds a value to a set; false if it is there already.
+  /// Adds a value to a set; false if the set already contains it.
   func add(_ value: Value) throws(EngineError) -> Bool {
     let isNew = try change { (found) throws(EngineError) -> Bool in
       guard found.kind == .set else { throw EngineError(.wrongType, "\(place): not a set") }
@@ -46,7 +47,7 @@ extension CollectionEditor {
     return isNew
   }
 
-  /// Takes a value out of a set; false if it is not there.
+  /// Removes a value from a set; false if the set does not contain it.
   func discard(_ value: Value) throws(EngineError) -> Bool {
     let found = try find()
     guard found.kind == .set else { throw EngineError(.wrongType, "\(place): not a set") }

@@ -1,7 +1,7 @@
-// Adding, removing and renaming tables. Source: docs/format/2-model.md M1, M2, M12.
+// Adds, removes and renames tables. Source: docs/format/2-model.md M1, M2, M12.
 
 extension GroupEditor {
-  /// The longest name in bytes. Source: docs/format/2-model.md M12.
+  /// The maximum length of a name in bytes. Source: docs/format/2-model.md M12.
   private static let tableNameLimit = 63
 
   /// Adds a table without columns.
@@ -54,9 +54,9 @@ extension GroupEditor {
     var keys: [ObjKey] = []
     while try cursor.next() { keys.append(cursor.key) }
     for key in keys where try has(table, key) { try deleteObject(table, key) }
-    // Only now, because some may have gone with the links to them.
+    // After the deletions above, which may have removed some of them with their last link.
     for key in try table.unresolvedKeys() { try deleteObject(table, key) }
-    // The columns go one by one, so that backlink columns elsewhere go too.
+    // Remove the columns one by one, so that the backlink columns in other tables are removed too.
     for column in table.columns { try removeColumn(table, column.key, logged: false) }
     let refs = try tableRefs(), names = try tableNames()
     try slab.dropTree(table.top, editor.arena)
@@ -66,7 +66,7 @@ extension GroupEditor {
     replication.eraseTable(key)
   }
 
-  /// Gives a table another name.
+  /// Renames a table.
   func renameTable(_ key: TableKey, to name: String) throws(EngineError) {
     let table = try table(key)
     if table.name.isExactly(name) { return }
@@ -89,7 +89,7 @@ extension GroupEditor {
 
   // MARK: names
 
-  // Names are short strings of up to 63 bytes, wider than values are.
+  // Names are short strings of up to 63 bytes, in wider elements than those of values.
 
   func insertName(_ names: Int, _ index: Int, _ name: String) throws(EngineError) {
     widenNames(names, name)
@@ -106,7 +106,7 @@ extension GroupEditor {
     let needed: UInt8 = name.isEmpty ? 0 : UInt8(max(4, (name.utf8.count + 1).nextPowerOfTwo))
     if needed <= node.width { return }
     var old: [String] = []
-    // Bad padding reads as no name.
+    // A name with invalid padding is read as empty.
     for i in 0..<node.count { old.append((try? StringLeaf.short(node, i))??.string ?? "") }
     slab.reserve(names, payload: (old.count + 1) * Int(needed))
     slab.setHeader(names, [], .multiply, width: needed, count: old.count)
@@ -128,6 +128,6 @@ extension GroupEditor {
 }
 
 extension Int {
-  /// The smallest power of two that is not below the number.
+  /// The smallest power of two that is not less than the number.
   fileprivate var nextPowerOfTwo: Int { self <= 1 ? 1 : 1 << (Int.bitWidth - (self - 1).leadingZeroBitCount) }
 }

@@ -1,21 +1,22 @@
-// The object that an unresolved one, a "tombstone", stands for is made: the links to that lead to it from then on. How
-// unresolved objects go with the last link to them is in GroupEditor. Source: docs/format/2-model.md M5.
+// Resolves links when the missing object represented by an unresolved one (a "tombstone") is created: the links then
+// refer to the new object. GroupEditor deletes an unresolved object with the last link to it.
+// Source: docs/format/2-model.md M5.
 
 extension WriteTransaction {
-  /// The key by which a link leads to the object with this primary key as soon as that is made. For branches only: a
-  /// program that reads such a link shows nothing.
+  /// The key for links to the object with this primary key before it is created. For branches only: programs that read
+  /// such a link see no object.
   package func expectedObject(_ table: TableKey, primaryKey: Value) throws(EngineError) -> ObjKey {
     try group.change { () throws(EngineError) in try group.expect(group.table(table), primaryKey: primaryKey) }
   }
 }
 
 extension GroupEditor {
-  /// The unresolved object with a primary key that no object has; made if it is not there.
+  /// The unresolved object with a primary key that no object has; created if necessary.
   func expect(_ table: TableEditor, primaryKey: Value) throws(EngineError) -> ObjKey {
     guard let index = table.primaryKeyIndex, let key = PrimaryKey(primaryKey), let local = key.localKey else {
       throw EngineError(.wrongType, "\(table.className): no primary key to expect an object by")
     }
-    // Apart from those that files have, which stay hidden.
+    // Separate from the unresolved objects of files, which stay hidden.
     let unresolved = ObjKey(expecting: local), column = table.columns[index]
     if let place = try find(table, unresolved) {
       let isSame = try key.equals(table.value(place, column))
@@ -30,7 +31,7 @@ extension GroupEditor {
     return unresolved
   }
 
-  /// Leads the links to the unresolved object with this primary key to `object`, which was just made with it.
+  /// Redirects the links to the unresolved objects with this primary key to `object`, which was just created with it.
   func resolve(
     _ table: TableEditor,
     _ primaryKey: (column: ColKey, value: Value),
@@ -42,24 +43,24 @@ extension GroupEditor {
     let column = table.columns[index]
     for unresolved in Self.unresolvedKeys(of: local) + [ObjKey(expecting: local)] {
       guard let place = try find(table, unresolved) else { continue }
-      // Another primary key can have the same hash.
+      // Different primary keys can have the same hash.
       if try !key.equals(table.value(place, column)) { continue }
       try lead(table, from: unresolved, to: object)
     }
   }
 
-  /// The keys that a file may have for the unresolved object whose own key would be `local`: the first, unless that is
-  /// taken by one with the same hash, as null has that of 0.
+  /// The keys under which a file may have the unresolved object whose regular key would be `local`: the first one, or a
+  /// later one if an object with the same hash uses it; null has the hash of 0.
   static func unresolvedKeys(of local: ObjKey) -> [ObjKey] {
     (0..<4).map { ObjKey(-2 - (local.value &+ $0) & 0x3FFF_FFFF_FFFF_FFFF) }
   }
 
-  /// Leads all links to an unresolved object to another object of the table. The unresolved one goes.
+  /// Redirects all links from an unresolved object to another object of the table. The unresolved object is deleted.
   func lead(_ table: TableEditor, from unresolved: ObjKey, to object: ObjKey) throws(EngineError) {
     for link in try incomingLinks(of: table, unresolved) ?? [] {
       try redirect(link, from: .link(table.key, unresolved), to: .link(table.key, object))
     }
-    // It goes with the last link; one without links is left over.
+    // It is deleted with the last link; an unresolved object without links is still present.
     if try find(table, unresolved) != nil { try deleteObject(table, unresolved) }
   }
 

@@ -1,10 +1,10 @@
-// The one writer of whole values into properties: whatever gives an object a value that it has somewhere else, or a
-// caller's, ends here. A new value fills an empty collection; another one is written over the present one with the
-// least change. Texts of objects plan their own steps (RealmJSON/ObjectPlan.swift), which end in the same editors.
+// Writes whole values to properties: every value that is copied from elsewhere or comes from a caller is written here.
+// A new value fills an empty collection; otherwise the present value is changed in as few steps as possible. JSON texts
+// of objects plan their own steps (RealmJSON/ObjectPlan.swift), which use the same editors.
 
 extension CollectionEditor {
-  /// Puts the elements of a list or dictionary into the collection, which is empty. An element that `adoptsEmbedded`
-  /// may be a link to an embedded object that no other has.
+  /// Adds the elements of a list or dictionary to the collection, which must be empty. With `adoptsEmbedded`, elements
+  /// may be links to embedded objects without another owner.
   func fill(_ value: Value, adoptsEmbedded: Bool = false) throws(EngineError) {
     switch value {
     case .list(let values) where column.collection == .set && path.isEmpty:
@@ -17,7 +17,7 @@ extension CollectionEditor {
     }
   }
 
-  /// Makes a list hold these elements. What both begin and end with stays.
+  /// Changes a list to contain these elements. The common prefix and suffix stay.
   private func write(list wanted: [Value], over present: [Value]) throws(EngineError) {
     if wanted.isEmpty {
       if !present.isEmpty { try clear() }
@@ -29,7 +29,8 @@ extension CollectionEditor {
     for index in difference.inserted { try insert(index, wanted[index]) }
   }
 
-  /// Makes a set hold these elements. What is in both stays; of elements that may be in no order, all or none.
+  /// Changes a set to contain these elements. Elements in both stay; a set that may be unsorted is rewritten
+  /// completely.
   private func write(set wanted: [Value], over present: [Value]) throws(EngineError) {
     let old = Set(present.map(\.bits)), new = Set(wanted.map(\.bits))
     if old == new { return }
@@ -41,7 +42,7 @@ extension CollectionEditor {
     for value in wanted where !old.contains(value.bits) { _ = try add(value) }
   }
 
-  /// Makes a dictionary hold these entries. Those that are the same in both stay.
+  /// Changes a dictionary to contain these entries. Entries that are equal in both stay.
   private func write(dictionary wanted: [Value.Entry], over present: [Value.Entry]) throws(EngineError) {
     var stored = Dictionary(present.map { ($0.key, $0.value) }) { $1 }
     for entry in wanted {
@@ -51,7 +52,7 @@ extension CollectionEditor {
     for entry in present where stored[entry.key] != nil { _ = try remove(key: entry.key) }
   }
 
-  /// Makes the collection hold what `wanted` says.
+  /// Changes the collection from `present` to `wanted`.
   func write(_ wanted: Value, over present: Value) throws(EngineError) {
     switch (column.collection, wanted, present) {
     case (.list, .list(let values), .list(let present)): try write(list: values, over: present)
@@ -64,7 +65,7 @@ extension CollectionEditor {
 }
 
 extension Value {
-  /// Whether it is a list or dictionary.
+  /// True for a list or dictionary.
   var isCollection: Bool {
     switch self {
     case .list, .dictionary: true
@@ -72,8 +73,8 @@ extension Value {
     }
   }
 
-  /// Whether storing one in place of the other changes nothing, bit by bit: all NaNs of one pattern are the same, and
-  /// entries of dictionaries have no order.
+  /// True if storing `other` instead of this value changes nothing. Numbers are compared bit by bit, so NaNs with the
+  /// same bits are equal; the entries of dictionaries have no order.
   package func isStored(as other: Value) -> Bool {
     switch (self, other) {
     case (.list(let a), .list(let b)): return a.count == b.count && zip(a, b).allSatisfy { $0.isStored(as: $1) }
@@ -85,7 +86,7 @@ extension Value {
     }
   }
 
-  /// A value that is equal for numbers of the same bits only; a NaN equals itself.
+  /// A value for comparison in which numbers are equal only if their bits are; a NaN equals itself.
   fileprivate var bits: Value {
     switch self {
     case .float(let number): .list([.int(Int64(number.bitPattern))])

@@ -1,11 +1,12 @@
-// What a transaction changed, as two versions to compare: the one that it began on, and the one that a commit would
-// make.
+// The changes of a transaction as two versions to compare: the one that it began on, and the one that a commit would
+// create.
 
 extension WriteTransaction {
   /// The version that the transaction began on.
   package var former: Snapshot { base }
 
-  /// The realm with the changes so far, for classes that the transaction did not add. Valid until its next change.
+  /// The realm with the changes made up to now, without classes that the transaction added. Valid until its next
+  /// change.
   ///
   /// Cost: O(properties) for each class.
   package func changed() throws(EngineError) -> Snapshot {
@@ -14,8 +15,8 @@ extension WriteTransaction {
     return Snapshot(base, as: tables)
   }
 
-  /// The realm with all changes so far, new classes included, as a version to compare with `former`. Valid until the
-  /// next change.
+  /// The realm with all changes made up to now, including new classes, as a version to compare with `former`. Valid
+  /// until the next change.
   package func outcome() throws(EngineError) -> Snapshot {
     try group.finishChanges()
     let top = group.slab.node(group.top)
@@ -28,7 +29,7 @@ extension WriteTransaction {
     return Snapshot(base, group.editor.arena, array)
   }
 
-  /// A property's value, borrowed from the transaction; nil if there is no such object. Valid until the next change.
+  /// A property's value, borrowed from the transaction; nil if the object does not exist. Valid until the next change.
   /// Cost: O(log n).
   package func view(
     _ table: TableKey,
@@ -43,7 +44,7 @@ extension WriteTransaction {
     return try table.read(object, described)
   }
 
-  /// Whether an object exists.
+  /// True if an object exists.
   package func contains(_ table: TableKey, _ object: ObjKey) throws(EngineError) -> Bool {
     try group.has(group.table(table), object)
   }

@@ -1,17 +1,17 @@
-// Changing a realm: everything between begin and commit.
+// Changes to a realm: everything between begin and commit.
 
 /// A transaction: changes that become visible and durable together, or not at all.
 ///
-/// There is one at a time. It ends with `commit()` or `rollback()`; one that is dropped rolls back. It reads what it
-/// wrote. A change that is refused leaves it as it was; after one that fails in the middle, because the file is
-/// damaged, nothing is left but to roll back.
+/// Only one transaction exists at a time. It ends with `commit()` or `rollback()`; if it is dropped, it rolls back. It
+/// reads its own writes. A change that is refused leaves it unchanged; after a change that fails halfway, because the
+/// file is damaged, only a rollback is possible.
 public struct WriteTransaction: ~Copyable {
   /// Nil for a rehearsal.
   private let writer: RealmWriter?
-  /// In a mirror: the turn to send what is changed.
+  /// In a mirror: the right to send the changes to the server.
   private let turn: UplinkTurn?
   let group: GroupEditor
-  /// The version that is changed.
+  /// The version that the transaction began on.
   package let base: Snapshot
 
   init(_ writer: RealmWriter, base: Snapshot, _ turn: UplinkTurn? = nil) throws(EngineError) {
@@ -26,7 +26,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// A transaction that takes no turn and cannot be committed.
+  /// Creates a transaction that takes no lock and cannot be committed.
   init(rehearsingOn base: Snapshot) throws(EngineError) {
     (writer, turn) = (nil, nil)
     self.base = base
@@ -35,16 +35,16 @@ public struct WriteTransaction: ~Copyable {
 
   deinit { writer?.end() }
 
-  /// Writes the changes as the next version and returns its number. Without a change it does that too, with an empty
-  /// changeset. On failure the realm is as it was before the transaction; see the error's reason.
+  /// Writes the changes as the next version and returns its number. Without changes, it writes a version with an empty
+  /// changeset. On failure the realm is unchanged; see the error's reason.
   ///
-  /// In the mirror of a synced realm the changes go to the server first and come back from there, perhaps with those of
-  /// others; the number is that of a version that has them.
+  /// In the mirror of a synced realm, the changes are sent to the server first and come back from it, perhaps together
+  /// with changes by others; the number is that of a version that includes them.
   public consuming func commit(_ durability: Durability = .full) throws(EngineError) -> UInt64 {
     guard let turn else { return try commitHere(durability) }
     try group.checkIsWhole()
     guard let upload = try turn.uplink.prepare(self) else { return base.version }
-    // What comes back is committed by others, in their turn.
+    // Release the write lock: other transactions commit what comes back.
     rollback()
     defer { withExtendedLifetime(turn) {} }
     return try upload()
@@ -57,13 +57,13 @@ public struct WriteTransaction: ~Copyable {
     return try writer.commit(group, base: base, durability)
   }
 
-  /// Forgets the changes.
+  /// Discards the changes.
   public consuming func rollback() {}
 
-  /// Whether anything was changed that other programs learn of.
+  /// True if the transaction has changes to record in the history.
   public var hasChanges: Bool { group.replication.size != 0 }
 
-  /// The number of the version that a commit makes.
+  /// The number of the version that a commit creates.
   public var nextVersion: UInt64 { base.version + 1 }
 
   private func column(_ table: TableEditor, _ key: ColKey) throws(EngineError) -> Column {
@@ -84,7 +84,7 @@ public struct WriteTransaction: ~Copyable {
     return keys
   }
 
-  /// The table as it is now, changes included. Valid until the next change of the transaction.
+  /// The current table, changes included. Valid until the next change of the transaction.
   public func table(_ key: TableKey) throws(EngineError) -> Table {
     let table = try group.table(key)
     return try table.view()
@@ -95,13 +95,14 @@ public struct WriteTransaction: ~Copyable {
     try group.table(named: name)?.key
   }
 
-  /// The key of the table with this stored name, else of one whose name looks the same; nil if there is none.
+  /// The key of the table with this stored name, or else of one whose name is canonically equivalent; nil if neither
+  /// exists.
   package func tableKey(like name: String) throws(EngineError) -> TableKey? { try group.table(like: name)?.key }
 
-  /// The properties of a class as they are now.
+  /// The current properties of a class.
   public func columns(of table: TableKey) throws(EngineError) -> [Column] { try group.table(table).columns }
 
-  /// The key of the object with this primary key; nil if there is none. O(log n).
+  /// The key of the object with this primary key; nil if it does not exist. Cost: O(log n).
   public func objectKey(_ table: TableKey, primaryKey: Value) throws(EngineError) -> ObjKey? {
     let table = try group.table(table)
     group.slab.noteStep()
@@ -116,8 +117,8 @@ public struct WriteTransaction: ~Copyable {
     return value
   }
 
-  /// The objects that link to an object, each once; an embedded one stands for the object that owns it, however
-  /// deep. Cost: one step for each link.
+  /// The objects that link to an object, each once. An embedded object is replaced by the object that owns it, however
+  /// deeply it is nested. Cost: one step for each link.
   public func origins(of table: TableKey, _ object: ObjKey) throws(EngineError) -> [ObjectReference] {
     var found: Set<ObjectReference> = [], embedded: Set<ObjectReference> = []
     var pending = [ObjectReference(table: table, key: object)]
@@ -140,10 +141,12 @@ public struct WriteTransaction: ~Copyable {
 
   // MARK: objects
 
-  /// Creates an object of a class without primary key. `key` is an unused key of the caller's choice, from 0; nil takes
-  /// the next one. `values` gives each property once, best in schema order: scalars, lists for lists and sets,
-  /// dictionaries; the others take their defaults. Embedded objects are made afterwards. Refused as a whole or not at
-  /// all. Cost O(log n): the way to make many objects.
+  /// Creates an object of a class without a primary key.
+  ///
+  /// `key` is an unused key of the caller's choice, from 0; nil takes the next one. `values` has each property at most
+  /// once, preferably in schema order: single values, lists for lists and sets, dictionaries; other properties get
+  /// their defaults. Embedded objects are created afterwards. If a value is refused, nothing is changed. Cost:
+  /// O(log n); the fast way to create many objects.
   public func create(
     _ table: TableKey,
     key: ObjKey? = nil,
@@ -152,7 +155,7 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(EngineError) in try group.create(group.table(table), key: key, values) }
   }
 
-  /// Creates an object of a class with primary key; `key` and `values` as above.
+  /// Creates an object of a class with a primary key; see `create(_:key:values:)` for `key` and `values`.
   public func create(
     _ table: TableKey,
     primaryKey: Value,
@@ -164,7 +167,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// Deletes an object: links to it become null or vanish from collections, its embedded objects go too.
+  /// Deletes an object and its embedded objects: links to it become null or are removed from collections.
   public func delete(_ table: TableKey, _ object: ObjKey) throws(EngineError) {
     try group.change { () throws(EngineError) in
       let table = try group.table(table)
@@ -178,8 +181,8 @@ public struct WriteTransaction: ~Copyable {
 
   // MARK: properties
 
-  /// Sets a property that holds one value. A list or dictionary is for Mixed properties. Embedded objects are made with
-  /// `setEmbedded`; null deletes one.
+  /// Sets a property of a single value. A list or dictionary is legal only for Mixed properties. Embedded objects are
+  /// created with `setEmbedded`; null deletes one.
   public func set(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(EngineError) {
     try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
@@ -199,8 +202,8 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// Makes a property hold a value, a list or set that of a list, with the least change: what is stored already stays.
-  /// Embedded objects are made with `setEmbedded` and `insertEmbedded`.
+  /// Sets a property to a value, in as few changes as possible: a list or set to the elements of a list, a dictionary
+  /// to the entries of one. Embedded objects are created with `setEmbedded` and `insertEmbedded`.
   public func assign(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(EngineError) {
     let present = try self.value(table, object, key)
     let column = try self.column(group.table(table), key)
@@ -213,7 +216,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// Makes a new embedded object with default values in a property that holds one, in place of the one there.
+  /// Creates an embedded object with default values in a property of a single value, replacing the present one.
   public func setEmbedded(_ table: TableKey, _ object: ObjKey, _ key: ColKey) throws(EngineError) -> ObjKey {
     try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
@@ -225,7 +228,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// Makes a new embedded object before element `index` of a list.
+  /// Creates an embedded object before element `index` of a list.
   public func insertEmbedded(
     _ table: TableKey,
     _ object: ObjKey,
@@ -243,7 +246,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// Makes a new embedded object as the entry of a dictionary, in place of the one there.
+  /// Creates an embedded object as an entry of a dictionary, replacing the present one.
   public func setEmbedded(
     _ table: TableKey,
     _ object: ObjKey,
@@ -279,7 +282,7 @@ public struct WriteTransaction: ~Copyable {
 
   // MARK: collections
 
-  /// The number of elements of a collection. `path` leads into collections nested in a Mixed.
+  /// The number of elements of a collection. `path` is the path of a collection nested in a Mixed.
   public func count(
     _ table: TableKey,
     _ object: ObjKey,
@@ -287,7 +290,7 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = []
   ) throws(EngineError) -> Int { try collection(table, object, key, path).count() }
 
-  /// Inserts before element `index` of a list.
+  /// Inserts an element before element `index` of a list.
   public func insert(
     _ table: TableKey,
     _ object: ObjKey,
@@ -336,7 +339,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// Empties a collection.
+  /// Removes all elements of a collection.
   public func clear(
     _ table: TableKey,
     _ object: ObjKey,
@@ -346,7 +349,7 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(EngineError) in try collection(table, object, key, path).clear() }
   }
 
-  /// Adds a value to a set; false if it is there.
+  /// Adds a value to a set; false if the set already contains it.
   public func add(
     _ table: TableKey,
     _ object: ObjKey,
@@ -356,7 +359,7 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(EngineError) in try collection(table, object, key, []).add(value) }
   }
 
-  /// Takes a value out of a set; false if it is not there.
+  /// Removes a value from a set; false if the set does not contain it.
   public func discard(
     _ table: TableKey,
     _ object: ObjKey,
@@ -366,7 +369,7 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(EngineError) in try collection(table, object, key, []).discard(value) }
   }
 
-  /// Puts an entry into a dictionary.
+  /// Adds an entry to a dictionary, or replaces the one with this key.
   public func set(
     _ table: TableKey,
     _ object: ObjKey,
@@ -378,7 +381,7 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(EngineError) in try collection(table, object, key, path).set(key: entry, value) }
   }
 
-  /// Removes an entry of a dictionary; false if there is none.
+  /// Removes an entry of a dictionary; false if it does not exist.
   public func remove(
     _ table: TableKey,
     _ object: ObjKey,
@@ -401,22 +404,22 @@ public struct WriteTransaction: ~Copyable {
 
   // MARK: schema
 
-  /// Adds a table; `name` is the stored one, `class_` included.
+  /// Adds a table; `name` is the stored name, including `class_`.
   public func addTable(_ name: String, kind: TableKind = .topLevel) throws(EngineError) -> TableKey {
     try group.change { () throws(EngineError) in try group.addTable(name, kind: kind) }
   }
 
-  /// Removes a table with its objects; no property of another class may link to it.
+  /// Removes a table with its objects; no other class may link to it.
   public func removeTable(_ key: TableKey) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.removeTable(key) }
   }
 
-  /// Gives a table another stored name.
+  /// Changes the stored name of a table.
   public func renameTable(_ key: TableKey, to name: String) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.renameTable(key, to: name) }
   }
 
-  /// Adds a property; objects that exist take its default.
+  /// Adds a property; existing objects get its default.
   public func addColumn(_ table: TableKey, _ spec: ColumnSpec) throws(EngineError) -> ColKey {
     try group.change { () throws(EngineError) in try group.addColumn(group.table(table), spec) }
   }
@@ -426,9 +429,9 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(EngineError) in try group.removeColumn(group.table(table), key) }
   }
 
-  /// Makes a property optional, or required: then null becomes the default of its type, in objects and in collections.
-  /// The property gets another key, which is returned; name, place and index stay. Links and Mixed values have no
-  /// choice. Cost: O(n log n) in the objects.
+  /// Makes a property optional or required. If it becomes required, null becomes the default of its type, in objects
+  /// and in collections. Returns the new key of the property; name, position and index stay. Not applicable to links
+  /// and Mixed values. Cost: O(n log n) in the number of objects.
   public func setNullable(
     _ table: TableKey,
     _ key: ColKey,
@@ -437,7 +440,7 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(EngineError) in try group.setNullable(group.table(table), key, isNullable) }
   }
 
-  /// Gives a property another name.
+  /// Renames a property.
   public func renameColumn(_ table: TableKey, _ key: ColKey, to name: String) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.renameColumn(group.table(table), key, to: name) }
   }
@@ -452,12 +455,12 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(EngineError) in try group.removeIndex(group.table(table), key) }
   }
 
-  /// Makes a property the primary key; nil takes it away.
+  /// Makes a property the primary key; nil removes the primary key.
   public func setPrimaryKey(_ table: TableKey, _ key: ColKey?) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.setPrimaryKey(group.table(table), key) }
   }
 
-  /// Stores the schema version where the SDKs look for it. Source: docs/format/2-model.md M11.
+  /// Stores the schema version in the table that the SDKs read. Source: docs/format/2-model.md M11.
   public func setSchemaVersion(_ version: UInt64) throws(EngineError) {
     try group.change { () throws(EngineError) in
       let table: TableKey

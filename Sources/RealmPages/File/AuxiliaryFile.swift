@@ -1,13 +1,13 @@
-// What lies beside a realm under a name that we use must be what we would have made there, before a byte of it changes:
-// a folder can come from anywhere, and a link in it leads to any file. The checks are on open descriptors where
-// something is written, so nothing can be put in the place between check and use.
+// Checks files beside a realm before this program changes them: a file under one of our names must look like one we
+// would have created, as a folder can come from anywhere and a link in it can lead to any file. Files that are written
+// to are checked on the open descriptor, so they cannot be exchanged between check and use.
 
 import CLinux
 import Glibc
 
-/// The checks of files beside a realm.
+/// Checks files beside a realm.
 enum AuxiliaryFile {
-  /// What a name beside a realm stands for.
+  /// The purpose of a file beside a realm.
   enum Kind {
     case lock
     case pipe
@@ -24,7 +24,7 @@ enum AuxiliaryFile {
     }
   }
 
-  /// Opens the lock file of the realm at `realm` for reading and writing; nil if there is none. Nothing is changed.
+  /// Opens the lock file of the realm at `realm` for reading and writing; nil if it does not exist. Changes nothing.
   static func openLock(_ path: String, besideRealm realm: String) throws(EngineError) -> Int32? {
     var attempt = 0
     while true {
@@ -33,7 +33,7 @@ enum AuxiliaryFile {
         if errno == ENOENT { return nil }
         throw EngineError(opening: path, errno)
       }
-      // Opening a device or a pipe can have effects.
+      // Opening a device or a pipe can have side effects.
       guard named.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .lock, type(of: named)) }
       let descriptor = unsafe open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
       if descriptor < 0 {
@@ -48,7 +48,8 @@ enum AuxiliaryFile {
       countNames(&status, descriptor, path)
       if let problem = problem(ofLock: descriptor, status, besideRealm: realm) {
         attempt += 1
-        // Removed a moment ago; or on the way from a provisional name to this one, where that takes two steps.
+        // The file was just removed, or is being renamed from its provisional name on a system where that takes two
+        // steps.
         if status.st_nlink != 1, attempt < 20 {
           usleep(1000)
           continue
@@ -60,13 +61,13 @@ enum AuxiliaryFile {
     }
   }
 
-  /// Throws unless there is nothing at `path`, or a folder.
+  /// Throws if something other than a folder is at `path`.
   static func checkFolder(_ path: String) throws(EngineError) {
     guard let status = look(path), status.st_mode & S_IFMT != S_IFDIR else { return }
     throw unsound(path, .folder, type(of: status))
   }
 
-  /// Throws unless there is nothing at `path`, or a pipe, or what copying leaves of a pipe.
+  /// Throws if something is at `path` that is neither a pipe nor what remains of a copied pipe: an empty file.
   static func checkPipe(_ path: String) throws(EngineError) {
     guard let status = look(path) else { return }
     let type = status.st_mode & S_IFMT
@@ -75,19 +76,19 @@ enum AuxiliaryFile {
     if status.st_nlink > 1 { throw unsound(path, .pipe, "a pipe that has other names too (hard links)") }
   }
 
-  /// Removes the file `name` of an open folder, which messages call `path`: what a program left there that was killed
-  /// while it replaced a realm.
+  /// Removes the file `name` of an open folder, left by a program that was killed while it replaced a realm. Error
+  /// messages show `path`.
   static func removeReplacement(_ name: String, in folder: Int32, called path: String) throws(EngineError) {
     var status = stat()
     guard unsafe fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return }
     countNames(&status, -1, path)
     guard status.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .replacement, type(of: status)) }
     if status.st_nlink > 1 { throw unsound(path, .replacement, "a file that has other names too (hard links)") }
-    // What cannot be removed is in the way of the new file, which reports it.
+    // If this fails, creating the new file fails and reports it.
     unsafe unlinkat(folder, name, 0)
   }
 
-  /// What is wrong with an open lock file; nil if nothing.
+  /// The defect of an open lock file; nil if there is none.
   private static func problem(ofLock descriptor: Int32, _ status: stat, besideRealm realm: String) -> String? {
     if status.st_mode & S_IFMT != S_IFREG { return type(of: status) }
     if status.st_nlink > 1 { return "a file that has other names too (hard links)" }
@@ -99,26 +100,26 @@ enum AuxiliaryFile {
     var head = [UInt8](repeating: 0, count: 24)
     let count = unsafe head.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
     if count < 0 { return "a file that cannot be read (\(ErrnoText.of(errno)))" }
-    // A process that begins a session may have emptied the file since its size was asked for.
+    // A process that begins a session may have truncated the file after the call to `fstat`.
     let size = count == 0 ? 0 : Int(status.st_size)
     return isLock(head: Array(head.prefix(count)), size: size) ? nil : "a file of another kind"
   }
 
-  /// Whether a lock file of this owner is to be expected: who may write to a realm may have made it.
+  /// True if this user can own a lock file here: any user who may write to the realm may have created it.
   private static func canBe(_ owner: uid_t, besideRealm realm: stat) -> Bool {
     owner == geteuid() || owner == 0 || owner == realm.st_uid || realm.st_mode & 0o022 != 0
   }
 
-  /// Lock files are small: 40 bytes for each version that has a reader.
+  /// The size limit of a lock file. Lock files are small: 40 bytes for each version that has a reader.
   private static let largestLock = 16 << 20
 
-  /// Whether bytes can be those of a lock file, of whatever layout, machine and system. The first eight bytes mean the
-  /// same in all of them; a lock file that was never filled is empty or all zeros.
+  /// True if the bytes can be those of a lock file of any layout, machine and system. The first eight bytes have the
+  /// same meaning in all of them. A lock file that was never filled is empty or all zeros.
   /// Source: docs/format/5-coordination.md 5.2.
   static func isLock(head: [UInt8], size: Int) -> Bool {
     if size == 0 { return true }
     guard head.count >= 8, size <= largestLock else { return false }
-    // A realm may begin like that.
+    // A realm can begin with such bytes.
     if head.count >= 20, head[16..<20].elementsEqual("T-DB".utf8) { return false }
     let isFilled = head[0], sizes = head[1...2], isCritical = head[3], format = head[4], history = head[5]
     let layout = Int(head[6]) | Int(head[7]) << 8
@@ -133,7 +134,7 @@ enum AuxiliaryFile {
     return status
   }
 
-  /// Asks again for the number of names where it is not one, as the kernel may remember an older one.
+  /// Asks for the link count again if it is not 1, as the kernel may return an outdated one.
   static func countNames(_ status: inout stat, _ descriptor: Int32, _ path: String) {
     if status.st_nlink == 1 || status.st_mode & S_IFMT == S_IFDIR { return }
     let count = unsafe clinux_count_names(descriptor, path)

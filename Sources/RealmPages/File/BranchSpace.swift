@@ -1,6 +1,6 @@
-// The bytes of a branch: those of the file that it builds on, at the same place, and beyond them its own.
+// The bytes of a branch: those of its base version at the same offsets, followed by the branch's memory.
 
-/// The bytes of the version that a branch builds on, and what the branch has beyond them.
+/// The bytes of a branch's base version, and the branch's memory after them.
 final class BranchSpace: PageSpace, @unchecked Sendable {
   // Unchecked: immutable after init; the space below synchronises what it changes.
   private let below: PageSpace

@@ -4,7 +4,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Where the pages of an encrypted file and their metadata lie. Source: docs/format/4-encryption.md 4.2.
+/// The layout of pages and their metadata in an encrypted file. Source: docs/format/4-encryption.md 4.2.
 enum EncryptedLayout {
   static let page = PageCipher.pageSize
   static let slotSize = 64
@@ -18,26 +18,26 @@ enum EncryptedLayout {
     n / pagesPerGroup * (pagesPerGroup + 1) * page + n % pagesPerGroup * slotSize
   }
 
-  /// The logical page whose data are at a byte offset in the file; in a page of metadata, the first page after it.
+  /// The logical page whose data is at a byte offset in the file; in a metadata page, the first page after it.
   static func page(at offset: Int) -> Int {
     let (group, rest) = (offset / page).quotientAndRemainder(dividingBy: pagesPerGroup + 1)
     return group * pagesPerGroup + max(0, rest - 1)
   }
 
-  /// The logical size, a multiple of a page, of a file of `physical` bytes.
+  /// The logical size of a file of `physical` bytes, a multiple of the page size.
   static func logicalSize(_ physical: Int) -> Int {
     let pages = physical / page
     return max(0, (pages - (pages + pagesPerGroup) / (pagesPerGroup + 1)) * page)
   }
 
-  /// The size of a file that holds `logical` bytes.
+  /// The size of a file with `logical` bytes of content.
   static func physicalSize(_ logical: Int) -> Int {
     let pages = (logical + page - 1) / page
     return (pages + pages / pagesPerGroup + 1) * page
   }
 }
 
-/// The half of a metadata slot that a page on disk fits, counter and MAC: pages with the same one are the same.
+/// The counter and MAC of the half slot that fits a page on disk. Pages with equal marks are equal.
 private struct PageMark: Equatable {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
@@ -49,14 +49,14 @@ private struct PageMark: Equatable {
   static func == (a: PageMark, b: PageMark) -> Bool { a.words == b.words }
 }
 
-/// Memory that fills with decrypted pages as they are required. Safe for several threads.
+/// Memory that is filled with decrypted pages as they are required. Safe for several threads.
 ///
-/// A space for a later version takes what did not change from the space before it, which costs a tenth of decrypting.
+/// A space for a later version copies unchanged pages from the space before it, at a tenth of the cost of decryption.
 @safe final class DecryptedPages: PageSpace, @unchecked Sendable {
-  // Unchecked: `present` is atomic per page, and a page's bytes are written under `lock` before it is marked present.
-  // Safe: `present` has an element for each of the `pageCount` pages; `require` checks what it is asked for.
+  // Unchecked: `present` is atomic per page, and a page's bytes are written under the lock of `worker` before it is
+  // marked present. Safe: `present` has an element for each of the `pageCount` pages; `require` checks its arguments.
 
-  /// What a page turned out to be. Source: docs/format/4-encryption.md 4.3.
+  /// The state in which a page was found. Source: docs/format/4-encryption.md 4.3.
   enum PageState: Hashable, Sendable {
     case good, previousContent, neverWritten, beyondEnd, interrupted, zeroed, bad
   }
@@ -65,15 +65,16 @@ private struct PageMark: Equatable {
     // Safe: owns `buffer`, which has room for `longestRun` pages and their slots.
     let cipher: PageCipher
     let buffer: UnsafeMutableRawPointer
-    /// Pages that could not be decrypted in spite of waiting: they are not waited for again.
+    /// Pages that could not be decrypted despite waiting. They are not waited for again.
     var failed: Set<Int> = []
     /// Pages that are present.
     var filled: [Int] = []
-    /// What they were decrypted from, but for those found in a former content.
+    /// The marks of pages that were decrypted from their current content.
     var marks: [Int: PageMark] = [:]
-    /// The space of a version before, as long as it may be of use.
+    /// The space of an earlier version, while it may be of use.
     var former: DecryptedPages?
-    /// The page after the one that was filled last: who asks for it reads on, and gets more at once.
+    /// The page after the last one filled. A request for it indicates sequential reading, so more pages are read at
+    /// once.
     var next = -1
 
     init?(_ key: EncryptionKey) {
@@ -86,23 +87,23 @@ private struct PageMark: Equatable {
     deinit { unsafe buffer.deallocate() }
   }
 
-  /// Pages that are read with one call.
+  /// The maximum number of pages read with one call.
   private static let longestRun = 16
-  /// Microseconds between two looks at a page that a writer may be writing, and the most looks: 5 seconds.
+  /// Microseconds between retries of a page that a writer may be writing, and the maximum number of retries: 5 seconds.
   private static let pause: useconds_t = 500
   private static let mostLooks = 10_000
-  /// Pages held before the space asks to be replaced: 24 MiB.
+  /// The number of pages held before the space is to be replaced: 24 MiB.
   private static let residentLimit = 6144
 
   private let file: FileHandle
-  /// Whether a writer is active; nil where that is not known.
+  /// Shows if a writer is active; nil if that is unknown.
   private let marker: (any WriterMarker)?
   private let worker: Mutex<Worker>
   private let present: UnsafeMutablePointer<Atomic<Bool>>
   private let pageCount: Int
   private let resident = Atomic<Int>(0)
 
-  /// Reserves memory for the pages of a file of `physicalSize` bytes (two pages at least). `former` has pages of an
+  /// Reserves memory for the pages of a file of `physicalSize` bytes (at least two pages). `former` has pages of an
   /// earlier version of the same file.
   init(
     _ file: FileHandle,
@@ -123,7 +124,7 @@ private struct PageMark: Equatable {
       unsafe clinux_unreserve(flags, size / PageCipher.pageSize)
       throw .failed("EVP_CIPHER_CTX_new", file.path, ENOMEM)
     }
-    // What is spent is to be given back, not kept.
+    // Do not keep a space that should be released.
     if let former = former as? DecryptedPages, !former.isSpent {
       former.worker.withLock { $0.former = nil }
       worker.former = former
@@ -132,7 +133,7 @@ private struct PageMark: Equatable {
     self.marker = marker
     self.worker = Mutex(worker)
     pageCount = size / PageCipher.pageSize
-    // Memory of zeros, which takes no room until a page is marked.
+    // Zeroed memory, which takes no RAM until a page is marked.
     unsafe present = flags.bindMemory(to: Atomic<Bool>.self, capacity: pageCount)
     unsafe super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: true)
   }
@@ -186,9 +187,9 @@ private struct PageMark: Equatable {
     }
   }
 
-  /// Decrypts one page into place and says what it found. A writer in another process replaces slot and data with two
-  /// writes, so a mismatch is looked at again: until there was no writer to be seen five times, at most for 5 seconds.
-  /// These are counted in looks, as the clock also goes on for a program that is stopped.
+  /// Decrypts one page into place and returns its state. A writer in another process replaces slot and data with two
+  /// writes, so a mismatch is retried until five attempts saw no active writer, for at most 5 seconds. The limit counts
+  /// attempts because the clock also advances while the program is stopped.
   func fill(_ page: Int) -> PageState {
     worker.withLock { worker in
       if unsafe present[page].load(ordering: .acquiring) { return .good }
@@ -216,7 +217,7 @@ private struct PageMark: Equatable {
     }
   }
 
-  /// Whether any of the first 256 pages passes its HMAC check: the key's second half fits, and others are damaged.
+  /// True if any of the first 256 pages passes its HMAC check: then the key is right, and failing pages are damaged.
   func anyPageVerifies() -> Bool {
     worker.withLock { worker in
       (0..<min(pageCount, 256)).contains { page in
@@ -235,10 +236,10 @@ private struct PageMark: Equatable {
     unsafe present[page].store(true, ordering: .releasing)
   }
 
-  /// Decrypts a page into place, and up to `run - 1` of those after it that are sound and wanted.
+  /// Decrypts a page into place, and up to `run - 1` pages after it while they are valid and not present.
   private func load(_ page: Int, _ worker: inout Worker, run: Int = 1) -> PageState {
     let pageSize = PageCipher.pageSize, slotSize = EncryptedLayout.slotSize
-    // The slots and the pages of one group are neighbours.
+    // The slots of one group are adjacent, and so are its pages.
     let run = min(run, EncryptedLayout.pagesPerGroup - page % EncryptedLayout.pagesPerGroup, pageCount - page)
     let slots = unsafe worker.buffer, data = unsafe worker.buffer + Self.longestRun * slotSize
     let slotBytes = unsafe read(run * slotSize, into: slots, at: EncryptedLayout.slotOffset(page))
@@ -256,7 +257,7 @@ private struct PageMark: Equatable {
     worker.marks[page] = unsafe PageMark(slots)
     for index in 1..<max(1, min(run, slotBytes / slotSize, dataBytes / pageSize)) {
       if unsafe present[page + index].load(ordering: .relaxed) { break }
-      // What does not fit now may be in the middle of being written: it is looked at when it is asked for.
+      // A page that fails now may be in the middle of a write; it is retried when it is required.
       let slot = unsafe slots + index * slotSize
       if unsafe slot.loadUnaligned(as: UInt32.self) == 0 { break }
       if unsafe decrypt(page + index, data: data + index * pageSize, slot: slot, worker.cipher) != .good { break }
@@ -267,7 +268,7 @@ private struct PageMark: Equatable {
     return state
   }
 
-  /// Copies a page into another space if it is here and was decrypted from what `mark` says.
+  /// Copies a page into another space if it is present and has this mark.
   private func copy(_ page: Int, _ mark: PageMark, into other: UnsafeRawPointer) -> Bool {
     worker.withLock { worker in
       guard page < pageCount, worker.marks[page] == mark, unsafe present[page].load(ordering: .relaxed) else {
@@ -280,9 +281,9 @@ private struct PageMark: Equatable {
     }
   }
 
-  /// Reads up to `count` bytes; none where the file cannot be read, which is treated as its end.
+  /// Reads up to `count` bytes; none if the file cannot be read, which is treated as its end.
   private func read(_ count: Int, into buffer: UnsafeMutableRawPointer, at offset: Int) -> Int {
-    // The reason does not matter to who asks for a page.
+    // Callers that need a page do not use the reason.
     unsafe (try? file.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: count), at: offset)) ?? 0
   }
 

@@ -4,7 +4,7 @@ import Glibc
 
 /// Lists directories.
 package enum DirectoryListing {
-  /// The names in the order of their bytes, without `.` and `..`.
+  /// Returns the names in byte order, without `.` and `..`.
   package static func names(in directory: String) throws(EngineError) -> [String] {
     guard let stream = unsafe opendir(directory) else { throw .failed("opendir", directory, errno) }
     defer { unsafe closedir(stream) }

@@ -1,13 +1,13 @@
-// A file, or a directory with everything below it, onto the disk: what has to be there before it gets the name by which
-// people find it. A sync of the file system costs as much as that of a few files, so it is used from a number on.
+// Writes a file, or a directory with everything below it, to disk before it gets its final name. Syncing the file
+// system costs as much as syncing a few files, so it is used if there are many.
 
 import CLinux
 import Glibc
 
-/// Brings files and directories to disk.
+/// Makes files and directories durable.
 package enum DurableTree {
-  /// With more entries than this, the whole file system is synced; with fewer, what other programs write there is not
-  /// waited for.
+  /// The number of entries above which the whole file system is synced. Below it, syncing does not wait for data of
+  /// other programs.
   package static let mostSingleSyncs = 64
 
   /// Returns when the file at `path`, or the directory and everything below it, is on disk.
@@ -22,7 +22,7 @@ package enum DurableTree {
     try sync(path, O_RDONLY | O_DIRECTORY)
   }
 
-  /// Whether there are at most `left` files and directories at and below a path.
+  /// True if there are at most `left` files and directories at and below a path.
   private static func isWithin(_ left: inout Int, _ path: String) throws(EngineError) -> Bool {
     left -= 1
     if left < 0 { return false }
@@ -48,7 +48,7 @@ package enum DurableTree {
     return status.st_mode & S_IFMT
   }
 
-  /// False where the file system cannot be synced as a whole.
+  /// Returns false if the file system cannot be synced as a whole.
   private static func syncFileSystem(of path: String) throws(EngineError) -> Bool {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .failed("open", path, errno) }
@@ -65,7 +65,7 @@ package enum DurableTree {
     guard descriptor >= 0 else { throw .failed("open", path, errno) }
     defer { close(descriptor) }
     while fsync(descriptor) != 0 {
-      // Some file systems refuse to sync a directory, and need not.
+      // Some file systems reject fsync on a directory because they do not need it.
       if errno == EINVAL, flags & O_DIRECTORY != 0 { return }
       if errno != EINTR { throw .failed("fsync", path, errno) }
     }

@@ -1,6 +1,6 @@
-// Encryption between a commit and the file. Pages are gathered in memory and written whole, metadata first with a
-// sync of its own, so that a power cut at any moment leaves each page readable in its old or its new content, as
-// long as the disk writes a page of 4096 bytes whole or not at all. Source: docs/format/4-encryption.md 4.4.
+// Encryption between a commit and the file. Pages are gathered in memory and written whole, after their metadata was
+// written and synced, so that after a power failure each page is readable in its old or new content, provided that the
+// disk writes a page of 4096 bytes atomically. Source: docs/format/4-encryption.md 4.4.
 
 import Glibc
 
@@ -11,11 +11,11 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   /// A page that a commit has written to.
   private struct Pending {
     var plain: [UInt8]
-    /// Its metadata slot, the first half of which fits what is on disk.
+    /// Its metadata slot. The first half fits the page on disk.
     var slot: [UInt8]
-    /// What is in the file, if some version needs it.
+    /// The page in the file, if some version needs it.
     let former: [UInt8]?
-    /// Whether the disk may still hold what was in the file before that.
+    /// True if the disk may still hold the content before that of the file.
     var isUncertain = false
   }
 
@@ -24,13 +24,13 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   private let base: any Storage
   private let cipher: PageCipher
   private var pages: [Int: Pending] = [:]
-  /// Metadata pages by group, as they are on disk.
+  /// Metadata pages by group, as on disk.
   private var metadata: [Int: [UInt8]] = [:]
   private var reusable: [Range<Int>] = []
-  /// Tells readers in other processes that pages are being written; nil if there are none.
+  /// Shows readers in other processes that pages are being written; nil if there are none.
   var marker: (any WriterMarker)?
 
-  /// Encrypts onto `base`; nil if libcrypto has no memory.
+  /// Encrypts onto `base`; nil if libcrypto is out of memory.
   init?(_ base: any Storage, key: EncryptionKey) {
     guard let cipher = PageCipher(key) else { return nil }
     self.base = base
@@ -45,7 +45,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     let physicalSize = EncryptedLayout.physicalSize(size)
     if try base.size() >= physicalSize { return }
     try base.grow(to: physicalSize)
-    // A file that only its first writes had made longer would not be a whole number of pages.
+    // If only the first writes had extended the file, its size might not be a whole number of pages after a crash.
     try base.sync()
   }
 
@@ -85,7 +85,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     }
   }
 
-  /// Whether nothing on the page is part of any version.
+  /// True if nothing on the page belongs to any version.
   private func isReusable(_ page: Int) -> Bool {
     let start = page * Self.pageSize
     let index = bisect(reusable.count) { reusable[$0].upperBound <= start }
@@ -93,7 +93,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
       && reusable[index].upperBound >= start + Self.pageSize
   }
 
-  /// A page whose present content does not matter: zeros.
+  /// Returns a zeroed page in place of one whose current content does not matter.
   private func blank(_ page: Int) throws(EngineError) -> Pending {
     Pending(plain: [UInt8](repeating: 0, count: Self.pageSize), slot: try slot(page), former: nil)
   }
@@ -117,7 +117,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     reusable = []
   }
 
-  /// The present content of a page. Source: docs/format/4-encryption.md 4.3.
+  /// Returns the current content of a page. Source: docs/format/4-encryption.md 4.3.
   private func load(_ page: Int) throws(EngineError) -> Pending {
     var pending = try blank(page)
     // Never written: zeros.
@@ -126,11 +126,11 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     if data.count < Self.pageSize { return pending }
     if let half = cipher.open(data: data, slot: pending.slot, page: page, into: &pending.plain) {
       let isUncertain = Self.isUncertain(pending.slot)
-      // After a crash between slot and data it is the former half that fits; it must survive the next write.
+      // After a crash between slot and data, the former half fits; it must survive the next write.
       if half != 0 { pending.slot.replaceSubrange(0..<32, with: Array(pending.slot[half..<half + 32])) }
       return Pending(plain: pending.plain, slot: pending.slot, former: data, isUncertain: isUncertain)
     }
-    // The first write did not come to the page, or the file was cut and grew again: nothing was ever there.
+    // The first write did not reach the page, or the file was truncated and grew again: the page never had content.
     if data.allSatisfy({ $0 == 0 }) {
       pending.slot = [UInt8](repeating: 0, count: EncryptedLayout.slotSize)
       return pending
@@ -138,15 +138,16 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     throw .failed("verify page \(page)", name, EIO)
   }
 
-  /// Whether the page of a slot may be another one on disk than in the file: its last writer died, or a sync failed,
-  /// before it could say that the page is there. Of a page that was never written before, no version needs either.
+  /// True if the page of a slot may differ between disk and file: its last writer died, or a sync failed, before
+  /// confirming that the page is on disk. A page that was never written before is certain, as no version needs either
+  /// content.
   private static func isUncertain(_ slot: [UInt8]) -> Bool {
     slot[0..<32] != slot[32..<64] && !slot[32..<36].allSatisfy { $0 == 0 }
   }
 
-  /// Brings pages to disk that others may not have brought there. Otherwise the slots to come, which fit what is in the
-  /// file, could reach the disk before it. They are written once more, as after a failed sync the system takes them for
-  /// written.
+  /// Writes pages to disk that earlier writers may not have synced. Otherwise the new slots, which fit the content of
+  /// the file, could reach the disk before that content. The pages are rewritten first, as after a failed sync the
+  /// kernel considers them written.
   private func makeCertain(_ order: [Int]) throws(EngineError) {
     let uncertain = order.filter { pages[$0]?.isUncertain == true }
     if uncertain.isEmpty { return }
@@ -157,7 +158,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     for page in uncertain { pages[page]?.isUncertain = false }
   }
 
-  /// Brings the first page to disk, with the header, if that may not have been done.
+  /// Syncs the first page, which contains the header, if an earlier writer may not have done so.
   func secureHeader() throws(EngineError) {
     let page = try load(0)
     guard page.isUncertain, let former = page.former else { return }
@@ -181,7 +182,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
       slots.append(pending.slot)
       data.append(sealed)
     }
-    // Each slot now fits the page on disk with one half and the page to come with the other.
+    // Each slot now fits the page on disk with one half and the new page with the other.
     try inRuns(order) { (run) throws(EngineError) in
       marker?.beginWriting(at: order[run.lowerBound] * Self.pageSize)
       defer { marker?.endWriting() }
@@ -196,15 +197,15 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
       try write(data[run], at: place, orRestore: order[run].map { pages[$0]?.former })
     }
     try base.sync()
-    // What was to be written is on disk, so a commit that ends here is a fact.
+    // The pages are on disk, so the commit stands even if this fails.
     try? settle(order, slots)
     forget()
   }
 
-  /// Makes each slot say twice what is on the page now, and on disk: so the next writer need not doubt it. A realm-core
-  /// process that read a page after its slot was written and before its data was keeps the former content, and takes it
-  /// for the new one as long as the slot stays the same; this makes it look again. Either form fits the page, so a
-  /// crash may leave some of both. Source: docs/format/4-encryption.md 4.5.
+  /// Writes each slot with both halves equal, which marks its page as on disk, so the next writer need not resync it. A
+  /// realm-core process that read a page after its slot was written but before its data was keeps the former content,
+  /// and considers it current until the slot changes; this write makes it read the page again. Either form of the slot
+  /// fits the page, so a crash may leave a mixture. Source: docs/format/4-encryption.md 4.5.
   private func settle(_ order: [Int], _ slots: [[UInt8]]) throws(EngineError) {
     let settled = slots.map { slot in Array(slot[0..<32] + slot[0..<32]) }
     try inRuns(order) { (run) throws(EngineError) in
@@ -214,8 +215,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     }
   }
 
-  /// Writes neighbouring parts of the file. A failure may leave one of them in part: those that were there are put
-  /// back.
+  /// Writes adjacent parts of the file. If that fails, restores the former parts, as one may be partly overwritten.
   private func write(
     _ parts: ArraySlice<[UInt8]>,
     at offset: Int,
@@ -224,7 +224,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     do throws(EngineError) { try base.write(Array(parts.joined()), at: offset) } catch {
       var place = offset
       for (part, former) in zip(parts, former) {
-        // The error that led here is the one to report.
+        // Report the original error.
         if let former { try? base.write(former, at: place) }
         place += part.count
       }
@@ -232,7 +232,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     }
   }
 
-  /// Calls `body` with each run of neighbouring pages of one group, as indices into `order`.
+  /// Calls `body` with each run of adjacent pages of one group, as indices into `order`.
   private func inRuns(_ order: [Int], _ body: (Range<Int>) throws(EngineError) -> Void) throws(EngineError) {
     var start = 0
     for end in 1...order.count

@@ -1,8 +1,8 @@
-// The words of messages for an errno: the system's, and what to do where these do not suggest it.
+// The text of an errno in messages: the system's, with advice where it does not suggest a remedy.
 
 import Glibc
 
-/// What a message says of a system call that failed.
+/// Describes failed system calls.
 public enum ErrnoText {
   /// The text of `code`.
   public static func of(_ code: Int32) -> String {

@@ -1,21 +1,21 @@
-// An open file descriptor on a realm file: the only place that opens, stats and reads it. Opening never changes a
-// time of the file where the system allows that (O_NOATIME).
+// An open file descriptor of a realm file: the only code that opens, stats and reads it. Opening never changes the
+// file's access time if the system allows that (O_NOATIME).
 
 import CLinux
 import Glibc
 
-/// An open realm file. Closed when the last user lets go.
+/// An open realm file. Closed with its last reference.
 final class FileHandle: Sendable {
   let path: String
   let descriptor: Int32
   let device: UInt64
   let inode: UInt64
 
-  /// Opens `path`, read-only unless `forWriting`. A directory, or anything but a regular file, is refused.
+  /// Opens `path`, read-only unless `forWriting`. Anything but a regular file is refused.
   init(path: String, forWriting: Bool = false, create: Bool = false) throws(EngineError) {
     self.path = path
     let access = forWriting ? O_RDWR : O_RDONLY
-    // O_NOATIME is for the owner or root only; others open plainly.
+    // Only the owner and root may use O_NOATIME; others open without it.
     var fd = unsafe open(
       path,
       access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | clinux_o_noatime() | (create ? O_CREAT : 0),
@@ -38,7 +38,7 @@ final class FileHandle: Sendable {
     inode = UInt64(status.st_ino)
   }
 
-  /// Takes over an open descriptor. `path` is what messages call the file.
+  /// Takes ownership of an open descriptor. `path` is used in error messages.
   init(adopting descriptor: Int32, path: String) throws(EngineError) {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else {
@@ -54,7 +54,7 @@ final class FileHandle: Sendable {
 
   deinit { close(descriptor) }
 
-  /// What the system says of the open file.
+  /// Returns the status of the open file.
   func status() throws(EngineError) -> FileStatus {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
@@ -67,35 +67,35 @@ final class FileHandle: Sendable {
     )
   }
 
-  /// Whether both are open on one file. No other file gets its inode number while it is open.
+  /// True if both refer to the same file. An inode number is not reused while the file is open.
   func isSame(as other: FileHandle) -> Bool { device == other.device && inode == other.inode }
 
-  /// Where a path leads, seen from a file that was opened by it.
+  /// Where the path of an open file leads now.
   enum Place: Hashable {
     /// To the file.
     case here
-    /// To another one, as after a compaction that renamed a new file into place.
+    /// To another file, as after a compaction that renamed a new file into place.
     case elsewhere
-    /// To none: the file was moved or removed.
+    /// To nothing: the file was moved or removed.
     case nowhere
-    /// The system does not say; its errno.
+    /// Not known; the errno of the lookup.
     case unknown(Int32)
   }
 
-  /// Changes when the file is written to by a system call, whatever is done to its times.
+  /// Changes whenever a system call writes to the file, even if its times are modified.
   struct Stamp: Hashable {
     let size: Int
     let seconds: Int
     let nanoseconds: Int
 
-    /// Whether a later write must change it: clocks of file systems tick slowly.
+    /// True if any later write must change the stamp: file system clocks have coarse ticks.
     var isSettled: Bool {
       let now = Timestamp.now
       return (Int(now.seconds) - seconds) * 1_000_000_000 + Int(now.nanoseconds) - nanoseconds > 50_000_000
     }
   }
 
-  /// Where the path leads now, and if to the file, its stamp.
+  /// Returns where the path leads now and, if it leads to the file, the stamp.
   func look() -> (place: Place, stamp: Stamp?) {
     var status = stat()
     if unsafe stat(path, &status) != 0 {
@@ -110,7 +110,7 @@ final class FileHandle: Sendable {
 
   var place: Place { look().place }
 
-  /// Whether the path leads to another file now.
+  /// True if the path leads to another file now.
   func wasReplaced() -> Bool { place == .elsewhere }
 
   /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file.
@@ -128,7 +128,7 @@ final class FileHandle: Sendable {
     return done
   }
 
-  /// Up to `count` bytes at `offset`; fewer only at the end of the file.
+  /// Returns up to `count` bytes at `offset`; fewer only at the end of the file.
   func bytes(_ count: Int, at offset: Int) throws(EngineError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var failure: EngineError?
@@ -142,13 +142,13 @@ final class FileHandle: Sendable {
     return Array(bytes.prefix(done))
   }
 
-  /// Where the file has data below `size`: everything outside of the ranges reads as zeros. A file in more than some
-  /// thousand pieces has its rest in one.
+  /// Returns the ranges below `size` that have data; everything outside of them reads as zeros. After 4096 ranges, the
+  /// rest of the file is one range.
   func dataRanges(below size: Int) -> [Range<Int>] {
     var ranges: [Range<Int>] = [], at = 0
     while at < size {
       let start = Int(clinux_seek(descriptor, Int64(at), true))
-      // ENXIO: nothing but a hole is left.
+      // ENXIO: only a hole is left.
       if start < 0 { return errno == ENXIO ? ranges : ranges + [at..<size] }
       if start >= size { return ranges }
       let end = ranges.count < Self.maximumRanges ? Int(clinux_seek(descriptor, Int64(start), false)) : size
@@ -174,7 +174,7 @@ final class FileHandle: Sendable {
     }
   }
 
-  /// Reserves space on disk up to `size` bytes, so that later writes cannot run out of it.
+  /// Reserves disk space up to `size` bytes, so that later writes cannot run out of it.
   func allocate(_ size: Int) throws(EngineError) {
     if try status().size >= size { return }
     let result = posix_fallocate(descriptor, 0, size)
@@ -185,24 +185,24 @@ final class FileHandle: Sendable {
     }
   }
 
-  /// Cuts the file.
+  /// Truncates the file.
   func truncate(_ size: Int) throws(EngineError) {
     guard ftruncate(descriptor, size) == 0 else { throw .failed("ftruncate", path, errno) }
   }
 
-  /// Has the disk begin with what was written there, so that less is left for `sync`, which also says what failed.
+  /// Starts writing a range to disk, so that `sync` has less to do. `sync` also reports errors of this write.
   func startSync(_ range: Range<Int>) {
     clinux_start_sync(descriptor, Int64(range.lowerBound), Int64(range.count))
   }
 
-  /// Returns when what was written is on disk.
+  /// Returns when all writes are on disk.
   func sync() throws(EngineError) {
     while fdatasync(descriptor) != 0 {
       if errno != EINTR { throw .failed(EngineError.syncCall, path, errno) }
     }
   }
 
-  /// The folder that a file with this path is in.
+  /// The folder of a path.
   static func folder(of path: String) -> String {
     let end = path.lastIndex(of: "/")
     return end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."

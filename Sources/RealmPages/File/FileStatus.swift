@@ -1,6 +1,6 @@
-// What the operating system says of a realm file.
+// The status of a realm file.
 
-/// What the operating system says of the realm file.
+/// The operating system's status of a realm file.
 public struct FileStatus: Sendable {
   /// Bytes on disk, encryption metadata included.
   public let size: Int

@@ -1,27 +1,27 @@
-// Writes a file from its first byte to its last, plain or encrypted, in pieces of 64 pages: for files that no process
-// knows of until they are complete, so nothing needs an order. Source: docs/format/4-encryption.md 4.2.
+// Writes a file from the first byte to the last, plain or encrypted, in pieces of 64 pages. For files that no other
+// process knows of until they are complete, so write order does not matter. Source: docs/format/4-encryption.md 4.2.
 
 /// The bytes of a new realm file, in order.
 @safe final class FrontToBackWriter {
   // Safe: owns both buffers; `count` never exceeds `pieceSize`, the size of the smaller one.
   private let file: FileHandle
   private let cipher: PageCipher?
-  /// The piece that is being gathered, and how much of it there is.
+  /// The current piece, and how many bytes of it are filled.
   private let buffer: UnsafeMutableRawPointer
   private var count = 0
-  /// Where an encrypted piece is made, its metadata page first; nil in a plain file.
+  /// The buffer for an encrypted piece, preceded by its metadata page; nil for a plain file.
   private let sealed: UnsafeMutableRawPointer?
-  /// Bytes that have left the buffer.
+  /// Bytes written from the buffer.
   private var written = 0
-  /// Bytes of the file that the disk has been asked to begin with.
+  /// Bytes of the file for which writing to disk was started.
   private var begun = 0
 
   private static let pieceSize = EncryptedLayout.pagesPerGroup * PageCipher.pageSize
   private static let sealedSize = pieceSize + PageCipher.pageSize
-  /// Bytes that make a request to the disk worth its while.
+  /// The minimum number of bytes for a request to start writing to disk.
   private static let syncStep = 1 << 23
 
-  /// Writes to an empty file, encrypted if there is a key.
+  /// Prepares to write to an empty file, encrypted if there is a key.
   init(_ file: FileHandle, key: EncryptionKey?) throws(EngineError) {
     self.file = file
     if let key {
@@ -39,10 +39,10 @@
     unsafe sealed?.deallocate()
   }
 
-  /// Where the next byte goes.
+  /// The offset of the next byte.
   var position: Int { written + count }
 
-  /// Whether the end must be the end of a page.
+  /// True if the end must be a page boundary.
   var needsWholePages: Bool { cipher != nil }
 
   func append(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
@@ -61,7 +61,7 @@
     try unsafe bytes.withUnsafeBytesOf { (bytes) throws(EngineError) in try unsafe append(bytes) }
   }
 
-  /// Appends eight bytes, as they are in memory.
+  /// Appends eight bytes in memory order.
   func append(_ word: UInt64) throws(EngineError) {
     var word = word
     try unsafe withUnsafeBytes(of: &word) { (bytes) throws(EngineError) in try unsafe append(bytes) }
@@ -79,7 +79,7 @@
     }
   }
 
-  /// Writes what waits, and gives the file its size. An encrypted file must end with a page.
+  /// Writes buffered bytes, and sets the size of the file. An encrypted file must end at a page boundary.
   func finish() throws(EngineError) {
     let size = position
     try flush()
@@ -102,7 +102,7 @@
     }
   }
 
-  /// Writes one metadata page and the pages that it is about.
+  /// Writes one metadata page and the pages it describes.
   private func encrypt(_ cipher: PageCipher, into sealed: UnsafeMutableRawPointer) throws(EngineError) {
     let page = PageCipher.pageSize, first = written / page, pages = count / page
     unsafe sealed.initializeMemory(as: UInt8.self, repeating: 0, count: page)

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Text files that are read whole.
+/// Reads whole text files.
 package enum KernelText {
   /// The content of a small text file; nil if it cannot be read.
   package static func of(_ path: String) -> String? {

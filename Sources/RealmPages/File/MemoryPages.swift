@@ -1,4 +1,4 @@
-// The bytes of a realm that is not in a file: a copy in memory of exactly the size that was given.
+// A copy of a realm's bytes in memory.
 
 /// Bytes in memory.
 final class MemoryPages: PageSpace, @unchecked Sendable {

@@ -1,12 +1,13 @@
-// A realm that is in memory only: an address range that commits grow into and readers look at directly.
+// A realm in memory: an address range that commits grow into and readers access directly.
 
 import CLinux
 import Glibc
 import Synchronization
 
-/// Memory that a commit is written to. It is gone when the last view and writer let go.
+/// Memory that commits are written to. It is released with its last view and writer.
 @safe package final class MemoryStorage: Storage, @unchecked Sendable {
-  // Unchecked: a commit writes only what no version in use refers to, and the header, which one writer changes.
+  // Unchecked: a commit writes only to space that no version in use refers to, and to the header, which one writer
+  // changes.
   // Safe: owns the range; no access goes beyond `used`, which never exceeds `capacity`.
   package let name: String
   private let base: UnsafeMutableRawPointer
@@ -51,13 +52,13 @@ import Synchronization
 
   package func sync() throws(EngineError) {}
 
-  /// The present bytes; writes show in it.
+  /// Returns the current bytes. Later writes are visible in them.
   func pages() throws(EngineError) -> PageSpace {
     unsafe MemoryView(self, base: UnsafeRawPointer(base), size: try size())
   }
 }
 
-/// The bytes of a `MemoryStorage` as far as it had grown.
+/// The bytes of a `MemoryStorage` up to its size at the time.
 private final class MemoryView: PageSpace, @unchecked Sendable {
   // Unchecked: immutable after init.
   private let storage: MemoryStorage

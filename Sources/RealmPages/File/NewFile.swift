@@ -1,45 +1,45 @@
-// A file that comes into being whole or not at all: it has no name until everything is on disk, so whatever ends the
-// program before leaves nothing behind, and no process sees it in part. Where the file system knows no files without a
-// name, it has a name of its own meanwhile.
+// Creates a file atomically: it has no name until all of it is on disk. If the program ends earlier, it leaves no file,
+// and no process sees a partial one. If the file system does not support unnamed files, the file has a provisional name
+// until then.
 //
-// The folder is opened once, and the file and its names are made in that: a user who moves the folder, or a link on the
-// way to it, leads no step of the work to another place.
+// The folder is opened once, and the file and its names are created relative to its descriptor: moving the folder or
+// changing a link in its path cannot redirect any step.
 
 import CLinux
 import Glibc
 import Synchronization
 
-/// A file on its way to `path`.
+/// A file being created for `path`.
 package final class NewFile {
-  /// Where the file will be.
+  /// The final path of the file.
   let path: String
-  /// The file, for writing. Its messages speak of `path`.
+  /// The file, for writing. Error messages show `path`.
   let handle: FileHandle
   /// The folder, and the name in it.
   private let folder: FileFolder
   private let name: String
-  /// The name in the folder that the file has meanwhile, if it needs one.
+  /// The provisional name in the folder, if the file needs one.
   private var provisionalName: String?
 
-  /// The provisional names that this process has given.
+  /// The provisional names in use by this process.
   private static let unfinished = Mutex<Set<ExactName>>([])
 
-  /// Removes what this process is making under a name: for one that ends in the middle of it.
+  /// Removes the provisional files of this process. Called when the process exits while creating one.
   package static func removeUnfinished() {
     for name in unfinished.withLock({ $0 }) { unsafe unlink(name.text) }
   }
 
-  /// What is added to `path` for the moment in which a file replaces another. Realm's own compaction uses this name
-  /// too, and removes a file that it finds there.
+  /// The suffix of `path` under which a new file exists briefly before it replaces another. Realm's own compaction uses
+  /// the same name, and removes a file that it finds there.
   static let provisionalSuffix = ".tmp_compaction_space"
 
-  /// Makes a file that only its owner can read, in the folder of `path`. Messages speak of `shownPath`, if that is not
-  /// `path`.
+  /// Creates a file that only its owner can read, in the folder of `path`. Error messages show `shownPath`, or `path`
+  /// if it is nil.
   init(path: String, shownAs shownPath: String? = nil) throws(EngineError) {
     self.path = path
     let folder = try FileFolder(of: path), name = FileFolder.name(of: path)
     (self.folder, self.name) = (folder, name)
-    // Of a program that was killed, where it had to name its file.
+    // Left by a program that was killed while its file had this name.
     let provisional = name + Self.provisionalSuffix, shown = path + Self.provisionalSuffix
     try AuxiliaryFile.removeReplacement(provisional, in: folder.descriptor, called: shown)
     var descriptor = clinux_open_unnamed_at(folder.descriptor)
@@ -64,8 +64,8 @@ package final class NewFile {
     Self.unfinished.withLock { _ = $0.remove(ExactName(path + Self.provisionalSuffix)) }
   }
 
-  /// Gives the file the mode, owner, group and attributes of another. Where the group cannot be kept, the group gets no
-  /// rights. The owner gets the rights `more` besides.
+  /// Copies the mode, owner, group and attributes of another file. If the group cannot be set, the group gets no
+  /// rights. The owner also gets the rights `more`.
   func takeProtection(of other: FileHandle, addingForOwner more: mode_t = 0) throws(EngineError) {
     let status = try other.status()
     var mode = mode_t(status.mode & 0o777) | more
@@ -74,7 +74,7 @@ package final class NewFile {
     guard fchmod(handle.descriptor, mode) == 0 else { throw .failed("fchmod", path, errno) }
   }
 
-  /// Throws if something else than `other` has the name that the file is to have.
+  /// Throws if the name leads to something other than `other`.
   func checkReplaces(_ other: FileHandle) throws(EngineError) {
     var status = stat()
     let isThere = unsafe fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
@@ -82,8 +82,8 @@ package final class NewFile {
     throw EngineError(.moved, "\(path): another file has taken its place meanwhile, and stays as it is; try again")
   }
 
-  /// Puts the file at its path when it is on disk, in place of what is there if `replacing`, and returns when the name
-  /// is on disk too. Without `replacing`, an existing file is an error (EEXIST).
+  /// Syncs the file, gives it its name and syncs the name. Replaces an existing file if `replacing`; otherwise an
+  /// existing file is an error (EEXIST).
   func put(replacing: Bool) throws(EngineError) {
     while fsync(handle.descriptor) != 0 {
       if errno != EINTR { throw .failed("fsync", path, errno) }
@@ -92,7 +92,7 @@ package final class NewFile {
     try handle.syncDirectory()
   }
 
-  /// Puts the file at its path, without waiting for any disk.
+  /// Gives the file its name without syncing.
   func takeName(replacing: Bool = false) throws(EngineError) {
     if provisionalName == nil {
       if !replacing {
@@ -123,7 +123,7 @@ package final class NewFile {
 private final class FileFolder {
   let descriptor: Int32
 
-  /// Opens the folder that `path` lies in.
+  /// Opens the folder that contains `path`.
   init(of path: String) throws(EngineError) {
     descriptor = unsafe open(FileHandle.folder(of: path), clinux_o_path() | O_DIRECTORY | O_CLOEXEC)
     if descriptor < 0 { throw EngineError(opening: path, errno) }

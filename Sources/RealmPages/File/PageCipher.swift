@@ -5,17 +5,17 @@ import CLinux
 import COpenSSL
 import Glibc
 
-/// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped when the last user lets
-/// go. Source: docs/format/4-encryption.md 4.1.
+/// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped with its last reference.
+/// Source: docs/format/4-encryption.md 4.1.
 @safe public final class EncryptionKey: @unchecked Sendable {
   // Unchecked: the memory is written in init only.
-  // Safe: owns the `size` bytes at `memory`, and hands them out in this file only.
+  // Safe: owns the `size` bytes at `memory`, and exposes them in this file only.
   private let memory: UnsafeMutableRawPointer
 
   /// The number of bytes of a key.
   public static let size = 64
 
-  /// Copies 64 bytes; nil if there are not exactly 64, or no memory.
+  /// Copies 64 bytes; nil if there are not exactly 64, or no memory is available.
   public init?(_ bytes: [UInt8]) {
     guard bytes.count == Self.size, let memory = unsafe clinux_secret_alloc(Self.size) else { return nil }
     unsafe self.memory = memory
@@ -26,8 +26,8 @@ import Glibc
 
   deinit { unsafe clinux_secret_free(memory, Self.size) }
 
-  /// Writes the bytes of the key to a descriptor, such as a pipe to another program; 0, or an errno. No copy is left
-  /// here.
+  /// Writes the bytes of the key to a descriptor, such as a pipe to another program. Returns 0 or an errno. Leaves no
+  /// copy in this process.
   public func write(to descriptor: Int32) -> Int32 {
     var done = 0
     while done < Self.size {
@@ -44,23 +44,24 @@ import Glibc
 
 /// Encrypts, decrypts and authenticates single pages. Not for several threads at once.
 @safe final class PageCipher {
-  // Safe: owns both contexts and the states, which libcrypto alone changes.
-  /// The unit of encryption in bytes, whatever the page size of the system.
+  // Safe: owns both contexts and the states, which only libcrypto changes.
+  /// The unit of encryption in bytes, independent of the system's page size.
   static let pageSize = 4096
-  /// The bytes of a MAC.
+  /// The number of bytes of a MAC.
   static let macSize = 28
 
   private let key: EncryptionKey
-  /// The key is set once, and only the initialisation vector for each page.
+  /// The key is set once; each page sets only the initialisation vector.
   private let encryption: OpaquePointer
   private let decryption: OpaquePointer
-  /// Two states of the MAC that depend on the key, inner and outer: in locked memory, as they are as good as the key.
+  /// The inner and outer HMAC states, which depend on the key: in locked memory, as they are as sensitive as the key.
   private let states: UnsafeMutablePointer<SHA256_CTX>
 
   private static let statesSize = 2 * MemoryLayout<SHA256_CTX>.stride
 
-  /// Whether libcrypto puts the round keys, which are as good as the key, into the vault. Not if another part of the
-  /// program used libcrypto first: then they are in ordinary memory. Has libcrypto allocate what ciphers share, too.
+  /// True if libcrypto stores the round keys, which are as sensitive as the key, in the vault. False if another part of
+  /// the program used libcrypto first: the round keys are then in ordinary memory. Also makes libcrypto allocate what
+  /// ciphers share.
   static let hasVault: Bool = {
     let isHeeded = unsafe realmfs_allocate_by(clinux_vault_malloc, clinux_vault_realloc, clinux_vault_free) == 1
     let context = unsafe EVP_CIPHER_CTX_new()
@@ -70,7 +71,7 @@ import Glibc
     return isHeeded
   }()
 
-  /// Nil if libcrypto has no memory.
+  /// Nil if libcrypto is out of memory.
   init?(_ key: EncryptionKey) {
     guard let memory = unsafe clinux_secret_alloc(Self.statesSize) else { return nil }
     let isInVault = Self.hasVault && clinux_vault_open()
@@ -99,7 +100,7 @@ import Glibc
     unsafe clinux_secret_free(states, Self.statesSize)
   }
 
-  /// Whether `mac` authenticates the 4096 bytes of cipher text.
+  /// True if `mac` authenticates the 4096 bytes of cipher text.
   func authenticates(_ cipherText: UnsafeRawPointer, mac: UnsafeRawPointer) -> Bool {
     unsafe withUnsafeTemporaryAllocation(byteCount: Self.macSize, alignment: 8) { digest in
       guard let digest = digest.baseAddress else { return false }
@@ -116,12 +117,12 @@ import Glibc
   private func withVector<R>(_ counter: UInt32, _ pageOffset: Int, _ body: (UnsafePointer<UInt8>) -> R) -> R {
     let vector = (UInt64(counter) | UInt64(UInt32(truncatingIfNeeded: pageOffset)) << 32, UInt64(pageOffset) >> 32)
     return unsafe withUnsafeBytes(of: (vector.0.littleEndian, vector.1.littleEndian)) { bytes in
-      // Sixteen bytes: never without an address.
+      // Sixteen bytes, so the base address is never nil.
       unsafe body((bytes.baseAddress ?? key.macKey).assumingMemoryBound(to: UInt8.self))
     }
   }
 
-  /// Decrypts one page; false if libcrypto refuses.
+  /// Decrypts one page; false if libcrypto fails.
   func decrypt(
     _ cipherText: UnsafeRawPointer,
     into plainText: UnsafeMutableRawPointer,
@@ -135,8 +136,8 @@ import Glibc
       && count == size
   }
 
-  /// Decrypts a page with its metadata slot. The offset in the slot of the half that fits, 0 or 32; nil if neither
-  /// does.
+  /// Decrypts a page with its metadata slot. Returns the offset in the slot of the half that fits, 0 or 32; nil if
+  /// neither fits.
   func open(data: [UInt8], slot: [UInt8], page: Int, into plain: inout [UInt8]) -> Int? {
     unsafe data.withUnsafeBytes { data in
       unsafe slot.withUnsafeBytes { slot in
@@ -157,7 +158,7 @@ import Glibc
     }
   }
 
-  /// Encrypts a page with the next counter and moves its slot on; nil if libcrypto refuses.
+  /// Encrypts a page with the next counter and updates its slot; nil if libcrypto fails.
   func seal(_ plain: [UInt8], slot: inout [UInt8], page: Int) -> [UInt8]? {
     var cipherText = [UInt8](repeating: 0, count: Self.pageSize)
     let isSealed = unsafe plain.withUnsafeBytes { plain in
@@ -173,8 +174,8 @@ import Glibc
     return isSealed ? cipherText : nil
   }
 
-  /// Encrypts the 4096 bytes at `plain` with the next counter, and moves the 64 bytes of its slot on; false if
-  /// libcrypto refuses. Source: docs/format/4-encryption.md 4.4.
+  /// Encrypts the 4096 bytes at `plain` with the next counter, and updates the 64 bytes of its slot; false if libcrypto
+  /// fails. Source: docs/format/4-encryption.md 4.4.
   func seal(
     _ plain: UnsafeRawPointer,
     into cipherText: UnsafeMutableRawPointer,
@@ -187,7 +188,7 @@ import Glibc
       counter = counter == .max ? 1 : counter + 1
       if unsafe !encrypt(plain, into: cipherText, counter: counter, pageOffset: page * Self.pageSize) { return false }
       unsafe computeMAC(cipherText, into: slot + 4)
-      // The same MAC in both halves would not tell which of them fits.
+      // Equal MACs in both halves would not show which half fits.
     } while unsafe CRYPTO_memcmp(slot + 4, slot + 36, Self.macSize) == 0
     unsafe slot.storeBytes(of: counter.littleEndian, as: UInt32.self)
     return true

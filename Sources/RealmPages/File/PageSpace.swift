@@ -1,6 +1,6 @@
-// The bytes of a realm as one contiguous address range, whether plain or encrypted: the seam between the file layer and
-// the nodes. A plain file is mapped; an encrypted one gets reserved memory that fills with decrypted pages on demand.
-// Offsets here are those of docs/format/1-storage.md: of the decrypted file.
+// The bytes of a realm as one contiguous address range: the interface between the file layer and the nodes. A plain
+// file is mapped; an encrypted one gets reserved memory that is filled with decrypted pages on demand. Offsets are
+// those of docs/format/1-storage.md, in the decrypted file.
 
 import CLinux
 import Glibc
@@ -8,16 +8,16 @@ import Synchronization
 
 /// Contiguous, read-only bytes of one state of a realm file.
 ///
-/// `base ..< base + size` is readable memory for as long as the object lives, whatever happens to the file: pages that
-/// another process cuts off read as zeros. Before bytes are read, `require` must have been called for them.
+/// `base ..< base + size` is readable while the object exists, even if another process truncates the file: the lost
+/// pages read as zeros. Call `require` for a range before reading it.
 @safe class PageSpace: @unchecked Sendable {
   // Unchecked: immutable after init; subclasses synchronise what they change.
-  // Safe: `base ..< base + size` stays readable; who follows the pointer stays within.
+  // Safe: `base ..< base + size` stays readable; code that uses the pointer stays within.
   let base: UnsafeRawPointer
-  /// Readable bytes: the logical file size, rounded as the file has it.
+  /// The readable bytes: the logical file size, rounded as in the file.
   let size: Int
 
-  /// Whether `require` has work to do.
+  /// True if `require` has work to do.
   let fillsOnDemand: Bool
 
   init(base: UnsafeRawPointer, size: Int, fillsOnDemand: Bool) {
@@ -26,65 +26,66 @@ import Synchronization
     self.fillsOnDemand = fillsOnDemand
   }
 
-  /// The byte at `offset`; 0 where there is none.
+  /// The byte at `offset`; 0 outside of the space.
   func byte(at offset: Int) -> UInt8 {
     if offset < 0 || offset >= size { return 0 }
     return unsafe base.load(fromByteOffset: offset, as: UInt8.self)
   }
 
-  /// The eight bytes at `offset` as a number; 0 where they are not there.
+  /// The eight bytes at `offset` as a number; 0 if they are not all within the space.
   func word(at offset: Int) -> UInt64 {
     if offset < 0 || offset > size - 8 { return 0 }
     return unsafe UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
 
-  /// What a branch has beyond `size`; nil for the bytes of a file.
+  /// The memory of a branch beyond `size`; nil for a file.
   var annex: Annex? { nil }
 
-  /// Makes `count` bytes at `offset` valid; both lie within `size`.
+  /// Makes the `count` bytes at `offset` valid; they must be within `size`.
   func require(_ offset: Int, _ count: Int) throws(EngineError) {}
 
-  /// Gives back memory that can be filled again. Only for the one who has the space alone, and holds no view of a node:
-  /// what is there is valid again after the next `require`.
+  /// Releases memory that can be filled again. Only for the sole user of the space, without any view of a node: bytes
+  /// are valid again after the next `require`.
   func dropPages() {}
 
-  /// Keeps what is mapped of the file, and counts as memory of the process, below some 24 MiB. Views of nodes stay
-  /// valid.
+  /// Keeps the resident part of a mapped file, which counts as memory of the process, below about 24 MiB. Views of
+  /// nodes stay valid.
   func limitResidentPages() {}
 
-  /// Notes that `count` bytes at `offset` are about to be read, and now and then limits what is resident. For what is
-  /// read seldom enough: clusters, and values of some size.
+  /// Records that `count` bytes at `offset` are about to be read, and occasionally limits resident memory. Call it only
+  /// for infrequent reads: of clusters and of large values.
   func noteRead(_ offset: Int, _ count: Int) {}
 
-  /// Bytes that were filled in memory of the process and not given back.
+  /// The bytes filled in memory of the process and not released.
   var filledBytes: Int { 0 }
 
-  /// Whether `other` shows the same file, perhaps another state of it. Not so for a file that took the other's path.
+  /// True if `other` shows the same file, perhaps in another state. False for a file that replaced the other at its
+  /// path.
   func isOfSameFile(as other: PageSpace) -> Bool { self === other }
 
-  /// Where there may be anything but zeros. Costs some system calls.
+  /// The ranges that may contain anything but zeros. Costs some system calls.
   var dataRanges: [Range<Int>] { size > 0 ? [0..<size] : [] }
 
-  /// Whether the memory no longer shows the file, or holds so much that it should be replaced by a fresh one.
+  /// True if the memory no longer shows the file, or holds so much that it should be replaced.
   var isSpent: Bool { false }
 }
 
 /// A mapping of a plain file.
 @safe final class MappedFile: PageSpace, @unchecked Sendable {
-  // Safe: owns the mapping and `pieces`, of which each place is below `pieceCount`.
+  // Safe: owns the mapping and `pieces`, whose indices are always below `pieceCount`.
   private let file: FileHandle
-  /// Pieces that were read lately, counted from 1, each at the place of its lowest bits; none are known to be resident
-  /// after pages were dropped.
+  /// A direct-mapped cache of recently read pieces, numbered from 1 and indexed by their lowest bits. Zero means
+  /// unknown, as after pages were dropped.
   private let pieces: UnsafeMutablePointer<Atomic<Int>>
-  /// How many came since what is resident was looked at.
+  /// The number of new pieces since resident memory was last checked.
   private let newPieces = Atomic<Int>(0)
 
-  /// What may be resident of all mapped files and the program together, in bytes.
+  /// The limit for resident memory of all mapped files and the program together, in bytes.
   private static let mostResident = 24 << 20
-  /// The bytes that come into memory with a page that is needed, as a shift; more where the page cache has large ones.
+  /// The bytes that become resident with one page, as a shift; more if the page cache has large folios.
   private static let pieceShift = 16
   private static let pieceCount = 256
-  /// So many new pieces make some megabytes resident.
+  /// The number of new pieces between checks: some megabytes.
   private static let piecesBetweenLooks = 16
 
   /// Maps the whole file of `size` bytes (greater than 0).
@@ -126,7 +127,7 @@ import Synchronization
     if sum >= Self.piecesBetweenLooks { limitResidentPages() }
   }
 
-  /// Gives resident memory back; the page cache keeps the content.
+  /// Releases resident memory; the page cache keeps the content.
   func dropResidentPages() {
     for place in 0..<Self.pieceCount { unsafe pieces[place].store(0, ordering: .relaxed) }
     unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size)

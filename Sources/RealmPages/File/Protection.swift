@@ -1,7 +1,7 @@
-// Who may use what lies beside a realm: those who may use the realm itself, as far as its folder lets them in. Owner
-// and group follow the realm, so that a program of root's does not shut out the app; ACLs, security labels and
-// encryption come from the folder by themselves, because the kernel gives them to each new file. A file gets its
-// rights before its name, whatever the umask: no process sees it with more.
+// The access rights of files beside a realm: users who may use the realm may use them, as far as its folder permits.
+// Owner and group follow the realm, so that a program run by root does not lock out the app. ACLs, security labels and
+// encryption come from the folder, because the kernel applies them to new files. A file gets its rights before its
+// name, regardless of the umask, so no process sees it with more rights.
 
 import CLinux
 import Glibc
@@ -13,7 +13,8 @@ struct Protection {
   /// The read and write bits.
   private var mode: mode_t
 
-  /// What the files beside the realm at `path` get; a realm that is not there yet counts as one of its folder's.
+  /// The protection of files beside the realm at `path`. A realm that does not exist yet counts as belonging to its
+  /// folder.
   init(beside path: String) {
     var folder = stat(), realm = stat()
     let hasFolder = unsafe stat(FileHandle.folder(of: path), &folder) == 0
@@ -23,7 +24,7 @@ struct Protection {
     } else {
       mode = (hasFolder ? folder.st_mode : 0o700) & 0o644
     }
-    // Who cannot get into the folder needs no rights in it.
+    // Users who cannot enter the folder need no rights in it.
     if hasFolder, folder.st_mode & 0o001 == 0 {
       mode &= ~0o007
       if folder.st_mode & 0o010 == 0 { mode &= ~0o070 }
@@ -31,29 +32,29 @@ struct Protection {
     mode |= 0o600
   }
 
-  /// Gives an open file its owner, group and mode; an errno, or 0. Where the group cannot be had, the group gets no
-  /// rights.
+  /// Sets the owner, group and mode of an open file. Returns an errno, or 0. If the group cannot be set, the group gets
+  /// no rights.
   func apply(to descriptor: Int32) -> Int32 {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { return errno }
     var wanted = Self.give(descriptor, to: owner, group) ? mode : mode & ~0o070
     if status.st_mode & S_IFMT == S_IFDIR {
-      // Who may read or write may enter. What the folder hands down, such as setgid, stays.
+      // Users who may read or write may enter. Keep inherited bits, such as setgid.
       wanted |= (wanted & 0o444) >> 2 | status.st_mode & 0o7000
     }
     return fchmod(descriptor, wanted) == 0 ? 0 : errno
   }
 
-  /// Gives an open file to an owner and a group, of which -1 stands for the present one; false if the group cannot be
-  /// had. That the owner cannot is no failure: only root can give files away.
+  /// Sets the owner and group of an open file; -1 keeps the current one. Returns false if the group cannot be set.
+  /// Failing to set the owner is not an error: only root can give files away.
   static func give(_ descriptor: Int32, to owner: uid_t, _ group: gid_t) -> Bool {
     fchown(descriptor, owner, group) == 0 || fchown(descriptor, uid_t.max, group) == 0
   }
 
-  // MARK: making files
+  // MARK: creating files
 
-  /// Opens the lock file beside the realm at `realm` for reading and writing, and makes it, empty, if it is not there.
-  /// What is no lock file is refused, and not changed.
+  /// Opens the lock file beside the realm at `realm` for reading and writing, and creates it empty if it does not
+  /// exist. Anything that is not a lock file is refused and not changed.
   static func openLock(_ path: String, besideRealm realm: String) throws(EngineError) -> Int32 {
     var attempt = 0
     while true {
@@ -66,13 +67,13 @@ struct Protection {
         if code != 0 { throw .failed("fchmod", path, code) }
         try file.takeName()
       } catch {
-        // Another process was faster.
+        // Another process created it first.
         if error.code != EEXIST { throw error }
       }
     }
   }
 
-  /// Makes a directory beside a realm, if it is not there. What is no directory is refused.
+  /// Creates a directory beside a realm if it does not exist. Anything that is not a directory is refused.
   static func makeDirectory(_ path: String, besideRealm realm: String) throws(EngineError) {
     if unsafe mkdir(path, 0o700) != 0 {
       if errno == EEXIST { return try AuxiliaryFile.checkFolder(path) }
@@ -85,12 +86,12 @@ struct Protection {
     if code != 0 { throw .failed("fchmod", path, code) }
   }
 
-  /// Makes a named pipe beside a realm, if there is nothing; false if that is not possible.
+  /// Creates a named pipe beside a realm unless something has its name already; false on failure.
   static func makePipe(_ path: String, besideRealm realm: String) -> Bool {
     var status = stat()
     if unsafe lstat(path, &status) == 0 { return true }
     let provisional = "\(path).\(getpid())"
-    // Of a program with this number that was killed here.
+    // Left by a killed program with the same process id.
     if unsafe lstat(provisional, &status) == 0, status.st_mode & S_IFMT == S_IFIFO { unsafe unlink(provisional) }
     guard unsafe mkfifo(provisional, 0o600) == 0 else { return false }
     defer { unsafe unlink(provisional) }

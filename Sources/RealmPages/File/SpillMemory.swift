@@ -1,38 +1,38 @@
-// Memory of a transaction that is too large for RAM: a mapping of a file without a name beside the realm. Pages of it
-// that are not resident are in the page cache or on disk, so the process stays small however much it changes.
+// Memory for a transaction that is too large for RAM: a mapping of an unnamed file beside the realm. Pages that are not
+// resident are in the page cache or on disk, so the process stays small regardless of the size of the transaction.
 //
-// Blocks never move, as nodes are used by address. What is allocated has its place on disk already: access to a page
-// cannot fail because the disk is full.
+// Blocks never move, as nodes are used by address. Allocated memory already has disk space: access to a page cannot
+// fail because the disk is full.
 
 import CLinux
 import Glibc
 
-/// Blocks of memory in a file without a name. One thread at a time.
+/// Blocks of memory in an unnamed file. For one thread at a time.
 @safe final class SpillMemory {
-  // Safe: owns the mapping; blocks lie between its begin and `end`, which the file has room for.
+  // Safe: owns the mapping; blocks are between its start and `end`, for which the file has room.
   private let file: FileHandle
   private let base: UnsafeMutableRawPointer
-  /// Below it, blocks were made.
+  /// The end of allocated blocks.
   private var end = 0
-  /// Below it, the file has its place on disk.
+  /// The end of the file's disk space.
   private var limit = 0
-  /// The offsets of blocks that are free again, by class of size.
+  /// The offsets of released blocks, by size class.
   private var unused: [[Int]] = []
-  /// The bytes of blocks that were made since pages were dropped.
+  /// The bytes of blocks allocated since pages were last dropped.
   private var made = 0
 
-  /// Address space, of which only what the file has is used.
+  /// The reserved address space. Only the part covered by the file is used.
   private static let reserved = 1 << 38
-  /// The file grows by so much.
+  /// The step by which the file grows.
   private static let step = 4 << 20
-  /// So much of the disk is left to others: to the commit, above all.
+  /// The disk space left free for others, above all for the commit.
   private static let spare = 256 << 20
-  /// After so many bytes of new blocks, no page stays resident.
+  /// The bytes of new blocks after which pages are dropped.
   private static let mostMade = 4 << 20
 
-  /// Memory beside the realm at `path`; nil where the folder takes no files.
+  /// Creates memory beside the realm at `path`; nil if the folder does not accept files.
   init?(besideRealm path: String) {
-    // The transaction then has to be content with ordinary memory.
+    // The transaction then uses ordinary memory.
     guard let file = try? SpoolFile.unnamed(besideRealm: path),
       let base = unsafe clinux_map_writable(file.descriptor, Self.reserved)
     else { return nil }
@@ -42,13 +42,13 @@ import Glibc
 
   deinit { unsafe clinux_unmap(base, Self.reserved) }
 
-  /// Whether the disk did not keep what was written to it.
+  /// True if the disk lost data written to it.
   var isLost: Bool { unsafe clinux_mapping_was_cut(base) }
 
-  /// Whether a block is one of these.
+  /// True if the block is in this memory.
   func contains(_ block: UnsafeMutableRawPointer) -> Bool { unsafe block >= base && block < base + Self.reserved }
 
-  /// A block of at least `size` bytes, and its size; nil if the disk has no room for it.
+  /// Allocates a block of at least `size` bytes and returns it with its size; nil if the disk has no room.
   func allocate(_ size: Int) -> (block: UnsafeMutableRawPointer, size: Int)? {
     let (index, size) = Self.sizeClass(size)
     if index < unused.count, let offset = unused[index].popLast() { return unsafe (base + offset, size) }
@@ -59,14 +59,14 @@ import Glibc
     return unsafe (base + end, size)
   }
 
-  /// Gives a block back.
+  /// Releases a block.
   func release(_ block: UnsafeMutableRawPointer, size: Int) {
     let (index, _) = Self.sizeClass(size)
     while unused.count <= index { unused.append([]) }
     unsafe unused[index].append(block - base)
   }
 
-  /// Lets no page be resident. The next access to one maps it again.
+  /// Drops all resident pages. The next access to a page maps it again.
   func dropPages() {
     made = 0
     unsafe clinux_drop_pages(base, limit)
@@ -82,7 +82,7 @@ import Glibc
     return true
   }
 
-  /// The class of blocks that hold `size` bytes, and their size: eight classes between powers of two.
+  /// The class of blocks for `size` bytes, and their size: eight classes between powers of two.
   static func sizeClass(_ size: Int) -> (index: Int, size: Int) {
     let units = (size + 15) >> 4
     if units <= 16 { return (units, units << 4) }

@@ -1,24 +1,24 @@
-// What a program keeps for a while and is too much for memory: pieces of bytes in a file beside the realm that has no
-// name, so it is gone with the process, however that ends. All pieces are encrypted under a key that only this object
-// has, so of an encrypted realm no plain text reaches the disk, and of any realm nothing that outlives the process.
+// Temporary storage for data too large for memory: pieces in an unnamed file beside the realm, which disappears with
+// the process however it ends. All pieces are encrypted with a key that only this object has, so no plain text of an
+// encrypted realm reaches the disk, and nothing of any realm is readable after the process has ended.
 
 import CLinux
 import COpenSSL
 import Glibc
 import Synchronization
 
-/// A file without a name, for pieces of up to `pieceSize` bytes. It is made when the first piece is stored.
+/// An unnamed file for pieces of up to `pieceSize` bytes. Created when the first piece is stored.
 package final class SpoolFile: Sendable {
-  /// The most bytes of a piece.
+  /// The maximum number of bytes in a piece.
   package static let pieceSize = 64 << 10
 
-  /// Bytes that were stored. Their place is used again when the last user lets go.
+  /// Stored bytes. Their place in the file is reused after the last reference is released.
   package final class Piece: Sendable {
     /// The number of bytes.
     package let count: Int
     private let spool: SpoolFile
     fileprivate let place: Int
-    /// No two pieces have the same.
+    /// Unique for each piece.
     fileprivate let number: UInt64
 
     fileprivate init(_ spool: SpoolFile, _ place: Int, _ number: UInt64, _ count: Int) {
@@ -30,16 +30,16 @@ package final class SpoolFile: Sendable {
 
     deinit { spool.state.withLock { $0.unused.append(place) } }
 
-    /// The bytes.
+    /// Reads and decrypts the bytes.
     package func bytes() throws(EngineError) -> [UInt8] { try spool.read(self) }
   }
 
   private struct State {
     var file: FileHandle?
-    /// Whether the folder takes no files.
+    /// True if the folder does not accept files.
     var isRefused = false
     var cipher: SpoolCipher?
-    /// Places of pieces that are gone.
+    /// Places of released pieces.
     var unused: [Int] = []
     var places = 0
     var pieces: UInt64 = 0
@@ -48,10 +48,11 @@ package final class SpoolFile: Sendable {
   private let realm: String
   private let state = Mutex(State())
 
-  /// A spool in the folder of the realm at `path`.
+  /// Creates a spool in the folder of the realm at `path`.
   package init(besideRealm path: String) { realm = path }
 
-  /// Stores bytes; nil if the folder of the realm takes no files, so that memory has to do. Throws if the disk is full.
+  /// Stores bytes. Returns nil if the folder of the realm does not accept files, so that they must stay in memory.
+  /// Throws if the disk is full.
   package func store(_ bytes: [UInt8]) throws(EngineError) -> Piece? {
     try state.withLock { state throws(EngineError) -> Piece? in
       guard let (file, cipher) = try open(&state) else { return nil }
@@ -95,8 +96,8 @@ package final class SpoolFile: Sendable {
     return (file, cipher)
   }
 
-  /// A new file without a name in the folder of a realm, with the owner and group of the realm; nil where the folder
-  /// takes no files.
+  /// Creates an unnamed file in the folder of a realm, with the owner and group of the realm. Returns nil if the folder
+  /// does not accept files.
   static func unnamed(besideRealm path: String) throws(EngineError) -> FileHandle? {
     var descriptor = unsafe clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
@@ -117,13 +118,13 @@ package final class SpoolFile: Sendable {
   }
 }
 
-/// AES-256 in counter mode under a key that is made for it and never leaves it. Not for several threads at once.
+/// AES-256 in counter mode with a random key that never leaves the object. Not for several threads at once.
 @safe private final class SpoolCipher: @unchecked Sendable {
   // Unchecked: used under the lock of its spool.
   // Safe: owns the context, which libcrypto alone changes.
   private let context: OpaquePointer
 
-  /// Nil if libcrypto has no memory.
+  /// Nil if libcrypto is out of memory.
   init?() {
     guard let key = unsafe clinux_secret_alloc(32) else { return nil }
     defer { unsafe clinux_secret_free(key, 32) }
@@ -143,9 +144,9 @@ package final class SpoolFile: Sendable {
 
   deinit { unsafe EVP_CIPHER_CTX_free(context) }
 
-  /// The bytes of a piece encrypted, or decrypted, which is the same; nil if libcrypto refuses.
+  /// Encrypts or decrypts the bytes of a piece, which is the same operation; nil if libcrypto fails.
   func apply(to bytes: [UInt8], number: UInt64) -> [UInt8]? {
-    // The counter of the blocks is in the last bytes, the number of the piece in the first.
+    // The last bytes hold the block counter, the first ones the number of the piece.
     let vector = (number.bigEndian, UInt64(0))
     let isReady = unsafe withUnsafeBytes(of: vector) { vector in
       unsafe EVP_EncryptInit_ex(context, nil, nil, nil, vector.baseAddress?.assumingMemoryBound(to: UInt8.self))

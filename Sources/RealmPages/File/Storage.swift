@@ -1,27 +1,26 @@
-// Where commits are written: the seam between the committer and the disk, and the file behind it. Layers stand on one
-// another: encryption on a file, and in tests something that records or fails.
+// The interface between the committer and the disk, and its implementation for files. Storages can be layered:
+// encryption over a file, and in tests a layer that records or fails.
 
 /// Bytes that a commit is written to: a file, memory, or a layer over another storage. One committer at a time.
 package protocol Storage: AnyObject, Sendable {
-  /// What messages call it: the path of the file.
+  /// The name for error messages: the path of the file.
   var name: String { get }
-  /// The bytes that there is room for.
+  /// The size in bytes.
   func size() throws(EngineError) -> Int
-  /// Makes room for `size` bytes; new ones are zeros. On failure the size is as it was.
+  /// Grows to `size` bytes; new bytes are zeros. On failure the size is unchanged.
   func grow(to size: Int) throws(EngineError)
-  /// Cuts to `size` bytes, rounded up to the storage's unit.
+  /// Truncates to `size` bytes, rounded up to the storage's unit.
   func shrink(to size: Int) throws(EngineError)
   /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int
-  /// Writes at `offset`, within the size. Readers may see it from now on, and surely after `flush`.
+  /// Writes at `offset`, within the size. Readers may see the bytes from now on, and do after `flush`.
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError)
-  /// Shows readers everything that was written, with no promise of what a power cut leaves of it, but that what was
-  /// synced before stays readable.
+  /// Makes all writes visible to readers. A power failure may lose any of them, but data synced before stays readable.
   func flush() throws(EngineError)
-  /// Returns when everything written is on disk. The only call whose failure leaves unknown what is there.
+  /// Returns when all writes are on disk. This is the only call whose failure leaves the content of the disk unknown.
   func sync() throws(EngineError)
-  /// Begins a commit: forgets what an earlier one wrote and did not flush. `reusable` gives the ranges that hold
-  /// nothing of any version, in ascending order; a storage that writes whole pages need not preserve them.
+  /// Begins a commit: discards writes of an earlier commit that were not flushed. `reusable` returns the ranges that
+  /// contain nothing of any version, in ascending order; a storage that writes whole pages need not preserve them.
   func begin(reusable: () -> [Range<Int>])
 }
 
@@ -43,11 +42,11 @@ extension Storage {
   }
 }
 
-/// A file as it is.
+/// A file without encryption.
 final class FileStorage: Storage {
   private let file: FileHandle
 
-  /// Takes a file that was opened for writing.
+  /// Wraps a file opened for writing.
   init(_ file: FileHandle) { self.file = file }
 
   var name: String { file.path }
@@ -57,7 +56,7 @@ final class FileStorage: Storage {
   func grow(to size: Int) throws(EngineError) {
     let former = try self.size()
     do throws(EngineError) { try file.allocate(size) } catch {
-      // A full disk may have given a part. It stays when it cannot be cut off: no version knows of it.
+      // A full disk may have granted a part. If it cannot be truncated, it stays: no version refers to it.
       try? file.truncate(former)
       throw error
     }

@@ -1,18 +1,18 @@
-// Opens a directory once and names files in it by descriptor, so later changes to its path have no effect. No other
-// user may be able to replace a name on the way to it or in it; otherwise a link of theirs could choose where this
+// Opens a directory once and accesses files in it by descriptor, so later changes to its path have no effect. No other
+// user may be able to replace a name in it or on the way to it; otherwise that user's link could choose where this
 // process writes.
 //
-// Invariant: everything that is opened here belongs to this user or to a user who can do everything anyway, and no
-// symbolic link of another user is followed.
+// Invariant: everything opened here belongs to this user or to a privileged user, and no symbolic link of another user
+// is followed.
 
 import CLinux
 import Glibc
 
-/// An open directory in which other users cannot change what a name stands for.
+/// An open directory in which other users cannot change what a name refers to.
 package final class TrustedDirectory: Sendable {
-  /// For openat(2) and its like.
+  /// The descriptor for openat(2) and related calls.
   package let descriptor: Int32
-  /// What messages call it.
+  /// The path for error messages.
   package let path: String
 
   private init(_ descriptor: Int32, _ path: String) { (self.descriptor, self.path) = (descriptor, path) }
@@ -27,7 +27,7 @@ package final class TrustedDirectory: Sendable {
     let trusted: Set<uid_t> = [geteuid(), 0, root.st_uid]
     var current = try descend(AT_FDCWD, "/", "/")
     defer { close(current) }
-    // The last comes first.
+    // In reverse order: the next step is last.
     var left = steps(of: path)
     var shown = "", links = 0
     while let name = left.popLast() {
@@ -48,7 +48,7 @@ package final class TrustedDirectory: Sendable {
       let next = try descend(current, name, place)
       close(current)
       (current, shown) = (next, place)
-      // In a sticky directory only the owner of an entry renames it, and that is one of the trusted.
+      // In a sticky directory only the owner of an entry can rename it, and that owner is trusted.
       try check(current, place, trusted, maySticky: !left.isEmpty)
     }
     let descriptor = unsafe openat(current, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -56,7 +56,7 @@ package final class TrustedDirectory: Sendable {
     return TrustedDirectory(descriptor, path)
   }
 
-  /// Opens the directory called `name` in this one, and makes it, for this user alone, if there is nothing.
+  /// Opens the directory `name` in this one, and creates it, for this user only, if it does not exist.
   package func directory(_ name: String) throws(EngineError) -> TrustedDirectory {
     let place = path + "/" + name
     if unsafe mkdirat(descriptor, name, 0o700) != 0, errno != EEXIST { throw .failed("mkdir", place, errno) }
@@ -67,7 +67,7 @@ package final class TrustedDirectory: Sendable {
     return found
   }
 
-  /// Device and inode.
+  /// The device and inode.
   package var identity: [UInt64] {
     get throws(EngineError) {
       var status = stat()
@@ -78,7 +78,7 @@ package final class TrustedDirectory: Sendable {
 
   // MARK: steps
 
-  /// The names in a path, the last one first.
+  /// The names in a path, in reverse order.
   private static func steps(of path: String) -> [String] {
     path.split(separator: "/").filter { $0 != "." }.map(String.init).reversed()
   }
@@ -108,7 +108,7 @@ package final class TrustedDirectory: Sendable {
     return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Throws if users who are not trusted can change what the names in an open directory stand for.
+  /// Throws if users who are not trusted can change what the names in an open directory refer to.
   private static func check(
     _ directory: Int32,
     _ place: String,
@@ -120,7 +120,7 @@ package final class TrustedDirectory: Sendable {
     guard trusted.contains(status.st_uid) else { throw untrusted(place, "belongs to user \(status.st_uid)") }
     if maySticky, status.st_mode & S_ISVTX != 0 { return }
     if status.st_mode & 0o002 != 0 { throw untrusted(place, "can be written to by every user") }
-    // Many users have a group of their own.
+    // Many users have a private group.
     if status.st_mode & 0o020 != 0, status.st_gid != getegid() {
       throw untrusted(place, "can be written to by group \(status.st_gid)")
     }

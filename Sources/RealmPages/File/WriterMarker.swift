@@ -1,11 +1,12 @@
-// Readers of an encrypted file in other processes can meet a page whose metadata and content do not fit yet. Two
-// numbers that all processes share tell them that a writer is active. Source: docs/format/4-encryption.md 4.5.
+// Shows readers of an encrypted file in other processes that a writer is active, as they can find a page whose metadata
+// and content do not match yet. The state is in two numbers that all processes share. Source:
+// docs/format/4-encryption.md 4.5.
 
-/// Says that encrypted pages are being written, or tells who reads that this is so.
+/// Marks that encrypted pages are being written, or shows readers that they are.
 protocol WriterMarker: Sendable {
-  /// Before writing pages, the first of which begins at `offset` of the decrypted file.
+  /// Call before writing pages. The first one begins at `offset` of the decrypted file.
   func beginWriting(at offset: Int)
-  /// After it.
+  /// Call after writing the pages.
   func endWriting()
   /// Changes with each `beginWriting` and `endWriting`; nil while a writer is between the two.
   var quietCount: UInt64? { get }

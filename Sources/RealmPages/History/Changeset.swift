@@ -1,6 +1,6 @@
 // The form of a changeset of the in-Realm history. Source: docs/format/6-history.md 6.4, 6.5.
 
-/// What the encoder and the decoder of changesets have in common.
+/// Definitions shared by the encoder and the decoder of changesets.
 enum Changeset {
   /// The first byte of an instruction.
   enum Code: UInt8 {

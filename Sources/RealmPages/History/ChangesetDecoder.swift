@@ -1,7 +1,7 @@
-// Reading a changeset strictly: what a program that shares the file learns of a commit.
-// Source: docs/format/6-history.md 6.4, 6.5.
+// Decodes a changeset strictly, as programs that share the file do when they learn of a commit. Source:
+// docs/format/6-history.md 6.4, 6.5.
 
-/// What the instructions of one changeset say. `Changeset.Code` names those that local realms have.
+/// The changes that one changeset describes. `Changeset.Code` has the instructions that local realms use.
 package struct ChangesetDecoder: Sendable {
   /// A property of an object.
   package struct Place: Hashable, Sendable {
@@ -21,7 +21,7 @@ package struct ChangesetDecoder: Sendable {
   /// Objects by table and key.
   package private(set) var created: Set<[Int64]> = []
   package private(set) var removed: Set<[Int64]> = []
-  /// Properties that were set, or whose collection was changed.
+  /// Properties that were set or whose collection was changed.
   package private(set) var touched: Set<Place> = []
   /// Tables that were selected.
   package private(set) var selected: Set<Int64> = []
@@ -31,7 +31,7 @@ package struct ChangesetDecoder: Sendable {
   private var table: Int64?
   private var collection: Place?
 
-  /// Reads `bytes` from the first to the last.
+  /// Decodes all of `bytes`.
   package init(_ bytes: [UInt8]) throws(EngineError) {
     self.bytes = bytes
     while offset < bytes.count {

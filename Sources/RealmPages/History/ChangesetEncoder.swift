@@ -1,18 +1,18 @@
-// The changeset of a transaction: what other programs parse to notify their users and to refresh their schema. Source:
-// docs/format/6-history.md 6.4 to 6.6.
+// Encodes the changeset of a transaction, which other programs parse to notify their users and to refresh their schema.
+// Source: docs/format/6-history.md 6.4 to 6.6.
 
-/// Instructions in the order in which changes were made, for the in-Realm history.
+/// Encodes instructions for the in-Realm history, in the order of the changes.
 struct ChangesetEncoder: Replication {
   var blob: GrowingBlob
   private var selectedTable: TableKey?
   private var selectedCollection: [Int64]?
-  /// The object of each table that was created last: what is set in a new object goes without saying.
+  /// The object created last in each table. Values set in a new object need no instructions.
   private var newest: [TableKey: ObjKey] = [:]
 
-  /// A changeset in the memory of a transaction.
+  /// Begins a changeset in the memory of a transaction.
   init(_ slab: Slab) { blob = GrowingBlob(slab) }
 
-  /// The bytes that say of an undo that it is one.
+  /// The number of bytes that mark the changeset as an undo.
   private var markSize = 0
 
   var size: Int { blob.count - markSize }
@@ -42,7 +42,7 @@ struct ChangesetEncoder: Replication {
 
   // MARK: objects
 
-  /// Embedded objects are not told of: they come into being with a change of their owner.
+  /// Embedded objects are omitted: a change of their owner implies their creation.
   mutating func createObject(_ table: TableKey, _ key: ObjKey, isEmbedded: Bool) {
     if !isEmbedded { onTable(table, .createObject, key.value) }
     newest[table] = key
@@ -100,7 +100,7 @@ struct ChangesetEncoder: Replication {
     encode(Int64(operand))
   }
 
-  /// Selects a collection; false if it is one of a new object.
+  /// Selects a collection. Returns false for a collection of a new object, whose changes need no instructions.
   private mutating func select(_ collection: CollectionPath) -> Bool {
     if newest[collection.table] == collection.object { return false }
     let identity = [collection.column.value, collection.object.value] + collection.steps

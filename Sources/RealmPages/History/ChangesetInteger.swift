@@ -1,7 +1,7 @@
-// The integers of changesets, of the in-Realm history and of sync alike: sign and magnitude, seven bits a byte, six in
+// The integers of changesets, for both the in-Realm history and sync: sign and magnitude, seven bits per byte, six in
 // the last. Source: docs/format/6-history.md 6.4.
 
-/// Writing and reading the integers of changesets.
+/// Encodes and decodes the integers of changesets.
 package enum ChangesetInteger {
   /// Appends a signed number; 1 to 10 bytes.
   @inline(__always)
@@ -23,17 +23,17 @@ package enum ChangesetInteger {
     bytes.append(UInt8(magnitude) | (isNegative ? 0x40 : 0))
   }
 
-  /// Why bytes are not an integer.
+  /// The reason why bytes are not a valid integer.
   package enum Problem: String, Error {
     case truncated = "the changeset ends"
     case overflow = "more than 64 bits"
     case overlong = "too long"
   }
 
-  /// Reads a signed number at `offset` and moves behind it. Only the shortest form counts.
+  /// Reads a signed number at `offset` and advances past it. Accepts only the shortest form.
   package static func read(_ bytes: [UInt8], at offset: inout Int) throws(Problem) -> Int64 {
     if offset < bytes.count, bytes[offset] & 0x80 == 0 {
-      // One byte, as most are.
+      // Most numbers have one byte.
       let byte = bytes[offset]
       offset += 1
       return byte & 0x40 == 0 ? Int64(byte) : ~Int64(byte & 0x3f)
@@ -43,7 +43,7 @@ package enum ChangesetInteger {
     return isNegative ? ~value : value
   }
 
-  /// Reads an unsigned number of up to 64 bits at `offset` and moves behind it. Only the shortest form counts.
+  /// Reads an unsigned number of up to 64 bits at `offset` and advances past it. Accepts only the shortest form.
   package static func readUnsigned(_ bytes: [UInt8], at offset: inout Int) throws(Problem) -> UInt64 {
     let (magnitude, isNegative) = try parts(bytes, at: &offset)
     if isNegative { throw .overflow }

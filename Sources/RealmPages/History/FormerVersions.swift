@@ -1,36 +1,36 @@
-// The versions before the newest one that a file still holds whole, one after the other.
+// The older versions that a file still holds in full, from newest to oldest.
 //
-// Invariant: nothing that a version consists of was overwritten by a commit after it. What a commit wrote is known from
-// the free lists of the version that it built on and of the one that it made, so each version between must be there.
+// Invariant: nothing of a returned version was overwritten by a later commit. The ranges that a commit wrote follow
+// from the free lists of its base version and of the version it made, so every version in between must exist.
 // Source: docs/format/3-commit.md 3.3.
 
-/// Goes back from a version to those before it. Only while no writer can commit.
+/// Goes back from a version to earlier ones. Use it only while no writer can commit.
 package final class FormerVersions {
   private let newest: Snapshot
-  /// The version that was found last.
+  /// The version found last.
   private var last: Snapshot
-  /// What the commits after `last` wrote.
+  /// The ranges that commits after `last` wrote.
   private var written: [Range<Int>] = []
   private var isOver = false
-  /// By version: where its root may be.
+  /// The candidate root of each version.
   private lazy var roots = searchedRoots()
 
-  /// Longer ways back are not looked for.
+  /// The maximum number of versions to go back.
   private static let mostSteps = 64
 
-  /// Begins before `newest`, which must be the newest version.
+  /// Starts before `newest`, which must be the newest version.
   package init(before newest: Snapshot) { (self.newest, last) = (newest, newest) }
 
-  /// The next older version; nil if the file does not hold it whole any more.
+  /// Returns the next older version; nil if the file no longer holds it in full.
   ///
-  /// Cost: O(1) for the first one, to which the header leads. For those before it the file is searched once, and each
-  /// is checked from end to end.
+  /// Cost: O(1) for the first version, which the header leads to. For older versions the file is scanned once, and each
+  /// version is verified in full.
   package func next() throws(EngineError) -> Snapshot? {
     if isOver { return nil }
     let found: Snapshot?
     if last === newest { found = try newest.previous() } else { found = whole(last.version - 1) }
     guard let found, found.version == last.version - 1, found.fileFormat == last.fileFormat else {
-      // The file does not tell what grouped commits in between wrote.
+      // The file does not show what grouped commits in between wrote.
       isOver = true
       return last === newest ? found : nil
     }
@@ -39,13 +39,13 @@ package final class FormerVersions {
     return found
   }
 
-  /// The roots that a search finds, where one alone has its version.
+  /// Returns the roots found by a scan, for versions with a single candidate.
   private func searchedRoots() -> [UInt64: Int] {
     let roots = RescuedRealm(newest.arena.space, path: newest.path, mostFound: Self.mostSteps).roots
     return Dictionary(grouping: roots, by: \.version).compactMapValues { $0.count == 1 ? $0[0].ref : nil }
   }
 
-  /// A version of which nothing was overwritten; nil if there is none with this number.
+  /// Returns the version with this number if nothing of it was overwritten; nil otherwise.
   private func whole(_ version: UInt64) -> Snapshot? {
     let space = newest.arena.space
     guard let ref = roots[version] else { return nil }
@@ -56,7 +56,7 @@ package final class FormerVersions {
       if found.version != version || overlaps(nodes) { return nil }
       return Verifier(found).run { _ in }.isSound ? found : nil
     } catch {
-      // What cannot be read is not whole.
+      // A version that cannot be read is not intact.
       return nil
     }
   }
@@ -81,7 +81,7 @@ package final class FormerVersions {
     return range.lowerBound / page * page..<(range.upperBound + page - 1) / page * page
   }
 
-  /// Where the commit that made `version` may have written: what was free in `base`, and is not any more.
+  /// The ranges that the commit of `version` may have written: free in `base`, but not in `version`.
   private static func written(by version: Snapshot, after base: Snapshot) throws(EngineError) -> [Range<Int>] {
     let still = try free(version)
     var ranges: [Range<Int>] = [], index = 0
@@ -99,7 +99,7 @@ package final class FormerVersions {
     return ranges
   }
 
-  /// What is free in a version, ascending; the last range has no end.
+  /// The free ranges of a version, in ascending order; the last range is unbounded.
   private static func free(_ version: Snapshot) throws(EngineError) -> [Range<Int>] {
     let ranges = try Committer.ranges(version.arena, version.top).map { $0.position..<$0.end }
     return ranges + [version.logicalSize..<Int.max]
@@ -107,7 +107,7 @@ package final class FormerVersions {
 }
 
 extension Snapshot {
-  /// Where all nodes of the version are.
+  /// The ranges of all nodes of the version.
   fileprivate func nodes() throws(EngineError) -> [Range<Int>] {
     var ranges: [Range<Int>] = [], pending = [top.ref], known: Set<Int> = [top.ref]
     while let ref = pending.popLast() {
@@ -126,9 +126,9 @@ extension Snapshot {
     return ranges
   }
 
-  /// The version that the commit of this one brought back, if that was an undo; nil otherwise.
+  /// The version restored by the commit of this one, if that was an undo; nil otherwise.
   ///
-  /// The changeset says so, because it is what every commit replaces.
+  /// The changeset contains it, because every commit writes a changeset.
   package var restoredVersion: UInt64? {
     guard historyType == 2, top.historyRef != 0 else { return nil }
     do throws(EngineError) {
@@ -138,16 +138,16 @@ extension Snapshot {
       else { return nil }
       return version - 1 - UInt64(steps)
     } catch {
-      // A history that cannot be read says nothing of an undo.
+      // An unreadable history does not identify an undo.
       return nil
     }
   }
 }
 
-/// Marks a changeset as an undo: it begins by selecting a table more than once, which has no effect. No
+/// The mark of an undo at the beginning of a changeset: a table is selected more than once, which has no effect. No
 /// engine writes that otherwise.
 enum UndoMark {
-  /// Puts the mark at the beginning of a changeset; `steps` is how many versions it goes back, at least 1.
+  /// Appends the mark to an empty changeset. `steps` is the number of versions the undo goes back, at least 1.
   static func append(steps: Int, _ table: TableKey, to bytes: inout [UInt8]) {
     for _ in 0...steps {
       bytes.append(Changeset.Code.selectTable.rawValue)
@@ -156,7 +156,7 @@ enum UndoMark {
     }
   }
 
-  /// How many versions an undo went back; nil of any other changeset.
+  /// Returns the number of versions an undo went back; nil for any other changeset.
   static func steps(in changeset: [UInt8]) -> Int? {
     guard changeset.count > 2, changeset[0] == Changeset.Code.selectTable.rawValue, changeset[1] == 0,
       let end = changeset.indices.dropFirst(2).first(where: { changeset[$0] & 0x80 == 0 })

@@ -1,14 +1,14 @@
-// What a transaction tells others of its changes: the seam between the editors and the kinds of history.
+// The interface between the editors and the kinds of history, which record the changes of a transaction for others.
 // Source: docs/format/6-history.md 6.1.
 
-/// Hears of each change of a transaction, in the order in which they are made, and writes down in the realm's history
-/// what others need of them; realm-core's `Replication`.
+/// Records each change of a transaction, in order, and writes to the realm's history what other programs need to know;
+/// corresponds to realm-core's `Replication`.
 ///
-/// The editors know only this protocol. `ChangesetEncoder` writes the in-Realm history, which local realms have;
-/// `NoReplication` is for realms that are not shown to others before they are copied. Another kind of history, such as
-/// that of a sync client, is another type that `GroupEditor` starts with.
+/// The editors know only this protocol. `ChangesetEncoder` writes the in-Realm history of local realms; `NoReplication`
+/// is for realms that no other program sees before they are copied. Another kind of history, such as that of a sync
+/// client, is another type that `GroupEditor` starts with.
 protocol Replication {
-  /// Grows with each change that others need to know of; 0 without any.
+  /// Grows with each change that others need to know; 0 without any.
   var size: Int { get }
 
   mutating func insertTable(_ key: TableKey)
@@ -17,7 +17,7 @@ protocol Replication {
   mutating func insertColumn(_ table: TableKey, _ column: ColKey)
   mutating func eraseColumn(_ table: TableKey, _ column: ColKey)
   mutating func renameColumn(_ table: TableKey, _ column: ColKey)
-  /// The first link of a Mixed column to objects of `target`.
+  /// Records the first link of a Mixed column to objects of `target`.
   mutating func typedLinkChange(_ table: TableKey, _ column: ColKey, _ target: TableKey)
 
   mutating func createObject(_ table: TableKey, _ key: ObjKey, isEmbedded: Bool)
@@ -30,12 +30,12 @@ protocol Replication {
   mutating func collectionMove(_ collection: CollectionPath, from: Int, to: Int)
   mutating func collectionClear(_ collection: CollectionPath, oldCount: Int)
 
-  /// Says that the transaction is an undo that goes back `steps` versions; before any change. `table` is one of the
-  /// version that it builds on.
+  /// Marks the transaction as an undo that goes back `steps` versions. Call it before any change. `table` must exist in
+  /// the base version.
   mutating func markUndo(steps: Int, _ table: TableKey)
 
-  /// Makes the history of `group` that of the next version. `base` is the version that the transaction builds on;
-  /// entries that lead to versions up to `oldest` are needed no more.
+  /// Updates the history of `group` for the next version. `base` is the version that the transaction builds on. Entries
+  /// that lead to versions up to `oldest` are no longer needed.
   func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(EngineError)
 }
 
@@ -43,7 +43,7 @@ extension Replication {
   mutating func markUndo(steps: Int, _ table: TableKey) {}
 }
 
-/// Which collection a change is about: a property of an object, and the keys of the collections nested in it.
+/// The collection that a change affects: a property of an object, and the keys of the collections nested in it.
 struct CollectionPath: Hashable {
   let table: TableKey
   let column: ColKey
@@ -51,7 +51,7 @@ struct CollectionPath: Hashable {
   var steps: [Int64] = []
 }
 
-/// For a realm in the making: it has no observers and no history.
+/// For a realm under construction, which has no observers and no history.
 struct NoReplication: Replication {
   private(set) var size = 0
 

@@ -1,18 +1,18 @@
-// Brings all classes back to what they were in an older version, by ordinary changes of a transaction, so that other
-// programs see them like any others. What differs is found by what both versions share; only that is changed.
+// Restores all classes to an older version through ordinary changes of a transaction, which other programs see like any
+// others. Comparing what both versions share finds the differences; only these are changed.
 //
-// The order follows from what needs what: objects go, then properties and classes; classes come, then properties; then
-// objects with their plain values, so that links find them; then links, collections and embedded objects; indexes and
-// primary keys last.
+// The order follows from dependencies: first objects are removed, then properties and classes; then classes are added,
+// then properties; then objects with their plain values, so that links find them; then links, collections and embedded
+// objects; indexes and primary keys last.
 
 extension WriteTransaction {
-  /// Changes all classes to what they are in `wanted`, an older version of this realm that is held: the schema, the
-  /// objects with their keys, and their values. Embedded objects that differ are made anew.
+  /// Changes all classes to their state in `wanted`, an older version of this realm that is held: the schema, the
+  /// objects with their keys, and their values. Embedded objects that differ are recreated.
   ///
-  /// It is refused where it cannot be done in full; the transaction must be rolled back then. Returns the objects that
-  /// were changed; nil if there are too many to tell, or if the schema differed.
+  /// Throws if the state cannot be restored in full; the transaction must be rolled back then. Returns the changed
+  /// objects; nil if there are too many to list, or if the schema differed.
   ///
-  /// Cost: proportional to what differs. A class with properties that were removed meanwhile is read whole.
+  /// Cost: proportional to the differences. A class is read in full if properties of it were removed since `wanted`.
   public func restore(_ wanted: Snapshot) throws(EngineError) -> [ObjectReference]? {
     guard base.arena.space.isOfSameFile(as: wanted.arena.space) else {
       throw EngineError(.moved, "the version is one of another file, which was here before")
@@ -23,8 +23,8 @@ extension WriteTransaction {
     return try restoration.run(self)
   }
 
-  /// Restores `wanted` for an undo: the history says which version is brought back, and the commit overwrites nothing
-  /// of former versions, so that the next undo can go on from there.
+  /// Restores `wanted` for an undo: the history records which version is restored, and the commit does not overwrite
+  /// former versions, so that the next undo can continue from there.
   package func undo(to wanted: Snapshot) throws(EngineError) {
     if let table = try tableKeys().first {
       group.replication.markUndo(steps: Int(clamping: base.version - wanted.version), table)
@@ -33,18 +33,18 @@ extension WriteTransaction {
     _ = try restore(wanted)
   }
 
-  /// Adds a property before property `index`.
+  /// Inserts a property before property `index`.
   fileprivate func addColumn(_ table: TableKey, _ spec: ColumnSpec, at index: Int) throws(EngineError) -> ColKey {
     try group.change { () throws(EngineError) in try group.addColumn(group.table(table), spec, at: index) }
   }
 
-  /// Whether a collection has no elements.
+  /// True if a collection has no elements.
   fileprivate func isEmpty(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(EngineError) -> Bool {
     try count(table, object, column) == 0
   }
 }
 
-/// One way back.
+/// The restoration of one version.
 private final class VersionRestoration {
   /// A class in the wanted version and in the transaction.
   private final class Class {
@@ -52,13 +52,14 @@ private final class VersionRestoration {
     let difference: TableDifference?
     /// Its key in the transaction.
     var key = TableKey.none
-    /// By property of the wanted version: its key in the transaction.
+    /// The keys in the transaction of the wanted version's properties.
     var columns: [ColKey] = []
-    /// Properties that were not there any more, by position: they get their values in all objects.
+    /// The indices of properties that had been removed. Their values are set in all objects.
     var added: [Int] = []
-    /// Other properties that get their values in all objects, because embedded objects in them have such properties.
+    /// The indices of other properties whose values are set in all objects, because embedded objects in them have such
+    /// properties.
     var rebuilt: [Int] = []
-    /// Whether the primary key is taken away while objects change.
+    /// True if the class has no primary key while objects change.
     var keyIsLoose = false
 
     init(_ wanted: Table, _ difference: TableDifference?) { (self.wanted, self.difference) = (wanted, difference) }
@@ -67,15 +68,15 @@ private final class VersionRestoration {
   private let wanted: Snapshot
   private let base: Snapshot
   private let difference: VersionDifference
-  /// The classes of the wanted version, by slot.
+  /// The classes of the wanted version, in the order of their tables.
   private var classes: [Class] = []
-  /// By key in the wanted version.
+  /// The classes by key in the wanted version.
   private var classOf: [TableKey: Class] = [:]
-  /// Tables of the older version's differences that only the newer has.
+  /// Tables of classes that only the newer version has.
   private var removed: [Table] = []
   private var changesSchema = false
   private var touched: [ObjectReference]? = []
-  /// Embedded objects that may still be made: more than there are come from damage.
+  /// The number of embedded objects that may still be created. Exceeding it means that the file is damaged.
   private var embeddedLeft = 0
   private var spareCursors: [TableKey: [ObjectCursor]] = [:]
 
@@ -114,7 +115,7 @@ private final class VersionRestoration {
     if touched?.count ?? 0 > Self.mostTouched { touched = nil }
   }
 
-  /// Calls `body` with what leads from the newer version back to the wanted one.
+  /// Calls `body` with each change that leads from the newer version back to the wanted one.
   private func forEachChange(
     _ table: TableDifference,
     _ body: (ObjectChange) throws(EngineError) -> Void
@@ -123,7 +124,7 @@ private final class VersionRestoration {
     while let change = try changes.next() { try body(change) }
   }
 
-  /// Refuses what cannot be done, and finds out which primary keys differ.
+  /// Throws if the restoration is impossible; determines which primary keys differ.
   private func check() throws(EngineError) {
     for known in classes {
       guard let table = known.difference else { continue }
@@ -161,7 +162,7 @@ private final class VersionRestoration {
 
   private func restoreSchema(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     for known in classes where known.difference.map({ $0.old != nil }) ?? true { known.key = known.wanted.key }
-    // Properties of classes that go, so that classes that link to each other can go together; then the classes.
+    // First remove links of removed classes, so that classes that link to each other can be removed; then the classes.
     for table in removed {
       for column in table.columns where column.type == .link && column.targetTable != table.key {
         try transaction.removeColumn(table.key, column.key)
@@ -188,11 +189,11 @@ private final class VersionRestoration {
     for known in classes { try restoreColumns(known, transaction) }
     findRebuilt()
     let version = (try wanted.schemaVersion(), try base.schemaVersion())
-    // All ones stand for no version.
+    // All ones represent a missing version.
     if version.0 != version.1 { try transaction.setSchemaVersion(version.0 ?? .max) }
   }
 
-  /// Gives classes their names back, by way of other names where they are taken.
+  /// Restores the names of classes, by way of temporary names as the names may be taken.
   private func renameTables(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     let renamed = classes.filter { known in known.difference?.old.map { !$0.name.isExactly(known.wanted.name) } ?? false
     }
@@ -239,8 +240,8 @@ private final class VersionRestoration {
     }
   }
 
-  /// Finds the properties with embedded objects, at any depth, in which properties came back. An embedded object with
-  /// the key of one in the wanted version need not be that one, so all of them are made anew.
+  /// Finds the properties with embedded objects, at any depth, to which properties were added back. An embedded object
+  /// with the key of one in the wanted version may be a different object, so all of them are recreated.
   private func findRebuilt() {
     var hasGrown = true
     while hasGrown {
@@ -258,7 +259,7 @@ private final class VersionRestoration {
     }
   }
 
-  /// Indexes, and the primary key.
+  /// Restores indexes and the primary key.
   private func finish(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     guard let table = known.difference else { return }
     for (index, column) in known.wanted.columns.enumerated() {
@@ -275,7 +276,7 @@ private final class VersionRestoration {
 
   // MARK: objects
 
-  /// Makes the objects that are gone, with the values that mean nothing elsewhere.
+  /// Creates the objects that were deleted, with the values that are independent of other objects.
   private func makeObjects(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     guard let table = known.difference else { return }
     let cursor = ObjectCursor(known.wanted), keyIndex = known.keyIsLoose ? nil : known.wanted.primaryKeyIndex
@@ -296,7 +297,7 @@ private final class VersionRestoration {
     }
   }
 
-  /// Gives objects that came back what else they had, and those that differ what they had.
+  /// Sets the other values of created objects, and the changed values of existing ones.
   private func fillObjects(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     guard let table = known.difference else { return }
     let cursor = ObjectCursor(known.wanted)
@@ -318,7 +319,7 @@ private final class VersionRestoration {
     }
   }
 
-  /// Gives properties their values in all objects that were there all the time.
+  /// Sets added and rebuilt properties in all objects that exist in both versions.
   private func fillProperties(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     if known.added.isEmpty && known.rebuilt.isEmpty { return }
     let old = known.difference == nil ? known.wanted : known.difference?.old
@@ -340,7 +341,7 @@ private final class VersionRestoration {
 
   // MARK: values
 
-  /// Gives a property of an object the value that `cursor` shows. An object that `isNew` has no embedded ones yet.
+  /// Sets a property of an object to the value at `cursor`. An object that `isNew` has no embedded objects yet.
   private func put(
     _ index: Int,
     of cursor: ObjectCursor,
@@ -360,7 +361,7 @@ private final class VersionRestoration {
 
   private typealias Place = (table: TableKey, object: ObjKey, column: ColKey)
 
-  /// A value with the keys that tables have in the transaction.
+  /// The value with the table keys of the transaction.
   private func mapped(_ value: Value, _ known: Class, _ column: Column) throws(EngineError) -> Value {
     switch value {
     case .link(let table, let key):
@@ -386,7 +387,7 @@ private final class VersionRestoration {
 
   // MARK: embedded objects
 
-  /// Makes the embedded objects of a property anew.
+  /// Recreates the embedded objects of a property.
   private func putEmbedded(
     _ value: Value,
     _ target: Class,
@@ -422,7 +423,7 @@ private final class VersionRestoration {
     }
   }
 
-  /// Gives a new embedded object the values of one of the wanted version.
+  /// Copies the values of an embedded object of the wanted version to a new one.
   private func fill(
     _ known: Class,
     _ from: ObjKey,
@@ -444,7 +445,7 @@ private final class VersionRestoration {
 
   // MARK: check
 
-  /// Refuses to go on if anything differs from the wanted version after all.
+  /// Throws if anything still differs from the wanted version.
   private func checkResult(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     let result = try transaction.changed()
     let left = try VersionDifference(from: result, to: wanted, sharing: true)
@@ -461,6 +462,6 @@ private final class VersionRestoration {
 }
 
 extension Column {
-  /// Whether its values mean nothing elsewhere and hold nothing else.
+  /// True if its values do not refer to objects and contain no other values.
   fileprivate var isPlain: Bool { collection == nil && type != .link && type != .mixed }
 }

@@ -1,23 +1,23 @@
-// The memory of branches: nodes that are in no file. Refs to them lie beyond those of any file, so nodes of file and
+// The memory of branches: nodes that are not in any file. Their refs are beyond those of any file, so nodes of file and
 // branch refer to each other like those of one file. See Open/Branch.swift.
 
 import CLinux
 import Glibc
 import Synchronization
 
-/// The memory that branches share.
+/// The memory budget that branches share.
 public final class BranchRoom: Sendable {
-  /// The bytes that all of them take at most.
+  /// The maximum number of bytes for all branches together.
   public let capacity: Int
   private let taken = Mutex(0)
 
-  /// Room for `capacity` bytes.
+  /// Creates a budget of `capacity` bytes.
   public init(capacity: Int) { self.capacity = capacity }
 
   /// The bytes in use.
   public var used: Int { taken.withLock { $0 } }
 
-  /// Takes some of it; false if there is not as much left.
+  /// Reserves bytes; false if not enough are left.
   fileprivate func take(_ bytes: Int) -> Bool {
     taken.withLock { taken in
       if bytes > capacity - taken { return false }
@@ -29,10 +29,10 @@ public final class BranchRoom: Sendable {
   fileprivate func give(_ bytes: Int) { taken.withLock { $0 -= bytes } }
 }
 
-/// The nodes of a branch that are in no file. Its bytes have offsets beyond those of any file.
+/// The nodes of a branch that are not in the file, at offsets beyond those of any file.
 @safe final class Annex: Storage, @unchecked Sendable {
-  // Unchecked: a commit writes only what no version in use refers to.
-  // Safe: owns the range; every access lies below `used`, which never exceeds `reserved`.
+  // Unchecked: a commit writes only to space that no version in use refers to.
+  // Safe: owns the range; every access is below `used`, which never exceeds `reserved`.
 
   /// The offset of the first byte.
   static let start = 1 << 46
@@ -56,7 +56,7 @@ public final class BranchRoom: Sendable {
     room.give(used.load(ordering: .relaxed))
   }
 
-  /// The bytes that there is room for.
+  /// The size in bytes.
   var count: Int { used.load(ordering: .acquiring) }
 
   /// The node at `ref`.

@@ -1,29 +1,29 @@
-// From refs to nodes for one version of a realm. Every bounds check on refs lives here: what `node` returns can be read
-// without leaving the snapshot's memory.
+// Resolves refs to nodes for one version of a realm. All bounds checks on refs are here: a node that `node` returns can
+// be read without leaving the snapshot's memory.
 
 /// The nodes of one version.
 @safe final class Arena: Sendable {
-  // Safe: `node` checks each ref and each size against `limit`, and `space` keeps what lies below.
+  // Safe: `node` checks each ref and each size against `limit`, and `space` keeps the bytes below it readable.
   let space: PageSpace
-  /// Refs and nodes end at or below this: the logical size.
+  /// The logical size: all nodes of the file end at or below it.
   let limit: Int
   /// The file format, which decides how some leaves are read.
   let format: Int
-  /// True if UUIDs are read as .NET wrote them before 10.10. Only of versions that are not written on.
+  /// True if UUIDs are read in the byte order of .NET before 10.10. Only for versions that are not written on.
   let swapsGuids: Bool
-  /// The nodes that a write transaction has made or changed; nil outside of one.
+  /// The nodes that a write transaction has created or changed; nil outside of one.
   let slab: Slab?
-  /// The nodes that a branch has beyond those of the file; nil outside of one.
+  /// The nodes of a branch that are not in the file; nil outside of one.
   private let annex: Annex?
   private let base: UnsafeRawPointerBox
 
-  /// Whether it is a branch's.
+  /// True for the arena of a branch.
   var isBranch: Bool { annex != nil }
 
   /// Wraps the pointer so that the class can be Sendable: the memory is immutable.
   @unsafe private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
 
-  /// A view of the first `limit` bytes of `space`; a larger limit is cut.
+  /// Creates a view of the first `limit` bytes of `space`. A limit beyond the space is reduced to its size.
   init(_ space: PageSpace, limit: Int, format: Int, slab: Slab? = nil, swapsGuids: Bool = false) {
     self.space = space
     self.swapsGuids = swapsGuids
@@ -34,16 +34,16 @@
     unsafe base = UnsafeRawPointerBox(pointer: space.base)
   }
 
-  /// The most nodes that the version can consist of, as a bound on what its nodes claim.
+  /// The maximum number of nodes in the version, as a bound on counts that its nodes contain.
   var maximumNodes: Int { (limit + (annex?.count ?? 0)) / Node.headerSize + (slab?.maximumNodes ?? 0) }
 
-  /// The most bytes that its nodes can have together.
+  /// The maximum number of bytes of its nodes together.
   var maximumBytes: Int { limit + (annex?.count ?? 0) + (slab?.bytes ?? 0) }
 
-  /// Where the space for its nodes ends.
+  /// The end of the space for its nodes.
   var end: Int { annex.map { Annex.start + $0.count } ?? limit }
 
-  /// As many of them as are no zeros in a hole of the file. Costs some system calls.
+  /// The part of `maximumBytes` that is not in holes of the file. Costs some system calls.
   func storedBytes() -> Int {
     space.dataRanges.reduce((annex?.count ?? 0) + (slab?.bytes ?? 0)) {
       $0 + max(0, min($1.upperBound, limit) - $1.lowerBound)
@@ -72,7 +72,7 @@
     return node
   }
 
-  /// The node at `ref`, which must hold integers.
+  /// The node at `ref`, which must contain integers.
   @inline(__always)
   func integers(_ ref: Int) throws(EngineError) -> Node {
     let node = try node(ref)
@@ -80,7 +80,7 @@
     return node
   }
 
-  /// The node at `ref`, which must hold refs, at least `slots` of them.
+  /// The node at `ref`, which must contain at least `slots` refs.
   @inline(__always)
   func refs(_ ref: Int, slots: Int = 0) throws(EngineError) -> Node {
     let node = try node(ref)

@@ -1,7 +1,7 @@
-// The one binary search.
+// Binary search.
 
-/// The first number of `0..<count` for which `isBelow` is false, provided that it is true for all before and false for
-/// all after; `count` if it is true for all. O(log count).
+/// Returns the first number in `0..<count` for which `isBelow` is false; `count` if it is true for all. `isBelow` must
+/// be true up to some number and false from there on. O(log count).
 @inlinable
 @inline(__always)
 package func bisect<E: Error>(_ count: Int, _ isBelow: (Int) throws(E) -> Bool) throws(E) -> Int {

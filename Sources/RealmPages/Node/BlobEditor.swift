@@ -1,23 +1,23 @@
-// Changing leaves of strings and binaries, which move to the next form when a value needs it and never back. Source:
-// docs/format/1-storage.md S8 to S10.
+// Edits leaves of strings and binaries, which are converted to the next form when a value needs it and never back.
+// Source: docs/format/1-storage.md S8 to S10.
 
 import Glibc
 
-/// The limits of values. Source: docs/format/2-model.md M12.
+/// Size limits of values. Source: docs/format/2-model.md M12.
 enum BlobLimit {
   static let string = 16_777_199
   static let data = 16_777_200
-  /// Longest string of the short form.
+  /// The longest string of the short form.
   static let shortString = 15
-  /// Longest string of the small-blobs form; binaries one more.
+  /// The longest string of the small-blobs form; binaries may have one byte more.
   static let smallString = 63
 }
 
 extension NodeEditor {
-  /// A new, empty leaf of strings.
+  /// Creates an empty leaf of strings.
   func makeStrings() -> Int { slab.make([], .multiply, width: 0, count: 0, payload: 16) }
 
-  /// A new, empty leaf of binaries.
+  /// Creates an empty leaf of binaries.
   func makeBinaries() -> Int { makeSmallBlobs() }
 
   private func makeSmallBlobs() -> Int {
@@ -61,7 +61,7 @@ extension NodeEditor {
     }
   }
 
-  /// Removes element `index` of the leaf of strings in `slot`, of any form but the enumerated one.
+  /// Removes element `index` of the leaf of strings in `slot`, in any form except the enumerated one.
   func removeString(_ slot: Slot, _ index: Int) throws(EngineError) {
     let ref = try dirty(slot)
     let node = slab.node(ref)
@@ -72,7 +72,7 @@ extension NodeEditor {
     }
   }
 
-  /// The width that a string of `count` bytes (nil: null) needs in the short form.
+  /// The width for a string of `count` bytes (nil: null) in the short form.
   static func shortWidth(_ count: Int?) -> UInt8 {
     guard let count else { return 0 }
     return count == 0 ? 1 : count < 2 ? 2 : count < 4 ? 4 : count < 8 ? 8 : 16
@@ -90,7 +90,7 @@ extension NodeEditor {
     unsafe target.storeBytes(of: UInt8(width - 1 - value.count), toByteOffset: width - 1, as: UInt8.self)
   }
 
-  /// Rewrites a leaf of the short form with wider elements.
+  /// Widens the elements of a leaf of the short form.
   func widenShort(_ ref: Int, to width: UInt8) {
     let old = slab.node(ref), oldWidth = Int(old.width), newWidth = Int(width)
     slab.reserve(ref, payload: (old.count + 1) * newWidth)
@@ -116,7 +116,7 @@ extension NodeEditor {
     slab.setHeader(ref, [], .multiply, width: width, count: old.count)
   }
 
-  /// The leaf in `slot`, dirty and of a form that takes a string of `count` bytes.
+  /// Returns the leaf in `slot`, dirty and in a form that can hold a string of `count` bytes.
   func stringLeaf(_ slot: Slot, room count: Int) throws(EngineError) -> Int {
     let ref = try dirty(slot)
     let node = slab.node(ref)
@@ -129,7 +129,7 @@ extension NodeEditor {
     return ref
   }
 
-  /// Copies a leaf into a new one of a larger form, which takes its slot.
+  /// Copies a leaf into a new one of a larger form, which replaces it in its slot.
   private func convert(_ slot: Slot, _ ref: Int, isText: Bool, toBig: Bool) throws(EngineError) -> Int {
     let zeros = isText ? 1 : 0
     let new = toBig ? slab.makeInts([.hasRefs, .context]) : makeSmallBlobs()
@@ -174,7 +174,7 @@ extension NodeEditor {
     }
   }
 
-  /// Replaces element `index` of the leaf in `slot` by a large blob that was made.
+  /// Replaces element `index` of the leaf in `slot` by a large blob created before.
   func setBinary(_ slot: Slot, _ index: Int, blob: Int) throws(EngineError) {
     try setBig(binaryLeaf(slot, room: .max), index, blob)
   }
@@ -184,7 +184,7 @@ extension NodeEditor {
     try removeBlob(try dirty(slot), index, zeros: 0)
   }
 
-  /// The leaf in `slot`, dirty and of a form that takes a binary of `count` bytes.
+  /// Returns the leaf in `slot`, dirty and in a form that can hold a binary of `count` bytes.
   func binaryLeaf(_ slot: Slot, room count: Int) throws(EngineError) -> Int {
     let ref = try dirty(slot)
     if !slab.node(ref).hasContext && count > BlobLimit.smallString + 1 {
@@ -193,9 +193,9 @@ extension NodeEditor {
     return ref
   }
 
-  // MARK: both
+  // MARK: strings and binaries
 
-  /// The new blob, 0 for null, was made before: its bytes may have lain in the old one.
+  /// Replaces a blob. The new one (0 for null) already exists, as its bytes may have come from the old one.
   private func setBig(_ ref: Int, _ index: Int, _ new: Int) throws(EngineError) {
     let old = try slab.node(ref).child(index)
     if old != 0 { try slab.dropTree(old, arena) }

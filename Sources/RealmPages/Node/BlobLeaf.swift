@@ -1,27 +1,26 @@
-// Leaves of texts and binaries in their three forms. Source: docs/format/1-storage.md S8 to S10.
+// Leaves of strings and binaries in their three forms. Source: docs/format/1-storage.md S8 to S10.
 
 import CLinux
 
-/// Where the bytes of one element end, in a small-blobs or big-blobs leaf. Strings carry a terminating zero byte
-/// that is not part of the value.
+/// A leaf of small or big blobs. Strings have a terminating zero byte that is not part of the value.
 struct BlobLeaf {
   private enum Form {
-    /// ends, bytes, nulls
+    /// Ends of values, bytes, null flags.
     case small(ends: Node, bytes: Node, nulls: Node?)
-    /// One ref an element; 0 is null.
+    /// One ref per element; 0 is null.
     case big(Node)
   }
 
   private let form: Form
   private let terminator: Int
-  /// The flag that marks a null: 1, but 0 in strings of formats before 10.
+  /// The flag of a null: 1, but 0 for strings of formats before 10.
   private let nullFlag: Int64
   let count: Int
 
-  /// Values of so many bytes are noted when they are read, as many of them fill much memory.
+  /// The size from which reads of values are recorded, as many such values fill much memory.
   private static let notedSize = 4096
 
-  /// Opens the leaf whose root is `root`, a has-refs node. `isText` says that values carry a terminating zero.
+  /// Opens the leaf with the root `root`, a has-refs node. If `isText`, values have a terminating zero.
   init(_ arena: borrowing Arena, _ root: Node, isText: Bool) throws(EngineError) {
     terminator = isText ? 1 : 0
     let isOldText = isText && arena.format < 10
@@ -32,7 +31,7 @@ struct BlobLeaf {
       count = root.count
       return
     }
-    // Before values could be null, their leaves had no flags.
+    // Before values could be null, leaves had no flags.
     let hasFlags = root.count == 3
     if !hasFlags && !(arena.format < 10 && root.count == 2) {
       throw .damaged("a small-blobs leaf with \(root.count) slots instead of 3", ref: root.ref)
@@ -47,8 +46,8 @@ struct BlobLeaf {
     count = ends.count
   }
 
-  /// The bytes of element `index` wherever they are, nil for null: what is too large for one node comes in several.
-  /// Only the history has such blobs.
+  /// The bytes of element `index`, nil for null, in several parts if they are too large for one node. Only the history
+  /// has such blobs.
   func chunks(_ index: Int, _ arena: Arena) throws(EngineError) -> [ByteView]? {
     if case .big(let root) = form, case let ref = try root.child(index), ref != 0 {
       let node = try arena.node(ref)
@@ -69,7 +68,7 @@ struct BlobLeaf {
     return unsafe ByteView(base: node.payload, count: node.count)
   }
 
-  /// The bytes of element `index`, nil for null. Values are in one node each.
+  /// The bytes of element `index`, nil for null. Fails for values of more than one node.
   func value(_ index: Int, _ arena: Arena) throws(EngineError) -> ByteView? {
     switch form {
     case .small(let ends, let bytes, let nulls):
@@ -91,7 +90,7 @@ struct BlobLeaf {
     }
   }
 
-  /// The first of the given elements that may hold `part`, by a search through the bytes of all; nil if none does.
+  /// Searches the bytes of all given elements. Returns the first element that may contain `part`; nil if none does.
   func first(_ elements: Range<Int>, near part: [UInt8]) throws(EngineError) -> Int? {
     guard case .small(let ends, let bytes, _) = form, let last = elements.last else { return elements.first }
     let first = elements.lowerBound
@@ -105,7 +104,7 @@ struct BlobLeaf {
 }
 
 extension UnsafeRawPointer {
-  /// Where bytes begin within a range; nil if they are not there.
+  /// Returns the offset of the first occurrence of bytes within a range; nil if there is none.
   fileprivate func firstPlace(of part: [UInt8], in range: Range<Int>) -> Int? {
     unsafe clinux_find(self + range.lowerBound, range.count, part, part.count).map { unsafe $0 - self }
   }
@@ -121,12 +120,12 @@ struct StringLeaf {
   private let form: Form
   let count: Int
 
-  /// Opens the leaf at `ref`, in any form but the enumerated one.
+  /// Opens the leaf at `ref`, which may have any form except the enumerated one.
   init(_ arena: borrowing Arena, _ ref: Int) throws(EngineError) {
     try self.init(arena, arena.node(ref))
   }
 
-  /// Opens the leaf whose root has been read already.
+  /// Opens a leaf whose root has already been read.
   init(_ arena: borrowing Arena, _ root: Node) throws(EngineError) {
     if root.hasRefs {
       form = .blobs(try BlobLeaf(arena, root, isText: true))
@@ -138,7 +137,7 @@ struct StringLeaf {
     if case .blobs(let leaf) = form { count = leaf.count } else { count = root.count }
   }
 
-  /// The node of short strings; nil if there are longer ones.
+  /// The node of short strings; nil for the other forms.
   var short: Node? { if case .short(let node) = form { node } else { nil } }
 
   /// The bytes of element `index`, nil for null.
@@ -150,7 +149,7 @@ struct StringLeaf {
     }
   }
 
-  /// The first of the given elements that may hold `part`, by a search through the bytes of all; nil if none does.
+  /// Searches the bytes of all given elements. Returns the first element that may contain `part`; nil if none does.
   func first(_ elements: Range<Int>, near part: [UInt8]) throws(EngineError) -> Int? {
     switch form {
     case .blobs(let leaf): return try leaf.first(elements, near: part)
@@ -162,7 +161,7 @@ struct StringLeaf {
     }
   }
 
-  /// Short strings: zero-filled elements whose last byte tells how much of the element is not used.
+  /// A short string: a zero-filled element whose last byte is the number of unused bytes.
   @inline(__always)
   static func short(_ node: Node, _ index: Int) throws(EngineError) -> ByteView? {
     let bytes = try unsafe node.element(index)

@@ -1,10 +1,10 @@
-// Borrowed bytes: how texts and binaries leave the engine without a copy.
+// Borrowed bytes: strings and binaries without a copy.
 
-/// Bytes inside a snapshot: a string or a binary. Valid while the snapshot (or the reader that produced it) is alive;
-/// copy what must live longer.
+/// Bytes of a string or a binary inside a snapshot. Valid while the snapshot (or the reader that produced it) exists;
+/// copy bytes that are needed longer.
 @safe public struct ByteView: @unchecked Sendable {
   // Unchecked: the bytes belong to an immutable snapshot.
-  // Safe: the `count` bytes at `base` were checked to lie in the snapshot, which the user of a view holds.
+  // Safe: the `count` bytes at `base` were checked to be in the snapshot, which the user of a view holds.
   let base: UnsafeRawPointer
   /// The number of bytes.
   public let count: Int
@@ -20,24 +20,24 @@
     try unsafe body(unsafeBytes)
   }
 
-  /// The bytes; the caller keeps the snapshot alive while it uses them.
+  /// The bytes; the caller must keep the snapshot alive while using them.
   public var unsafeBytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: base, count: count) }
 
-  /// Whether these are the bytes.
+  /// True if the bytes are equal to `other`.
   package func equals(_ other: [UInt8]) -> Bool { unsafe count == other.count && unsafeBytes.elementsEqual(other) }
 
   /// A copy of the bytes.
   public var bytes: [UInt8] { unsafe [UInt8](unsafeBytes) }
 
-  /// The bytes as text, with U+FFFD in place of what is not UTF-8.
+  /// The bytes as text, with U+FFFD in place of invalid UTF-8.
   public var string: String { unsafe String(decoding: unsafeBytes, as: UTF8.self) }
 
-  /// The bytes in `range`, which lie within.
+  /// The bytes in `range`, which must be within this view.
   func extracting(_ range: Range<Int>) -> ByteView {
     precondition(range.lowerBound >= 0 && range.upperBound <= count)
     return unsafe ByteView(base: base + range.lowerBound, count: range.count)
   }
 
-  /// No bytes at all.
+  /// An empty view.
   static let empty = unsafe ByteView(base: UnsafeRawPointer(bitPattern: 8).unsafelyUnwrapped, count: 0)
 }

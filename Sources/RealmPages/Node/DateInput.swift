@@ -1,8 +1,8 @@
-// ISO 8601 text as a point in time: the profile of RFC 3339, years 0001 to 9999, any offset, up to nine digits of a
-// second.
+// Parses ISO 8601 text as a timestamp, in the profile of RFC 3339: years 0001 to 9999, any offset, up to nine
+// fractional digits.
 
 extension Timestamp {
-  /// Takes `2024-05-01T10:00:00.5Z`, `2024-05-01 12:00:00+02:00` and the like; nil for what is no such date.
+  /// Parses `2024-05-01T10:00:00.5Z`, `2024-05-01 12:00:00+02:00` and the like; nil for anything else.
   package init?(text: ArraySlice<UInt8>) {
     var scanner = DateScanner(rest: text)
     guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
@@ -18,7 +18,7 @@ extension Timestamp {
     self.init(wholeSeconds: days * 86_400 + hour * 3600 + minute * 60 + second - offset, plus: Int32(nanoseconds))
   }
 
-  /// Takes also `2024-05-01`, of which it is the first moment, times without zone, which are UTC, and without seconds.
+  /// Also accepts `2024-05-01` (its first moment), times without a zone (UTC), and times without seconds.
   package init?(lenient text: some Collection<UInt8>) {
     let text = Array(text)
     let rest = text.count == 10 ? "T00:00:00Z" : text.count == 16 ? ":00Z" : "Z"
@@ -26,7 +26,7 @@ extension Timestamp {
     self = date
   }
 
-  /// The moment `nanoseconds` (from 0) after a whole second.
+  /// The moment `nanoseconds` after a whole second; `nanoseconds` must not be negative.
   package init(wholeSeconds: Int64, plus nanoseconds: Int32) {
     if wholeSeconds < 0 && nanoseconds > 0 {
       self.init(seconds: wholeSeconds + 1, nanoseconds: nanoseconds - 1_000_000_000)
@@ -35,12 +35,12 @@ extension Timestamp {
     }
   }
 
-  /// The moment so many milliseconds after 1970.
+  /// The moment `milliseconds` after 1970-01-01T00:00:00Z.
   package init(milliseconds: Int64) {
     self.init(seconds: milliseconds / 1000, nanoseconds: Int32(milliseconds % 1000) * 1_000_000)
   }
 
-  /// Nanoseconds since 1970: equal for every way to store the same moment.
+  /// Nanoseconds since 1970. Equal for all stored forms of the same moment.
   package var moment: Int128 { Int128(seconds) * 1_000_000_000 + Int128(nanoseconds) }
 
   private static func days(in month: Int64, of year: Int64) -> Int64 {
@@ -51,7 +51,7 @@ extension Timestamp {
     }
   }
 
-  /// The days from 1970 to a date, which may lie beyond the end of its month; the year is at least 0.
+  /// The days from 1970 to a date, which may be beyond the end of its month; the year must be at least 0.
   package static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     // Years from March to February, as in DateText; the year is at least 0 here, so eras are simple quotients.
     let shifted = month > 2 ? year : year - 1
@@ -85,7 +85,7 @@ private struct DateScanner {
     return value
   }
 
-  /// The nanoseconds of `.5`; 0 if there is no fraction. Digits beyond the ninth are zeros.
+  /// Parses a fraction such as `.5` as nanoseconds; 0 if there is none. Digits after the ninth must be zeros.
   mutating func fraction() -> Int64? {
     guard skip(".") else { return 0 }
     var value: Int64 = 0, count = 0
@@ -101,7 +101,7 @@ private struct DateScanner {
     return value
   }
 
-  /// The seconds that local time is ahead of UTC.
+  /// Parses the offset of local time from UTC in seconds.
   mutating func offset() -> Int64? {
     if skip("Z") || skip("z") { return 0 }
     let isBehind = skip("-")

@@ -1,4 +1,4 @@
-// Digits of text: hexadecimal and base64.
+// Hexadecimal and base64 digits.
 
 /// The value of a hexadecimal digit in either case; nil for another byte.
 @inlinable
@@ -11,13 +11,13 @@ package func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
   }
 }
 
-/// A number as so many hexadecimal digits, lower-case.
+/// Formats a number with this many hexadecimal digits, lower-case.
 package func hexadecimal(_ number: UInt64, digits: Int) -> String {
   let text = String(number, radix: 16)
   return String(repeating: "0", count: digits - text.count) + text
 }
 
-/// The value of a digit of base64 in its usual alphabet; nil for another byte.
+/// The value of a digit of base64 in the standard alphabet; nil for another byte.
 @inlinable
 package func base64Digit(_ byte: UInt8) -> UInt8? {
   switch byte {

@@ -1,14 +1,14 @@
-// Changing leaves of decimals, ObjectIds and UUIDs. Source: docs/format/1-storage.md S12, S13.
+// Edits leaves of decimals, ObjectIds and UUIDs. Source: docs/format/1-storage.md S12, S13.
 
 import Glibc
 
 extension Decimal128 {
-  /// The stored null of 16 bytes.
+  /// The 16-byte form of null.
   static let storedNull = Decimal128(low: 0xaa, high: 0x7c00_0000_0000_0000)
-  /// +0 with exponent 0: what a leaf of width 0 with the context flag holds.
+  /// +0 with exponent 0: the value of a leaf of width 0 with the context flag.
   static let zero = Decimal128(low: 0, high: 0x3040 << 48)
 
-  /// The fewest bytes (4, 8 or 16) that hold the number with its exponent and coefficient.
+  /// The smallest width (4, 8 or 16 bytes) that can hold the number with its exponent and coefficient.
   var neededWidth: UInt8 {
     if high & 0x6000_0000_0000_0000 == 0x6000_0000_0000_0000 { return 16 }
     let exponent = Int(high >> 49 & 0x3FFF) - 6176, topBits = high & 0x1_FFFF_FFFF_FFFF
@@ -18,7 +18,7 @@ extension Decimal128 {
     return 16
   }
 
-  /// The number in `width` bytes, which suffice.
+  /// Stores the number in `width` bytes, which must suffice.
   fileprivate func store(_ target: UnsafeMutableRawPointer, width: UInt8) {
     let sign = high >> 63, exponent = Int(high >> 49 & 0x3FFF) - 6176
     switch width {
@@ -43,7 +43,7 @@ extension Decimal128 {
 }
 
 extension NodeEditor {
-  /// A new, empty leaf of decimals.
+  /// Creates an empty leaf of decimals.
   func makeDecimals() -> Int { slab.make([], .multiply, width: 0, count: 0, payload: 16) }
 
   /// Inserts a decimal (nil: null) before element `index` of a dirty leaf.
@@ -70,7 +70,7 @@ extension NodeEditor {
     }
     if node.width == 0 {
       if node.count == 0 {
-        // Empty: the first value decides what width 0 means.
+        // Empty: the first value determines the meaning of width 0.
         slab.setHeader(ref, value == .zero ? .context : [], .multiply, width: 0, count: 0)
         if value == nil || value == .zero { return }
       } else if node.hasContext ? value == .zero : value == nil {
@@ -89,7 +89,7 @@ extension NodeEditor {
 
   // MARK: ObjectIds and UUIDs
 
-  /// A new, empty leaf of ObjectIds or UUIDs.
+  /// Creates an empty leaf of ObjectIds or UUIDs.
   func makeFixedBytes() -> Int { slab.make([], .multiply, width: 1, count: 0, payload: 64) }
 
   private func fixedCount(_ size: Int, _ width: Int) -> Int {
@@ -97,7 +97,8 @@ extension NodeEditor {
     return size / block * 8 + (size % block == 0 ? 0 : (size % block - 1) / width)
   }
 
-  /// Whether the node counts its bytes. An empty leaf may have width 0: realm-core makes and clears it to that.
+  /// True if the node's count is in bytes. An empty leaf may have width 0: realm-core creates and clears leaves this
+  /// way.
   private func isFixed(_ ref: Int) -> Bool {
     let node = slab.node(ref)
     return node.scheme == .multiply && (node.width == 1 || node.count == 0)
@@ -105,7 +106,7 @@ extension NodeEditor {
 
   private func fixedSize(_ count: Int, _ width: Int) -> Int { count * width + (count + 7) / 8 }
 
-  /// Inserts a value of `width` bytes before element `index`; nil writes a null. `fill` writes the bytes.
+  /// Inserts a value of `width` bytes before element `index`. `fill` writes the bytes; if it is nil, inserts null.
   func insertFixed(_ ref: Int, _ index: Int, _ width: Int, _ fill: ((UnsafeMutableRawPointer) -> Void)?) {
     let count = fixedCount(slab.node(ref).count, width)
     if index > count || !isFixed(ref) { return slab.refuse(ref, index) }

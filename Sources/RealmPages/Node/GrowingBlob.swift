@@ -1,30 +1,30 @@
-// A blob in the making. Source: docs/format/1-storage.md S10.
+// A blob that is built piece by piece. Source: docs/format/1-storage.md S10.
 
 import Glibc
 
-/// Bytes that become a blob: the newest in an array, those before them in nodes of the transaction, so that many bytes
-/// take no more memory than its other nodes.
+/// Bytes that become a blob: the latest in an array, earlier ones in nodes of the transaction, so that many bytes are
+/// spilled like its other nodes.
 struct GrowingBlob {
-  /// The bytes that are in no node. Whoever adds some calls `storeIfMany` from time to time.
+  /// The bytes that are not in a node yet. Code that appends calls `storeIfMany` from time to time.
   var bytes: [UInt8] = []
   private let slab: Slab
-  /// The nodes, all full but the last; as `NodeEditor.makeBlob` makes them.
+  /// The nodes, all full except the last, as `NodeEditor.makeBlob` creates them.
   private var chunks: [Int] = []
   private var stored = 0
 
-  /// From so many bytes on, they go to a node.
+  /// The number of bytes from which they are moved to a node.
   static let most = 1 << 20
 
-  /// An empty one of a transaction.
+  /// Creates an empty blob in a transaction.
   init(_ slab: Slab) { self.slab = slab }
 
-  /// The number of all bytes.
+  /// The number of bytes in total.
   var count: Int { stored + bytes.count }
 
-  /// Whether all bytes are in the array.
+  /// True if all bytes are in the array.
   var isSmall: Bool { chunks.isEmpty }
 
-  /// Moves the bytes to a node if they are many.
+  /// Moves the bytes to a node if there are many.
   @inline(__always)
   mutating func storeIfMany() { if bytes.count >= Self.most { store() } }
 
@@ -34,7 +34,7 @@ struct GrowingBlob {
     var rest = bytes[...]
     while !rest.isEmpty {
       if stored == chunks.count * limit {
-        // With all its room at once: a node that grows is copied.
+        // Reserve the full size at once: a node that grows is copied.
         chunks.append(slab.make([], .ignore, width: 1, count: 0, payload: limit))
       }
       let chunk = chunks[chunks.count - 1], used = slab.node(chunk).count
@@ -51,7 +51,7 @@ struct GrowingBlob {
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// The root of the blob, with all bytes. Nothing is added after it.
+  /// Returns the root of the finished blob. Nothing may be appended afterwards.
   mutating func finish() -> Int {
     store()
     if chunks.count == 1 { return chunks[0] }

@@ -1,6 +1,6 @@
 // ObjectIds and UUIDs as text.
 
-/// The number that up to 16 hexadecimal digits stand for; nil if something else is among them.
+/// The value of up to 16 hexadecimal digits; nil if there are other characters.
 private func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
   var value: UInt64 = 0
   for byte in digits {
@@ -11,13 +11,13 @@ private func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
 }
 
 extension ObjectID: LosslessStringConvertible {
-  /// Takes 24 hexadecimal digits.
+  /// Parses 24 hexadecimal digits.
   package init?(text: ArraySlice<UInt8>) {
     guard text.count == 24, let high = number(text.prefix(16)), let low = number(text.suffix(8)) else { return nil }
     self.init(high: high, low: UInt32(low))
   }
 
-  /// Takes 24 hexadecimal digits.
+  /// Parses 24 hexadecimal digits.
   public init?(_ description: String) { self.init(text: Array(description.utf8)[...]) }
 
   /// 24 hexadecimal digits, lower-case.
@@ -25,7 +25,7 @@ extension ObjectID: LosslessStringConvertible {
 }
 
 extension UniqueID: LosslessStringConvertible {
-  /// Takes `8-4-4-4-12` hexadecimal digits.
+  /// Parses `8-4-4-4-12` hexadecimal digits.
   package init?(text: ArraySlice<UInt8>) {
     let dashes = [8, 13, 18, 23]
     guard text.count == 36, dashes.allSatisfy({ text[text.startIndex + $0] == UInt8(ascii: "-") }) else { return nil }
@@ -36,7 +36,7 @@ extension UniqueID: LosslessStringConvertible {
     self.init(high: high, low: low)
   }
 
-  /// Takes `8-4-4-4-12` hexadecimal digits.
+  /// Parses `8-4-4-4-12` hexadecimal digits.
   public init?(_ description: String) { self.init(text: Array(description.utf8)[...]) }
 
   /// `8-4-4-4-12` hexadecimal digits, lower-case.

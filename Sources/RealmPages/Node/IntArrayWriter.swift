@@ -1,10 +1,10 @@
-// Changing nodes of packed integers: plain ones, has-refs ones, and the unsigned key and offset arrays. Elements get
-// wider when a value needs it, and never narrower. Source: docs/format/1-storage.md S5.
+// Edits nodes of packed integers: plain ones, has-refs ones, and the unsigned key and offset arrays. Elements become
+// wider when a value needs it, but never narrower. Source: docs/format/1-storage.md S5.
 
 import Glibc
 
 extension PackedBits {
-  /// The smallest width that holds `value` in an ordinary integer node.
+  /// The smallest width that can hold `value` in an ordinary integer node.
   @inline(__always)
   static func width(_ value: Int64) -> UInt8 {
     if value >= 0 && value < 16 { return value == 0 ? 0 : value == 1 ? 1 : value < 4 ? 2 : 4 }
@@ -12,13 +12,13 @@ extension PackedBits {
     return magnitude >> 7 == 0 ? 8 : magnitude >> 15 == 0 ? 16 : magnitude >> 31 == 0 ? 32 : 64
   }
 
-  /// The smallest width, from 8 bits, that holds `value` in a key or offset node.
+  /// The smallest width, from 8 bits, that can hold `value` in a key or offset node.
   @inline(__always)
   static func unsignedWidth(_ value: UInt64) -> UInt8 {
     value >> 8 == 0 ? 8 : value >> 16 == 0 ? 16 : value >> 32 == 0 ? 32 : 64
   }
 
-  /// Stores element `index`; the value fits the width.
+  /// Stores element `index`; the value must fit the width.
   @inline(__always)
   static func store(_ base: UnsafeMutableRawPointer, _ width: UInt8, _ index: Int, _ value: Int64) {
     switch width {
@@ -48,7 +48,7 @@ extension PackedBits {
 }
 
 extension Slab {
-  /// A new integer node.
+  /// Creates an integer node.
   func makeInts(_ flags: NodeFlags = [], _ values: [Int64] = []) -> Int {
     var width: UInt8 = 0
     for value in values { width = max(width, PackedBits.width(value)) }
@@ -64,7 +64,7 @@ extension Slab {
     return ref
   }
 
-  /// A new integer node of `count` equal elements.
+  /// Creates an integer node of `count` equal elements.
   func makeInts(_ flags: NodeFlags = [], repeating value: Int64, count: Int) -> Int {
     let width = PackedBits.width(value)
     let ref = make(flags, .bits, width: width, count: count, payload: max(16, (count * Int(width) + 7) / 8))
@@ -73,7 +73,7 @@ extension Slab {
     return ref
   }
 
-  /// A new key or offset node.
+  /// Creates a key or offset node.
   func makeUnsigned(_ values: [UInt64]) -> Int {
     var width: UInt8 = 8
     for value in values { width = max(width, PackedBits.unsignedWidth(value)) }
@@ -113,8 +113,8 @@ extension Slab {
     if !append(ref, index, value) { insertAnywhere(ref, index, value) }
   }
 
-  /// Adds `value` as element `index` if that is the end, the width suffices and there is room: what building a leaf
-  /// does nearly always.
+  /// Appends `value` as element `index` if that is the end, the width suffices and there is room: the common case when
+  /// building a leaf.
   @inline(__always)
   private func append(_ ref: Int, _ index: Int, _ value: Int64) -> Bool {
     let memory = unsafe memory(ref), word = unsafe UInt64(littleEndian: memory.load(as: UInt64.self))
@@ -182,8 +182,8 @@ extension Slab {
     setCount(ref, count + 1)
   }
 
-  /// Adds `value` to the end of a dirty integer node until it has `count` elements. An error if it is no such node: in
-  /// a damaged file, a loop that only asks for the count would not end.
+  /// Appends `value` to a dirty integer node until it has `count` elements. Throws if it is not an integer node: in a
+  /// damaged file, a loop that checks only the count would not end.
   func pad(_ ref: Int, to count: Int, with value: Int64 = 0) throws(EngineError) {
     let missing = count - node(ref).count
     if missing <= 0 { return }
@@ -195,7 +195,7 @@ extension Slab {
     for index in count - missing..<count { insertInt(ref, index, value) }
   }
 
-  /// Adds `values` to the end of a dirty integer node.
+  /// Appends `values` to a dirty integer node.
   func appendInts(_ ref: Int, _ values: ArraySlice<Int64>) {
     var needed: UInt8 = 0
     for value in values { needed = max(needed, PackedBits.width(value)) }
@@ -226,10 +226,10 @@ extension Slab {
     setCount(ref, node.count - 1)
   }
 
-  /// Cuts a dirty integer node to its first `count` elements.
+  /// Truncates a dirty integer node to its first `count` elements.
   func truncateInts(_ ref: Int, _ count: Int) { setCount(ref, min(count, node(ref).count)) }
 
-  /// Adds `delta` to the elements from `index` on of a dirty offset node.
+  /// Adds `delta` to the elements of a dirty offset node, from `index` on.
   func addUnsigned(_ ref: Int, from index: Int, _ delta: Int) {
     let count = node(ref).count
     if index >= count { return }
@@ -250,12 +250,12 @@ extension Slab {
     }
   }
 
-  /// Rewrites all elements with a larger width.
+  /// Widens all elements.
   func widen(_ ref: Int, to width: UInt8, isSigned: Bool = true) {
     let old = node(ref)
     if width <= old.width { return }
     if old.scheme != .bits { return refuse(ref, 0) }
-    // Room for one more, since most callers widen in order to insert.
+    // Reserve room for one more element, as most callers widen to insert one.
     reserve(ref, payload: ((old.count + 1) * Int(width) + 7) / 8)
     let base = unsafe memory(ref) + Node.headerSize
     var i = old.count - 1
@@ -269,7 +269,7 @@ extension Slab {
     setHeader(ref, old.nodeFlags, old.scheme, width: width, count: old.count)
   }
 
-  /// The dirty child at `index` of a dirty has-refs node; the slot then holds its ref. `ref` there must not be 0.
+  /// Returns the child at `index` of a dirty has-refs node, made dirty in its slot. The slot must not be empty.
   @inline(__always)
   func child(_ parent: Int, _ index: Int, _ arena: Arena) throws(EngineError) -> Int {
     let node = node(parent)
@@ -286,7 +286,7 @@ extension Slab {
     return copy
   }
 
-  /// Replaces the child at `index`, which is not given up.
+  /// Replaces the child at `index`. The former child is not dropped.
   @inline(__always)
   func setChild(_ parent: Int, _ index: Int, _ ref: Int) { setInt(parent, index, Int64(ref)) }
 

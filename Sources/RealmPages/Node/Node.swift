@@ -2,34 +2,35 @@
 
 import Glibc
 
-/// How the size of a node's payload follows from width and count. Source: docs/format/1-storage.md S4.
+/// How width and count determine the size of a node's payload. Source: docs/format/1-storage.md S4.
 enum WidthScheme: UInt8 {
   /// `width` counts bits.
   case bits = 0
   /// `width` counts bytes.
   case multiply = 1
-  /// One byte an element.
+  /// One byte per element.
   case ignore = 2
 }
 
-/// A view of one node whose header has been checked. Valid while the arena that made it lives.
+/// A view of one node whose header has been checked. Valid while its arena exists.
 @safe struct Node {
-  // Safe: who makes a node has checked that it lies in the arena, which its user holds; every index is checked.
+  // Safe: the code that creates a node has checked that it is in the arena, which its user holds; every index is
+  // checked.
   /// The first payload byte.
   let payload: UnsafeRawPointer
   let ref: Int
   /// The number of elements.
   let count: Int
-  /// Bits or bytes an element, by `scheme`.
+  /// Bits or bytes per element, depending on `scheme`.
   let width: UInt8
   private let flags: UInt8
 
-  /// The bytes of a header.
+  /// The number of bytes in a header.
   static let headerSize = 8
-  /// Nodes begin at multiples of this.
+  /// The alignment of nodes.
   static let alignment = 8
 
-  /// Reads the header at `bytes`; nil if it uses the width scheme that does not exist.
+  /// Reads the header at `bytes`; nil if its width scheme does not exist.
   @inline(__always)
   init?(header bytes: UnsafeRawPointer, ref: Int) {
     let word = unsafe UInt64(littleEndian: bytes.load(as: UInt64.self))
@@ -49,7 +50,7 @@ enum WidthScheme: UInt8 {
     flags & 0x10 != 0 ? .ignore : flags & 0x08 != 0 ? .multiply : .bits
   }
 
-  /// The bytes of the payload, without alignment.
+  /// The size of the payload in bytes, without padding.
   @inline(__always) var payloadSize: Int {
     switch scheme {
     case .bits: (count * Int(width) + 7) >> 3
@@ -58,22 +59,22 @@ enum WidthScheme: UInt8 {
     }
   }
 
-  /// The bytes of the node in the file.
+  /// The size of the node in the file, in bytes.
   @inline(__always) var byteSize: Int { (Self.headerSize + payloadSize + 7) & ~7 }
 
-  /// Whether one byte of the "AAAA" that writers begin a node with was changed. Nodes of early versions begin with
-  /// something else, but with none of these. Source: docs/format/1-storage.md S4.
+  /// True if exactly one byte of the mark "AAAA", with which writers begin a node, was changed. Nodes of early versions
+  /// begin with other bytes that do not match this. Source: docs/format/1-storage.md S4.
   var hasDamagedMark: Bool {
     let mark = unsafe (payload - Self.headerSize).load(as: UInt32.self) ^ 0x4141_4141
     return (0..<4).count { mark >> UInt32(8 * $0) & 0xFF == 0 } == 3
   }
 
-  /// Whether another node has the same bits, apart from the mark at their beginning.
+  /// True if another node has the same bits, apart from the mark.
   func isIdentical(to other: Node) -> Bool {
     unsafe flags == other.flags && count == other.count && memcmp(payload, other.payload, payloadSize) == 0
   }
 
-  /// Whether another node has as many elements of the same kind, whatever their width.
+  /// True if another node has as many elements of the same kind, regardless of width.
   func hasSameKind(as other: Node) -> Bool { (flags ^ other.flags) & 0xF8 == 0 && count == other.count }
 
   /// Element `index` of an integer node.
@@ -90,13 +91,13 @@ enum WidthScheme: UInt8 {
     return unsafe PackedBits.unsigned(payload, width, index)
   }
 
-  /// The first of ascending integers that is not below `word`; `count` if there is none. O(log n). The keys of search
-  /// indexes have 32 bits, so these are looked at without asking for the width each time.
+  /// Returns the index of the first of ascending integers that is not below `word`; `count` if there is none. O(log n).
+  /// Keys of search indexes have 32 bits, so that width has its own loop.
   func lowerBound(_ word: Int32) throws(EngineError) -> Int {
     if flags & 0x18 != 0 { throw badAccess(0) }
     var low = 0, rest = count
     if width == 32 {
-      // One step for each halving, whatever is found: nothing for the processor to guess.
+      // A fixed number of steps without unpredictable branches.
       while rest > 1 {
         let half = rest &>> 1
         low = isBelow(low &+ half &- 1, word) ? low &+ half : low
@@ -116,13 +117,13 @@ enum WidthScheme: UInt8 {
     return low
   }
 
-  /// Whether element `index` of width 32 is less than `word`.
+  /// True if element `index` of width 32 is less than `word`.
   @inline(__always)
   private func isBelow(_ index: Int, _ word: Int32) -> Bool {
     unsafe Int32(littleEndian: payload.loadUnaligned(fromByteOffset: index &<< 2, as: Int32.self)) < word
   }
 
-  /// The child at `index` of a has-refs node: 0 where there is none. A tagged integer there is an error.
+  /// The child at `index` of a has-refs node; 0 if there is none. A tagged integer is an error.
   @inline(__always)
   func child(_ index: Int) throws(EngineError) -> Int {
     let value = try int(index)
@@ -130,11 +131,11 @@ enum WidthScheme: UInt8 {
     return Int(value)
   }
 
-  /// The child at `index`, or 0 also where the node is shorter.
+  /// The child at `index`; 0 if there is none or the node is shorter.
   @inline(__always)
   func childIfPresent(_ index: Int) throws(EngineError) -> Int { index < count ? try child(index) : 0 }
 
-  /// The tagged integer at `index`; plain 0 counts as 0, as in positions that were never filled.
+  /// The tagged integer at `index`. Plain 0 counts as 0, as in slots that were never filled.
   @inline(__always)
   func tagged(_ index: Int) throws(EngineError) -> Int64 {
     let value = try int(index)

@@ -1,32 +1,32 @@
-// The means of a write transaction to change nodes: the slab for dirty ones, the arena to read all of them.
+// Edits nodes in a write transaction: the slab for dirty nodes, the arena to read all nodes.
 
 import Glibc
 
-/// A place that refers to a node: an element of a dirty has-refs node.
+/// A slot that refers to a node: an element of a dirty has-refs node.
 struct Slot {
   /// A dirty node.
   let parent: Int
   let index: Int
 }
 
-/// What every editor of leaves and trees works with.
+/// The basis of all editors of leaves and trees.
 struct NodeEditor {
   let arena: Arena
   let slab: Slab
 
-  /// The node that `slot` refers to, dirty from now on.
+  /// Makes the node in `slot` dirty and returns its ref.
   @inline(__always)
   func dirty(_ slot: Slot) throws(EngineError) -> Int { try slab.child(slot.parent, slot.index, arena) }
 
-  /// The ref in `slot`, 0 if there is none.
+  /// The ref in `slot`; 0 if there is none.
   @inline(__always)
   func ref(_ slot: Slot) throws(EngineError) -> Int { try slab.node(slot.parent).child(slot.index) }
 
-  /// Makes `slot` refer to another node; the former one is not given up.
+  /// Makes `slot` refer to another node. The former node is not dropped.
   @inline(__always)
   func set(_ slot: Slot, _ ref: Int) { slab.setChild(slot.parent, slot.index, ref) }
 
-  /// Gives up the tree that `slot` refers to and empties the slot.
+  /// Drops the tree that `slot` refers to and clears the slot.
   func clear(_ slot: Slot) throws(EngineError) {
     let ref = try ref(slot)
     if ref == 0 { return }
@@ -36,7 +36,7 @@ struct NodeEditor {
 
   // MARK: elements of scheme `multiply`
 
-  /// A new node of elements of `width` bytes.
+  /// Creates a node for elements of `width` bytes.
   func makeElements(width: UInt8, capacity: Int = 8) -> Int {
     slab.make([], .multiply, width: width, count: 0, payload: Int(width) * capacity)
   }
@@ -65,7 +65,7 @@ struct NodeEditor {
     return unsafe slab.memory(ref) + Node.headerSize + node.count * width
   }
 
-  /// Where element `index` lies.
+  /// The address of element `index`.
   func element(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     let node = slab.node(ref)
     if index < 0 || index >= node.count || node.scheme != .multiply { return unsafe slab.refusing(ref, index) }
@@ -81,7 +81,7 @@ struct NodeEditor {
     slab.setCount(ref, node.count - 1)
   }
 
-  /// The leaf in `slot`, dirty, of elements of `width` bytes.
+  /// Returns the leaf in `slot`, dirty, for elements of `width` bytes.
   func elements(_ slot: Slot, width: UInt8) throws(EngineError) -> Int {
     let ref = try dirty(slot), node = slab.node(ref)
     if node.scheme == .multiply && node.width == width { return ref }
@@ -92,8 +92,8 @@ struct NodeEditor {
 
   // MARK: blobs
 
-  /// A new blob of bytes, followed by `zeros` zero bytes: one node, or a node of chunks, all full but the last. Source:
-  /// docs/format/1-storage.md S10.
+  /// Creates a blob of bytes followed by `zeros` zero bytes: one node, or a node of chunks that are all full except the
+  /// last. Source: docs/format/1-storage.md S10.
   func makeBlob(_ bytes: UnsafeRawBufferPointer, zeros: Int = 0) -> Int {
     let count = bytes.count + zeros, limit = BlobLimit.data
     if count <= limit { return unsafe makeChunk(bytes, zeros: zeros) }
@@ -115,7 +115,7 @@ struct NodeEditor {
     return ref
   }
 
-  /// Replaces the bytes `start ..< end` of a dirty blob by `bytes` and `zeros` zero bytes.
+  /// Replaces the bytes `start ..< end` of a dirty blob with `bytes` and `zeros` zero bytes.
   func splice(_ ref: Int, _ start: Int, _ end: Int, _ bytes: UnsafeRawBufferPointer, zeros: Int) {
     let count = slab.node(ref).count, inserted = bytes.count + zeros
     if start < 0 || end < start || end > count || slab.node(ref).scheme != .ignore {

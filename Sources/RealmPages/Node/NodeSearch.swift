@@ -1,16 +1,16 @@
-// Finds nodes without a ref to them, by the four bytes that every node of a writer begins with.
+// Finds nodes without refs to them, by the four bytes with which every writer begins a node.
 // Source: docs/format/1-storage.md S4.
 
-/// A search for nodes at every place of a file where one can begin.
+/// A scan for nodes at every offset of a file where one can begin.
 struct NodeSearch {
   private let space: PageSpace
   private let marks: Set<UInt32>
-  /// "AAAA", which writers store since format 3.
+  /// "AAAA", which writers have stored since format 3.
   private static let mark: UInt32 = 0x4141_4141
-  /// What the first writers stored: a capacity, which is 128 in files, or 1 four times.
+  /// The marks of the first writers: a capacity, which is 128 in files, or the byte 1 four times.
   private static let earlyMarks: Set<UInt32> = [0x0080_0000, 0x0101_0101]
   private static let lastEarlyFormat = 3
-  /// A multiple of the page size: so many bytes are read before memory is given back.
+  /// The number of bytes read before memory is released; a multiple of the page size.
   private static let stretch = 1 << 24
 
   init(_ space: PageSpace) {
@@ -21,7 +21,7 @@ struct NodeSearch {
     marks = isEarly ? Self.earlyMarks.union([Self.mark]) : [Self.mark]
   }
 
-  /// Calls `body` with the place of each node that ends within the file. Nodes within nodes are not looked for.
+  /// Calls `body` with the range of each node that ends within the file. Does not look for nodes within nodes.
   func forEachNode(_ body: (Range<Int>) -> Void) {
     var at = Arena.fileHeaderSize
     var end = at + Self.stretch
@@ -42,16 +42,16 @@ struct NodeSearch {
     }
   }
 
-  /// The bytes of the node at `ref`; nil where there is none.
+  /// The size of the node at `ref` in bytes; nil if there is none.
   private func nodeSize(_ ref: Int) -> Int? {
-    // A page that cannot be read holds no node.
+    // A page that cannot be read contains no node.
     if space.fillsOnDemand, (try? space.require(ref, Node.headerSize)) == nil { return nil }
     let word = space.word(at: ref)
     if !marks.contains(UInt32(truncatingIfNeeded: word)) || space.size - ref < Node.headerSize { return nil }
     guard let node = unsafe Node(header: space.base + ref, ref: ref), node.byteSize <= space.size - ref else {
       return nil
     }
-    // No node refers to others without being an array of integers.
+    // A node of refs is always an array of integers.
     return node.hasRefs && node.scheme != .bits ? nil : node.byteSize
   }
 }

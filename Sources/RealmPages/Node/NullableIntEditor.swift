@@ -1,8 +1,8 @@
-// Changing leaves of nullable integers. The sentinel for null is the largest value of the leaf's width, which no real
-// value may reach; at 64 bits it is a value that does not occur. Source: docs/format/1-storage.md S6.
+// Edits leaves of nullable integers. The sentinel for null is the largest value of the leaf's width, which no actual
+// value may reach; at 64 bits it is any value that does not occur. Source: docs/format/1-storage.md S6.
 
 extension NodeEditor {
-  /// A new leaf of `count` nulls.
+  /// Creates a leaf of `count` nulls.
   func makeNullableInts(nulls count: Int = 0) -> Int { slab.makeInts(repeating: 0, count: count + 1) }
 
   /// Inserts before element `index` of a dirty leaf.
@@ -17,11 +17,12 @@ extension NodeEditor {
     slab.setInt(ref, index + 1, value ?? slab.int(ref, 0))
   }
 
-  /// Chooses width and sentinel so that `value` can be told from null.
+  /// Chooses width and sentinel so that `value` differs from null.
   func makeRoom(_ ref: Int, for value: Int64?) {
     var node = slab.node(ref)
     if node.width < 64, slab.int(ref, 0) != PackedBits.largest(node.width) {
-      // Another writer's choice: realm-core compares with the largest value of the width, so it must become that.
+      // Another writer chose this sentinel. realm-core compares with the largest value of the width, so the sentinel
+      // must become that.
       let largest = PackedBits.largest(node.width)
       let isTaken = (1..<node.count).contains { slab.int(ref, $0) == largest }
       moveSentinel(ref, to: isTaken ? wider(than: node.width) : node.width)

@@ -1,9 +1,9 @@
 // Elements of 0 to 64 bits packed into bytes: the hottest code of the engine. Source: docs/format/1-storage.md S5.
-// Callers have checked that `index` lies within the node, whose payload lies within the snapshot.
+// Callers have checked that `index` is within the node and its payload within the snapshot.
 
 /// Access to packed elements.
 enum PackedBits {
-  /// Element `index` of width `width`: unsigned below 8 bits, signed from 8 bits on.
+  /// Returns element `index` of width `width`: unsigned below 8 bits, signed from 8 bits on.
   @inline(__always)
   static func signed(_ base: UnsafeRawPointer, _ width: UInt8, _ index: Int) -> Int64 {
     switch width {
@@ -18,7 +18,7 @@ enum PackedBits {
     }
   }
 
-  /// The largest element of a width, which stands for null where integers can be null, but at 64 bits.
+  /// The largest element of a width, which represents null in nullable integers, except at 64 bits.
   static func largest(_ width: UInt8) -> Int64 {
     switch width {
     case 0: 0
@@ -29,7 +29,7 @@ enum PackedBits {
     }
   }
 
-  /// Element `index` of a key or offset array, where all widths are unsigned.
+  /// Returns element `index` of a key or offset array, where all widths are unsigned.
   @inline(__always)
   static func unsigned(_ base: UnsafeRawPointer, _ width: UInt8, _ index: Int) -> UInt64 {
     switch width {

@@ -1,4 +1,5 @@
-// Leaves of the scalar types that need more than one integer each. Source: docs/format/1-storage.md S6, S7, S11 to S13.
+// Leaves of scalar types that need more than one integer per value. Source: docs/format/1-storage.md S6, S7, S11 to
+// S13.
 
 /// Integers with a sentinel for null in element 0. Source: docs/format/1-storage.md S6.
 struct NullableIntLeaf {
@@ -39,7 +40,7 @@ struct TimestampLeaf {
 }
 
 extension Timestamp {
-  /// Refuses what no writer stores: nanoseconds of a second or more, or of the other sign.
+  /// Throws for values that no writer stores: nanoseconds of a second or more, or of the opposite sign.
   @inline(__always)
   init(checked seconds: Int64, _ nanoseconds: Int64, ref: Int) throws(EngineError) {
     if nanoseconds.magnitude >= 1_000_000_000 || seconds > 0 && nanoseconds < 0 || seconds < 0 && nanoseconds > 0 {
@@ -76,7 +77,7 @@ struct FloatingLeaf {
     return number.bitPattern == 0x7ff8_0000_0000_00aa ? nil : number
   }
 
-  /// A double as it is stored, null as the NaN that stands for it.
+  /// A double as stored, with null as its NaN.
   @inline(__always)
   func raw(_ index: Int) throws(EngineError) -> Double {
     unsafe Double(bitPattern: UInt64(littleEndian: try node.element(index).loadUnaligned(as: UInt64.self)))
@@ -121,7 +122,7 @@ extension Decimal128 {
     let exponentMask = (1 << (width - 1 - coefficientBits)) - 1 as UInt64
     if bits >> (width - 3) & 3 == 3 {
       if bits >> (width - 5) & 15 == 15 {
-        // Infinity or NaN: five bits say which.
+        // Infinity or NaN, distinguished by five bits.
         self.init(low: 0, high: sign | (bits >> (width - 6) & 31) << 58)
         return
       }

@@ -1,14 +1,14 @@
-// The private memory of a write transaction: every node that it has made or changed. A dirty node has a ref at or above
-// `firstRef`, beyond all refs of the file, so the code that reads nodes reads dirty ones too. A dirty node keeps its
-// ref while it grows; the refs never reach the disk. Source: docs/format/3-commit.md 3.2.
+// The private memory of a write transaction: all nodes that it has created or changed. A dirty node has a ref at or
+// above `firstRef`, beyond all refs of the file, so the code that reads nodes also reads dirty ones. A dirty node keeps
+// its ref while it grows; these refs never reach the disk. Source: docs/format/3-commit.md 3.2.
 //
-// Beyond a bound, nodes are in memory that a file backs (File/SpillMemory.swift), so that large transactions of plain
-// realms take little of it. Of an encrypted realm no plain bytes may reach the disk: its transactions are in memory.
+// Above a limit, nodes are in file-backed memory (File/SpillMemory.swift), so that large transactions on plain realms
+// need little RAM. No plain bytes of an encrypted realm may reach the disk, so its transactions stay in memory.
 
 import CLinux
 import Glibc
 
-/// What a node is, apart from its elements: the flag bits of a header.
+/// The kind of a node: the flag bits of its header.
 struct NodeFlags: OptionSet {
   let rawValue: UInt8
   static let inner = NodeFlags(rawValue: 0x80)
@@ -16,10 +16,10 @@ struct NodeFlags: OptionSet {
   static let context = NodeFlags(rawValue: 0x20)
 }
 
-/// Dirty nodes by ref, and the space in the file that the transaction has given up. One thread at a time.
+/// Dirty nodes by ref, and the file space that the transaction has freed. For one thread at a time.
 @safe final class Slab: @unchecked Sendable {
   // Unchecked: confined to the thread that runs the transaction.
-  // Safe: owns all blocks; each has room for what its header says, and `memory` takes no ref but those of blocks.
+  // Safe: owns all blocks; each has room for what its header says, and `memory` accepts only refs of blocks.
 
   @unsafe private struct Block {
     // Unsafe: owns nothing; the slab frees it once.
@@ -28,7 +28,7 @@ struct NodeFlags: OptionSet {
     var capacity: Int
   }
 
-  // Exclusive access is not checked at run time here: one thread, and no property is handed out for writing.
+  // Exclusive access is not checked at run time: there is one thread, and no property is passed inout.
 
   /// The smallest ref of a dirty node.
   let firstRef: Int
@@ -36,24 +36,24 @@ struct NodeFlags: OptionSet {
   @safe @exclusivity(unchecked) private var blockCount = 0
   @safe @exclusivity(unchecked) private var blockCapacity = 1024
   @safe @exclusivity(unchecked) private var unused: [Int] = []
-  /// Nodes of the file that this version no longer refers to, and their sizes: what their space becomes is the
-  /// committer's business.
+  /// Nodes of the file that this version no longer refers to, with their sizes. The committer decides what becomes of
+  /// their space.
   @safe @exclusivity(unchecked) private(set) var freed: [Int: Int] = [:]
-  /// Counts the changes of tables, so that it can be told whether one was begun.
+  /// Counts changes of tables, which shows if a failed change had begun.
   @safe @exclusivity(unchecked) var bumps = 0
-  /// What showed that the file is damaged while it was being changed: nothing goes on then. Nodes of a damaged file can
-  /// be shorter than others say; asking for that at each step would make an error of each step.
+  /// The error that showed that the file is damaged; the change fails with it. Nodes of a damaged file can be shorter
+  /// than other nodes say; recording the error avoids a throwing check at each step.
   @safe @exclusivity(unchecked) private(set) var damage: EngineError?
-  /// Where elements are written that have no place.
+  /// The target of writes to elements that do not exist.
   private let nowhere = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 16)
   private let space: PageSpace?
   private let limit: Int
 
-  /// Where nodes go that are too many.
+  /// Where nodes are stored if there are too many for memory.
   struct Spill {
     /// The path of the realm.
     let realm: String
-    /// The bytes of nodes that are in ordinary memory.
+    /// The limit for nodes in ordinary memory, in bytes.
     var heap = 8 << 20
   }
 
@@ -64,11 +64,11 @@ struct NodeFlags: OptionSet {
   @safe @exclusivity(unchecked) private var heapBytes = 0
   @safe @exclusivity(unchecked) private var steps = 0
 
-  /// From this size on, the memory of a transaction is given back to the system at once.
+  /// The size from which the memory of a transaction is returned to the system at once.
   private static let largeSize = 4 << 20
-  /// After so many steps, what is resident of files is looked at.
+  /// The number of steps between checks of resident memory.
   private static let mostSteps = 1024
-  /// More than that does not stay resident.
+  /// The limit for resident file memory, in bytes.
   private static let mostResident = 20 << 20
 
   /// An empty slab over the file nodes of `space` below `limit`.
@@ -92,7 +92,7 @@ struct NodeFlags: OptionSet {
 
   // MARK: memory
 
-  /// Room for so many blocks; what `former` holds stays. A large one moves without a copy.
+  /// Allocates room for `capacity` blocks and keeps those in `former`. A large array moves without a copy.
   private static func blocks(
     _ capacity: Int,
     from former: UnsafeMutablePointer<Block>?
@@ -107,7 +107,7 @@ struct NodeFlags: OptionSet {
     unsafe spill?.contains(memory) ?? false
   }
 
-  /// Memory for `capacity` bytes or more.
+  /// Allocates `capacity` bytes or more.
   @inline(__always)
   private func allocate(_ capacity: Int) -> Block {
     if let place, heapBytes >= place.heap, let block = unsafe allocateSpilled(capacity, place) { return unsafe block }
@@ -133,15 +133,15 @@ struct NodeFlags: OptionSet {
     unsafe heapBytes -= block.capacity
   }
 
-  /// Notes a step of the transaction, or one that touches as much of the files as some: what many steps touch, in that
-  /// of the realm above all, does not stay resident.
+  /// Records a step of the transaction, or an operation that touches as much of the files as `count` steps. Every
+  /// `mostSteps` steps, limits the resident memory of the files, above all of the realm.
   @inline(__always)
   func noteStep(_ count: Int = 1) {
     steps += count
     if steps >= Self.mostSteps { limitResidentPages() }
   }
 
-  /// Keeps what is resident of the files below some 20 MiB. Nodes stay where they are.
+  /// Keeps resident memory of the files below about 20 MiB. Nodes keep their addresses.
   @inline(never)
   func limitResidentPages() {
     steps = 0
@@ -150,38 +150,38 @@ struct NodeFlags: OptionSet {
     (space as? MappedFile)?.dropResidentPages()
   }
 
-  /// Whether nodes are in a file, and the disk did not keep them.
+  /// True if nodes are in a file and the disk lost them.
   var isLost: Bool { spill?.isLost ?? false }
 
-  /// Notes what left a change half made.
+  /// Records the error of a change that is half done.
   func note(_ error: EngineError) { damage = damage ?? error }
 
-  /// Notes that the node at `ref` has no element `index`.
+  /// Records that the node at `ref` has no element `index`.
   @inline(never)
   func refuse(_ ref: Int, _ index: Int) {
     note(EngineError.damaged("\(node(ref).count) elements, none of them for position \(index)", ref: ref))
   }
 
-  /// Does so, and returns where to write the element.
+  /// Like `refuse`, but returns memory to which the element can be written harmlessly.
   func refusing(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     refuse(ref, index)
     return unsafe nowhere
   }
 
-  /// Whether `ref` is a dirty node's.
+  /// True if `ref` is in the range of dirty nodes.
   @inline(__always) func owns(_ ref: Int) -> Bool { ref >= firstRef }
 
-  /// At least as many as there are dirty nodes.
+  /// An upper bound on the number of dirty nodes.
   var maximumNodes: Int { blockCount }
-  /// What the dirty nodes have room for.
+  /// The capacity of all dirty nodes in bytes.
   @safe @exclusivity(unchecked) private(set) var bytes = 0
 
   @inline(__always) private func id(_ ref: Int) -> Int { (ref - firstRef) >> 3 }
 
-  /// The number of the dirty node at `ref`: they count from 0 on.
+  /// The number of the dirty node at `ref`, counted from 0.
   func number(_ ref: Int) -> Int { id(ref) }
 
-  /// The dirty node at `ref`, which must be one.
+  /// The node at `ref`, which must be dirty.
   @inline(__always)
   func node(_ ref: Int) -> Node {
     let memory = unsafe memory(ref)
@@ -191,22 +191,22 @@ struct NodeFlags: OptionSet {
     return node
   }
 
-  /// The dirty node at `ref`; nil if there is none: a damaged file refers to others too.
+  /// The dirty node at `ref`; nil if there is none, as a damaged file can contain any ref.
   @inline(__always)
   func nodeIfPresent(_ ref: Int) -> Node? {
     guard owns(ref), isPresent(ref) else { return nil }
     return unsafe Node(header: blocks[id(ref)].memory, ref: ref)
   }
 
-  /// Whether there is a dirty node at `ref`, which is beyond the file.
+  /// True if there is a dirty node at `ref`, which is beyond the file.
   @inline(__always)
   private func isPresent(_ ref: Int) -> Bool {
     let id = id(ref)
     return unsafe ref & 7 == 0 && id < blockCount && blocks[id].capacity > 0
   }
 
-  /// Refuses a ref beyond the file that is no dirty node's. Such a one can come from a node of a damaged file that has
-  /// no flag of refs, so that its elements were not checked when it was copied.
+  /// Throws if no dirty node is at a ref beyond the file. Such a ref can come from a node of a damaged file without the
+  /// has-refs flag, whose elements were not checked when it was copied.
   @inline(__always)
   func requirePresent(_ ref: Int) throws(EngineError) {
     if !isPresent(ref) { throw .damaged("no node, beyond the file", ref: ref) }
@@ -220,11 +220,11 @@ struct NodeFlags: OptionSet {
     return unsafe blocks[id].memory
   }
 
-  /// The bytes that there is room for in a dirty node, header included.
+  /// The capacity of a dirty node in bytes, header included.
   @inline(__always)
   func capacity(_ ref: Int) -> Int { unsafe blocks[id(ref)].capacity }
 
-  /// A new node with room for `payload` bytes. Its header has been written, its payload has not.
+  /// Creates a node with room for `payload` bytes. Its header is written, its payload is not.
   func make(
     _ flags: NodeFlags,
     _ scheme: WidthScheme,
@@ -259,14 +259,14 @@ struct NodeFlags: OptionSet {
     unsafe Node.writeHeader(memory(ref), flags, scheme, width: width, count: count)
   }
 
-  /// Changes only the count of a dirty node.
+  /// Changes the count of a dirty node.
   @inline(__always)
   func setCount(_ ref: Int, _ count: Int) {
     let node = node(ref)
     setHeader(ref, node.nodeFlags, node.scheme, width: node.width, count: count)
   }
 
-  /// Makes room for `payload` bytes in a dirty node; what it holds stays.
+  /// Makes room for `payload` bytes in a dirty node and keeps its content.
   @inline(__always)
   func reserve(_ ref: Int, payload: Int) {
     let id = id(ref)
@@ -288,7 +288,7 @@ struct NodeFlags: OptionSet {
     unsafe bytes += blocks[id].capacity - old.capacity
   }
 
-  /// A dirty copy of a node of the file, whose space is given up; a dirty node is itself.
+  /// Returns a dirty copy of a node of the file and frees the original's space; a dirty node is returned unchanged.
   func dirty(_ ref: Int, _ arena: Arena) throws(EngineError) -> Int {
     if owns(ref) {
       try requirePresent(ref)
@@ -302,8 +302,8 @@ struct NodeFlags: OptionSet {
     return copy
   }
 
-  /// Gives up the space of a node of the file. Only in a damaged one do two refs lead to the same node; refusing the
-  /// second ends every way that leads in a circle.
+  /// Frees the space of a node of the file. Two refs lead to the same node only in a damaged file; refusing the second
+  /// one ends all cycles.
   private func release(_ node: Node) throws(EngineError) {
     if freed.updateValue(node.byteSize, forKey: node.ref) != nil {
       let error = EngineError.damaged("more than one node refers to this one", ref: node.ref)
@@ -312,7 +312,7 @@ struct NodeFlags: OptionSet {
     }
   }
 
-  /// Refuses refs in a node of the file that lead beyond it: in a dirty node they would be taken for a dirty node's.
+  /// Throws if a node of the file has refs beyond the file: in a dirty copy they would be mistaken for dirty nodes.
   private func checkRefs(_ node: Node) throws(EngineError) {
     if node.scheme != .bits { throw .damaged("refs of an unknown width", ref: node.ref) }
     for i in 0..<(node.width == 0 ? 0 : node.count) {
@@ -323,7 +323,7 @@ struct NodeFlags: OptionSet {
     }
   }
 
-  /// Gives up one node, not its children.
+  /// Drops one node, not its children.
   func drop(_ ref: Int, _ arena: Arena) throws(EngineError) {
     if owns(ref) {
       try requirePresent(ref)
@@ -337,7 +337,7 @@ struct NodeFlags: OptionSet {
     }
   }
 
-  /// Gives up a node and everything below it.
+  /// Drops a node and everything below it.
   func dropTree(_ ref: Int, _ arena: Arena) throws(EngineError) {
     var pending = [ref]
     while let ref = pending.popLast() {
@@ -355,10 +355,10 @@ struct NodeFlags: OptionSet {
 }
 
 extension Node {
-  /// In the place of a checksum, bytes 0 to 3 of a header, which is neither computed nor read: "AAAA".
+  /// "AAAA", in bytes 0 to 3 of a header. It takes the place of a checksum, which is neither computed nor read.
   private static let checksum: UInt64 = 0x4141_4141
 
-  /// A header as it was read, with our checksum: writers differ in what they leave there.
+  /// A header with our mark in place of the checksum, as writers differ in what they store there.
   @inline(__always)
   static func header(_ other: UInt64) -> UInt64 {
     (other.littleEndian & ~0xFFFF_FFFF | checksum).littleEndian
@@ -379,7 +379,7 @@ extension Node {
     unsafe memory.storeBytes(of: word.littleEndian, as: UInt64.self)
   }
 
-  /// Writes a node of integers to `memory`, which holds zeros: `size(elements.count, width)` bytes.
+  /// Writes a node of integers to zeroed `memory` of `size(elements.count, width)` bytes.
   @inline(__always)
   static func write(
     _ elements: some RandomAccessCollection<Int64>,
@@ -395,7 +395,7 @@ extension Node {
     }
   }
 
-  /// The bytes of a node of `count` integers, its header included.
+  /// The size of a node of `count` integers in bytes, header included.
   static func size(_ count: Int, _ width: UInt8) -> Int { (headerSize + (count * Int(width) + 7) / 8 + 7) & ~7 }
 
   /// The flag bits of the header.

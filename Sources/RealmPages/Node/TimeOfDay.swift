@@ -1,9 +1,9 @@
-// The system's clock, as dates have it.
+// The system clock as a timestamp.
 
 import Glibc
 
 extension Timestamp {
-  /// The time of day.
+  /// The current time.
   package static var now: Timestamp {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)

@@ -1,16 +1,16 @@
-// A branch: versions that build on one version of a realm and are in memory only. What commits to it change lies beyond
-// all refs of the file, in memory; all else is read from the file. So a branch costs what it changes.
+// A branch: versions in memory that build on one version of a realm. Nodes written by its commits are in memory, at
+// refs beyond all refs of the file; everything else is read from the file. So a branch costs only what it changes.
 //
-// Invariants: the version that it builds on is held, so nothing of it is overwritten; and nothing is written where that
-// version has nodes. Equal refs are therefore equal nodes, in the branch and in the version that it builds on, and
-// `VersionDifference` finds what the branch changes.
+// Invariants: the base version is held, so none of it is overwritten; and no commit writes where the base version has
+// nodes. Equal refs are therefore equal nodes in the branch and in its base version, and `VersionDifference` finds what
+// the branch changes.
 
 import Synchronization
 import Threads
 
 /// Versions in memory that build on a version of a realm.
 final class Branch: CommitTarget, VersionReader {
-  /// Tells its versions from those of others.
+  /// Distinguishes its versions from those of other branches.
   private let name: String
   private let base: VersionHold
   private let status: FileStatus
@@ -34,7 +34,7 @@ final class Branch: CommitTarget, VersionReader {
     newest = Mutex(try Snapshot(space, Header(topRef: topRef, format: 24), path: name))
   }
 
-  /// Writes a top array that leads to the tables of `base` and knows of no free space and no history.
+  /// Writes a top array that leads to the tables of `base` and has no free list and no history.
   private static func writeFirst(_ base: Snapshot, _ memory: Annex) throws(EngineError) -> Int {
     let start = Annex.start
     try memory.grow(to: start + PageCipher.pageSize)
@@ -65,7 +65,7 @@ final class Branch: CommitTarget, VersionReader {
     return end
   }
 
-  /// Ends the branch: nothing can be read or committed any more.
+  /// Ends the branch: nothing can be read or committed afterwards.
   func close() { newest.withLock { $0 = nil } }
 
   private func newestVersion() throws(EngineError) -> Snapshot {
@@ -80,7 +80,7 @@ final class Branch: CommitTarget, VersionReader {
 
   func latest() throws(EngineError) -> Snapshot { try newestVersion() }
 
-  /// Its versions stay as long as they are in use.
+  /// Versions of a branch remain valid while they are in use.
   func isCurrent(_ snapshot: Snapshot) -> Bool { base.snapshot.pin?.isValid ?? true }
 
   func hasChanged(since snapshot: Snapshot) -> Bool { newest.withLock { $0 !== snapshot } }
@@ -104,7 +104,7 @@ final class Branch: CommitTarget, VersionReader {
       newest.withLock { $0 = $0 == nil ? nil : snapshot }
       return result.version
     } catch {
-      // What cannot be given back is used by the next commit.
+      // If the memory cannot shrink, the next commit uses it.
       try? memory.shrink(to: base.logicalSize)
       throw error
     }
@@ -123,20 +123,20 @@ final class Branch: CommitTarget, VersionReader {
   func publishNewest(_ newest: Snapshot) throws(EngineError) {}
 }
 
-/// A realm in memory that begins as a version of another one. Committing to it changes the other one in no way.
+/// A realm in memory that begins as a version of another realm. Commits to it do not affect the other realm.
 package struct RealmBranch: Sendable {
-  /// Reads and writes it.
+  /// The writer of the branch; its `realm` reads the branch.
   package let writer: RealmWriter
-  /// The version that it builds on.
+  /// The base version.
   package let base: Snapshot
   private let place: Branch
 
-  /// Begins a branch on a version that is held. `name` is what messages call it, and no other branch's; `status` is
-  /// what the realm's file is like; what it changes takes of `room`.
+  /// Begins a branch on a held version. `name` is used in messages and must be unique among branches; `status` is the
+  /// file status of the realm; the memory for changes is taken from `room`.
   ///
-  /// Cost: that of reading the top array.
+  /// Cost: reading the top array.
   ///
-  /// - Throws: `readOnly` where the version cannot be written on; `file` without room.
+  /// - Throws: `readOnly` if the version cannot be written on; `file` if `room` is exhausted.
   package init(
     on base: VersionHold,
     name: String,
@@ -148,6 +148,6 @@ package struct RealmBranch: Sendable {
     writer = RealmWriter(place, name: name)
   }
 
-  /// Ends it. Versions that are in use stay.
+  /// Ends the branch. Versions in use remain readable.
   package func close() { place.close() }
 }

@@ -1,37 +1,37 @@
-// What a writer needs from the file it commits to, whether it has it alone or shares it.
+// The interface between a writer and the place it commits to, exclusive or shared.
 
 import Threads
 
-/// What a turn as writer is for.
+/// The purpose for which a writer excludes others.
 enum WritingStage: Equatable {
-  /// A transaction, which may end without a commit: a copy stays as it is, and only programs of this package are kept
+  /// A transaction, which may end without a commit: a copy is not changed, and only programs of this package are locked
   /// out of it.
   case edit
   /// A commit to the file with this number (`Standing.file`), or to any.
   case commit(file: Int?)
-  /// `publishNewest` alone: also where nothing new can be committed any more.
+  /// `publishNewest` only; allowed even where nothing new can be committed.
   case publish
 }
 
-/// Where commits go. One transaction at a time, which the caller sees to.
+/// A destination of commits. The caller ensures that there is one transaction at a time.
 protocol CommitTarget: AnyObject, Sendable {
-  /// Excludes other writers and returns the newest version, which stays readable until `end`. Throws `busy` when that
-  /// is not to be had by `deadline`. Without an error, `end` must follow, on the same thread if it `staysOnThread`.
+  /// Excludes other writers and returns the newest version, which stays readable until `end`. Throws `busy` if the lock
+  /// is not acquired by `deadline`. If it returns, `end` must follow, on the same thread if `staysOnThread`.
   func begin(_ stage: WritingStage, until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot
-  /// Writes a version and shows it; its number. Between `begin` and `end`, once.
+  /// Writes and shows a version; returns its number. Call it between `begin` and `end`, once.
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64
   /// Lets other writers in.
   func end()
-  /// True if something that only a user can end seems to keep commits out: the lock file is gone, or programs use the
-  /// realm by another name. Outside of transactions; cost: a few system calls.
+  /// True if commits seem to be blocked by something that only a user can resolve: the lock file is gone, or programs
+  /// use the realm by another name. Call it outside of transactions. Cost: a few system calls.
   var isObstructed: Bool { get }
-  /// Whether there are grouped commits that the header does not show.
+  /// True if there are grouped commits that the header does not show.
   var hasUnpublished: Bool { get }
-  /// The number of versions in use, the newest among them. Between `begin` and `end`.
+  /// The number of versions in use, including the newest. Call it between `begin` and `end`.
   func activeVersions() throws(EngineError) -> Int
-  /// Writes the file anew without free space, when no other program has it open. Outside of transactions.
+  /// Rewrites the file without free space if no other program has it open. Call it outside of transactions.
   func rewrite() throws(EngineError) -> RealmCopy.Sizes?
-  /// Has the header show the newest version. Between `begin` and `end`.
+  /// Makes the header show the newest version. Call it between `begin` and `end`.
   func publishNewest(_ newest: Snapshot) throws(EngineError)
 }
 

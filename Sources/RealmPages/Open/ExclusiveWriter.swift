@@ -3,7 +3,7 @@
 import Synchronization
 import Threads
 
-/// A file or memory that this process has for itself. The header says what the newest version is.
+/// A file or memory that only this process uses. The header determines the newest version.
 final class ExclusiveWriter: CommitTarget {
   let reader: HeaderReader
   /// Nil for a realm in memory.
@@ -16,11 +16,11 @@ final class ExclusiveWriter: CommitTarget {
   private struct State {
     /// The last grouped commit, if the header does not show it yet.
     var unpublished: Committer.Result?
-    /// Whether the file has the form that can be updated, and the version that the header shows is on disk.
+    /// True if the file has the updatable form and the version that the header shows is on disk.
     var isReady = false
   }
 
-  /// Opens a file. Until the first transaction it stays as it is, unless it is new.
+  /// Opens a file. An existing file is not changed before the first transaction.
   init(
     _ configuration: Configuration,
     create: Bool,
@@ -30,12 +30,12 @@ final class ExclusiveWriter: CommitTarget {
     let maker = try RealmFileMaker(configuration, create: create, over: wrap)
     if create { try maker.makeEmptyIfNew() }
     (file, storage) = (maker.file, maker.storage)
-    // What is written is built on the file that it is written to, whatever is at the path later.
+    // The reader uses the file being written to, whatever is at the path later.
     reader = try HeaderReader(configuration, maker.file)
     try configuration.checkReached(reader.latest(), isBystander: false)
   }
 
-  /// Opens a realm in memory, which holds nothing if the memory is new.
+  /// Opens a realm in memory, which is empty if the memory is new.
   init(memory: MemoryStorage) throws(EngineError) {
     lock = nil
     file = nil
@@ -61,7 +61,7 @@ final class ExclusiveWriter: CommitTarget {
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
-    // The file is ours alone, but nothing keeps others from moving or overwriting it.
+    // Only this process uses the file, but others can still move or overwrite it.
     if let file, file.place != .here { throw Participant.moved(file.path) }
     if !reader.isCurrent(base) { throw Participant.overwritten(storage.name) }
     if !state.withLock({ $0.isReady }) {
@@ -82,7 +82,7 @@ final class ExclusiveWriter: CommitTarget {
       }
       return result.version
     } catch {
-      // Space that the file had grown by stays with it when it cannot be given back; the next commit uses it.
+      // If the file cannot be truncated, it keeps the space it grew by, and the next commit uses it.
       if !error.isFailedSync { try? RealmFileMaker.trim(storage, to: base.logicalSize) }
       throw error
     }

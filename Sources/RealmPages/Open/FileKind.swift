@@ -1,21 +1,21 @@
-// What a file looks like that bears no signature of a realm. Nothing marks an encrypted realm, but the first page has a
-// form that other files do not have: counters and MACs of the pages that follow.
+// Identifies files without the signature of a realm. An encrypted realm has no marker, but the form of its first page
+// is unlike that of other files: counters and MACs of the pages that follow.
 // Source: docs/format/4-encryption.md 4.2, 4.4.
 
 import Glibc
 
-/// What the beginning of a file tells of it.
+/// The kind of a file, judged by its first bytes.
 package struct FileKind {
-  /// The families that messages tell apart.
+  /// The kinds that messages distinguish.
   package enum Family {
     case empty
-    /// With the signature of a realm.
+    /// Has the signature of a realm.
     case realm
-    /// The first page has the form of an encrypted realm's.
+    /// Its first page has the form of an encrypted realm's first page.
     case encrypted
-    /// Nodes of a realm behind a header that is none.
+    /// Nodes of a realm after an invalid header.
     case headless
-    /// Something else that has a name.
+    /// Another kind that has a name.
     case other
     case unknown
   }
@@ -23,21 +23,21 @@ package struct FileKind {
   package let family: Family
   /// With an article, such as `a SQLite database`.
   package let words: String
-  /// Whether it has a size that no encrypted realm has.
+  /// True if no encrypted realm has this size.
   let isCut: Bool
 
-  /// So many bytes are looked at.
+  /// The number of bytes examined.
   package static let headSize = 4096
 
-  /// `head` are the first bytes, up to `headSize`, of a file of `size` bytes.
+  /// Examines `head`, the first bytes (up to `headSize`) of a file of `size` bytes.
   package init(_ head: [UInt8], size: Int) {
     isCut = size % EncryptedLayout.page != 0 || size < 2 * EncryptedLayout.page
     (family, words) = Self.look(head, size)
   }
 
-  /// The kind of an open file. What cannot be read is as if it were not there.
+  /// The kind of an open file. Bytes that cannot be read count as missing.
   init(_ file: FileHandle, size: Int) {
-    self.init((try? file.bytes(Self.headSize, at: 0)) ?? [], size: size)  // as said
+    self.init((try? file.bytes(Self.headSize, at: 0)) ?? [], size: size)  // unreadable counts as empty
   }
 
   private static func look(_ head: [UInt8], _ size: Int) -> (Family, String) {
@@ -82,10 +82,10 @@ package struct FileKind {
     (0, Array("LUKS".utf8), "an encrypted disk (LUKS)"),
   ]
 
-  // MARK: texts in the place of a realm
+  // MARK: text files in place of a realm
 
   private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-  /// How messages of the tools begin that copy files from devices.
+  /// The beginnings of error messages from tools that copy files from devices.
   private static let toolNames = [
     "adb:", "run-as:", "cat:", "cp:", "dd:", "sh:", "su:", "/system/bin/sh:", "error:", "- exec", "Permission denied",
   ]
@@ -99,7 +99,7 @@ package struct FileKind {
     return "UTF-16 text, as '>' in PowerShell writes it: \(remedy)"
   }
 
-  /// What a text is, with its first line where that says something.
+  /// Describes a text file, quoting its first line if that is informative.
   private static func textWords(_ head: [UInt8], _ size: Int) -> String {
     let text = String(decoding: head.starts(with: byteOrderMark) ? head.dropFirst(3) : head[...], as: UTF8.self)
     if text.hasPrefix("version https://git-lfs.github.com/spec/") {
@@ -121,27 +121,27 @@ package struct FileKind {
     return "a text file"
   }
 
-  /// Whether the first page can be that of an encrypted realm: 64 slots, each with a counter and a MAC twice. The
-  /// former counter is not above the present one, a slot in use has a MAC of random bytes, and the first slot is in
-  /// use.
+  /// True if the first page can be that of an encrypted realm: 64 slots, each with two pairs of counter and MAC. The
+  /// previous counter is not above the current one, the MAC of a slot in use consists of random bytes, and the first
+  /// slot is in use.
   private static func hasEncryptedForm(_ head: [UInt8]) -> Bool {
     guard head.count == headSize else { return false }
     func counter(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(head[offset + $1]) << (8 * $1) } }
     for slot in stride(from: 0, to: headSize, by: EncryptedLayout.slotSize) {
       let now = counter(slot), former = counter(slot + 32)
       if now > 1 << 28 || former > now { return false }
-      // Of 28 random bytes, fewer than 12 different ones do not come up in the age of the universe.
+      // 28 random bytes practically never have fewer than 12 distinct values.
       if now > 0, Set(head[slot + 4..<slot + 32]).count < 12 { return false }
     }
     return counter(0) > 0
   }
 
-  /// Whether nodes begin where nodes can: each has "AAAA" as its first four bytes.
+  /// True if nodes begin at offsets where nodes can begin: each starts with "AAAA".
   private static func hasNodes(_ head: [UInt8]) -> Bool {
     stride(from: 24, through: head.count - 8, by: 8).count { head[$0..<$0 + 4].allSatisfy { $0 == 0x41 } } >= 3
   }
 
-  /// Whether the bytes are text, but for a character that the end cuts.
+  /// True if the bytes are UTF-8, except for a character cut off at the end.
   private static func isUTF8(_ bytes: [UInt8]) -> Bool {
     for cut in 0...min(3, bytes.count) where String(validating: bytes.dropLast(cut), as: UTF8.self) != nil {
       return true
@@ -151,7 +151,7 @@ package struct FileKind {
 }
 
 extension EngineError {
-  /// A file without the signature of a realm, read without a key.
+  /// The error for a file without the signature of a realm that was opened without a key.
   init(_ kind: FileKind, path: String) {
     switch kind.family {
     case .encrypted:

@@ -1,14 +1,14 @@
-// The way to the newest version by the header of the file alone, without a place in the lock file.
+// Finds the newest version through the header of the file alone, without an entry in the lock file.
 
 import CLinux
 import Glibc
 import Synchronization
 
-/// What the header of a file leads to.
+/// Reads the version that the header of a file leads to.
 ///
-/// Other processes do not know of this reader, so a writer in another process may reuse space that an older version
-/// refers to: `latest` gives the version that the header shows, and `isCurrent` is true for no other. Also for realms
-/// in memory, and for files that no other process writes to.
+/// Other processes do not know of this reader, so a writer in another process may reuse the space of an older version.
+/// `latest` therefore returns the version that the header shows, and `isCurrent` is true for that version only. Also
+/// used for realms in memory and for files that no other process writes to.
 final class HeaderReader: VersionReader {
   let configuration: Configuration
 
@@ -23,22 +23,23 @@ final class HeaderReader: VersionReader {
     var unpublishedTopRef: Int?
     /// The newest version.
     var snapshot: Snapshot
-    /// For an encrypted file: what distinguishes one content of page 0 from another.
+    /// For an encrypted file: identifies the content of page 0.
     var slot: PageSlot?
     var calls: UInt = 0
-    /// What became of the file.
+    /// The location of the file.
     var standing = Standing()
   }
 
   private let memory: MemoryStorage?
-  /// Whether a file that takes the place of ours is opened, as it is for all but those that write to ours.
+  /// True if the reader opens a file that replaces this one. False for the reader of a writer and for a realm in
+  /// memory.
   private let followsPath: Bool
   /// True if a file that only looks empty is refused.
   private let isGated: Bool
   private let state: Mutex<State>
 
-  /// Opens a file for reading. Reads the header and the top array, nothing else. A file that only looks empty is
-  /// shown as the header shows it: for a caller that knows of a version list, or asks for the reason.
+  /// Opens a file for reading. Reads only the header and the top array. A file that only looks empty is shown as its
+  /// header shows it: for a caller that knows of a version list or looks for the reason.
   init(_ configuration: Configuration) throws(EngineError) {
     self.configuration = configuration
     (memory, followsPath, isGated) = (nil, true, false)
@@ -74,14 +75,14 @@ final class HeaderReader: VersionReader {
     if isGated { try configuration.checkReached(state.snapshot, isBystander: configuration.mode != .exclusive) }
   }
 
-  /// Shows an open file, wherever its path leads later.
+  /// Reads an open file, wherever its path leads later.
   init(_ configuration: Configuration, _ file: FileHandle) throws(EngineError) {
     self.configuration = configuration
     (memory, followsPath, isGated) = (nil, false, false)
     state = Mutex(try Self.load(configuration, nil, file))
   }
 
-  /// Opens a file that may be written to meanwhile: only an error that occurs twice counts.
+  /// Opens a file that may be written to at the same time: a format error counts only if it occurs twice in a row.
   private static func firstLoad(_ configuration: Configuration) throws(EngineError) -> State {
     var former: String?
     while true {
@@ -101,9 +102,9 @@ final class HeaderReader: VersionReader {
     state = Mutex(try Self.load(configuration, memory))
   }
 
-  /// The newest version. Cheap when nothing changed: it compares the header with the one it knows.
-  /// A file that was replaced by rename is opened again, without the key if it is plain now. While a file is being cut
-  /// or rewritten by another program, the error says what was found.
+  /// Returns the newest version. Cheap if nothing changed: it compares the header with the known one. A file that was
+  /// replaced by a rename is opened again, without the key if it is plain now. If another program is truncating or
+  /// rewriting the file, the error describes what was found.
   func latest() throws(EngineError) -> Snapshot {
     try state.withLock { state throws(EngineError) -> Snapshot in
       state.calls += 1
@@ -121,7 +122,7 @@ final class HeaderReader: VersionReader {
         state.standing = standing
         return state.snapshot
       }
-      // A commit may be under way: look again until two looks agree.
+      // A commit may be in progress: try up to 20 times.
       var attempt = 0
       while true {
         let loaded: State
@@ -140,15 +141,14 @@ final class HeaderReader: VersionReader {
     }
   }
 
-  /// The newest version, the header of the file, and the version that the header shows: an older one after a grouped
-  /// commit.
+  /// Returns the newest version, the header of the file, and the version that the header shows, which is older after a
+  /// grouped commit.
   func latestWithHeader() throws(EngineError) -> (Snapshot, Header, publishedVersion: UInt64) {
     _ = try latest()
     return state.withLock { ($0.snapshot, $0.header, $0.publishedVersion) }
   }
 
-  /// Makes a version the newest that this object shows, before the header does. It is forgotten when the header
-  /// changes.
+  /// Makes a version the newest one of this reader before the header shows it. It is dropped when the header changes.
   func show(unpublished topRef: Int) throws(EngineError) {
     try state.withLock { state throws(EngineError) in
       var former = state
@@ -157,7 +157,7 @@ final class HeaderReader: VersionReader {
     }
   }
 
-  /// Whether the header shows another version than `snapshot`, which a reader of it may already have.
+  /// True if the header shows a version other than `snapshot`. A reader of it may already have that version.
   func hasChanged(since snapshot: Snapshot) -> Bool { !isCurrent(snapshot) }
 
   /// The oldest version that a snapshot of this process refers to.
@@ -165,7 +165,7 @@ final class HeaderReader: VersionReader {
     min(newest, VersionRegistry.shared.oldest(of: configuration.path) ?? newest)
   }
 
-  /// Whether the header still shows `snapshot`.
+  /// True if the header still shows `snapshot`.
   func isCurrent(_ snapshot: Snapshot) -> Bool {
     clinux_acquire_fence()
     return state.withLock { state in
@@ -185,22 +185,21 @@ final class HeaderReader: VersionReader {
     return try file.status()
   }
 
-  /// Whether the header of the file still leads to the state's snapshot.
+  /// True if the header of the file still leads to the state's snapshot.
   private static func shows(_ state: State) -> Bool {
     if let slot = state.slot, let file = state.file { return slot == PageSlot(file) }
     guard let header = try? Header(state.space, path: "", isEncrypted: false)  // an unreadable header is a changed one
     else { return false }
-    // A copy that was converted leads to the same place through the other slot.
+    // A converted copy leads to the same top array through the other slot.
     if header != state.header { return false }
     if header.topRef == 0 { return true }
-    // The same place can hold the top array of a later version.
+    // The top array of a later version can be at the same ref.
     let arena = Arena(state.space, limit: state.space.size, format: header.format)
-    guard let top = try? TopArray(arena, header.topRef) else { return false }  // likewise
+    guard let top = try? TopArray(arena, header.topRef) else { return false }  // unreadable means changed
     return top.version == state.publishedVersion
   }
 
-  /// Opens the file or the memory, or takes a second look at one that is open. `mayBePlain` reads a file without the
-  /// key that needs none.
+  /// Opens the file or the memory, or reloads an open one. If `mayBePlain`, a plain file is read without the key.
   private static func load(
     _ configuration: Configuration,
     _ memory: MemoryStorage?,
@@ -244,7 +243,7 @@ final class HeaderReader: VersionReader {
     if size < 2 * PageCipher.pageSize || size % PageCipher.pageSize != 0 {
       throw EngineError(cutEncryptedFile: file, size, key)
     }
-    // The slot is read before the page: a change in between is noticed at the next look.
+    // The slot is read before the page, so the next look detects a change in between.
     slot = PageSlot(file)
     pages = try DecryptedPages(file, key: key, physicalSize: size, after: old?.space)
     switch pages.fill(0) {
@@ -259,7 +258,7 @@ final class HeaderReader: VersionReader {
     }
   }
 
-  /// The state that `space` shows. A later version that `old` knows of stays the newest until the header changes.
+  /// The state that `space` shows. An unpublished later version in `old` stays the newest until the header changes.
   private static func finish(
     _ file: FileHandle?,
     _ space: PageSpace,
@@ -300,7 +299,7 @@ final class HeaderReader: VersionReader {
     return header
   }
 
-  /// The version that `header` selects. `path` shapes the messages.
+  /// Returns the version that `header` selects. `path` is used in error messages.
   static func snapshot(
     _ space: PageSpace,
     _ header: Header,
@@ -316,11 +315,11 @@ final class HeaderReader: VersionReader {
   }
 }
 
-/// The metadata slot of page 0 of an encrypted file: it changes with every write of the header.
+/// The metadata slot of page 0 of an encrypted file. It changes with every write of the header.
 struct PageSlot: Hashable {
   private let words: [UInt64]
 
-  /// All zeros if it cannot be read.
+  /// Reads the slot. If that fails, the value differs from all slots that were read.
   init(_ file: FileHandle) {
     var words = [UInt64](repeating: 0, count: EncryptedLayout.slotSize / 8)
     let count = unsafe words.withUnsafeMutableBytes { buffer in
@@ -332,11 +331,11 @@ struct PageSlot: Hashable {
 }
 
 extension EngineError {
-  /// A file whose size no encrypted realm has.
+  /// The error for a file whose size is not possible for an encrypted realm.
   fileprivate init(cutEncryptedFile file: FileHandle, _ size: Int, _ key: EncryptionKey) {
     let rule = "\(size) bytes, but an encrypted realm has at least 8192, in steps of 4096"
     let whole = size - size % PageCipher.pageSize
-    // What cannot be read verifies nothing.
+    // A file that cannot be read verifies no page.
     let pages = whole < 2 * PageCipher.pageSize ? nil : try? DecryptedPages(file, key: key, physicalSize: whole)
     if pages?.anyPageVerifies() ?? false {
       self.init(.damaged, "\(file.path): cut short: \(rule); the key is right: 'realmfs recover' saves what is left")

@@ -1,15 +1,15 @@
-// Opening a realm as its configuration says, step by step: the seed, compaction, the file, the schema and what happens
-// to data that does not fit it. Each step leaves a whole realm, before it or after it.
+// Opens a realm as its configuration specifies, step by step: the seed, compaction, the file, the schema, and what to
+// do if the data does not fit the schema. After each step the realm is intact, in its state before or after the step.
 
 import Glibc
 
-/// What was done to a realm before it was open.
+/// What was done to a realm before it was opened.
 public enum LaunchStep: Sendable {
   /// The file did not exist and is a copy of the seed.
   case seeded(from: String)
   /// The file was compacted.
   case compacted(RealmCopy.Sizes)
-  /// It was not, because another program has the realm open, or because the realm is damaged.
+  /// The file was not compacted, because another program has the realm open or the realm is damaged.
   case notCompacted(EngineError)
   /// The realm did not fit the schema and was replaced by an empty one.
   case deleted(because: EngineError)
@@ -18,9 +18,9 @@ public enum LaunchStep: Sendable {
 }
 
 extension RealmWriter {
-  /// Opens a realm as `configuration` says, and makes it if it does not exist and `create` is set. `report` receives
-  /// what was done first. Throws `needsMigration`, `oldSchema` and `badSchema` for a schema that the realm cannot be
-  /// given; then it stays as it is.
+  /// Opens a realm as `configuration` specifies, and creates it if it does not exist and `create` is set. `report`
+  /// receives each step taken before that. Throws `needsMigration`, `oldSchema` or `badSchema` if the realm cannot take
+  /// the schema; the realm is then unchanged.
   public static func open(
     _ configuration: Configuration,
     create: Bool = true,
@@ -45,7 +45,7 @@ extension RealmWriter {
     }
   }
 
-  /// Whether there is a file with something in it; an empty one is about to become a realm.
+  /// True if there is a file with content. An empty file is about to become a realm.
   private static func hasContent(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_size > 0
@@ -106,7 +106,7 @@ extension RealmWriter {
     }
   }
 
-  /// Copies the seed; false if another program has made the realm meanwhile.
+  /// Copies the seed; false if another program created the realm in the meantime.
   private static func copy(_ seed: String, _ configuration: Configuration) throws(EngineError) -> Bool {
     let source = Configuration(path: seed, encryptionKey: configuration.encryptionKey, mode: .immutable)
     do throws(EngineError) {
@@ -120,7 +120,7 @@ extension RealmWriter {
 }
 
 extension Configuration {
-  /// Makes the folder of a file for this user alone, and those above it.
+  /// Creates the folder of a file, and its missing parents, accessible to this user only.
   package static func makeFolder(of path: String) throws(EngineError) {
     try makeFolder(FileHandle.folder(of: path))
   }

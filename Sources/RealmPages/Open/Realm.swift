@@ -1,23 +1,23 @@
-// An open realm and the way to its newest version.
+// An open realm and access to its newest version.
 
 import Glibc
 package import Threads
 
 /// An open realm.
 ///
-/// Readers work on `latest()` and ask `isCurrent` afterwards; when the answer is no, they start again. In a shared
-/// realm other programs know what we read and leave it alone, so that the answer is yes for as long as a second or two
-/// after a newer version has come, and longer while there are no commits.
+/// A reader works on `latest()` and checks `isCurrent` afterwards; if it is false, the reader starts again. In a shared
+/// realm other programs know which version is being read and do not reuse its space, so `isCurrent` stays true for a
+/// second or two after a newer commit, and longer while there are no commits.
 public final class Realm: Sendable {
   /// How the realm was opened.
   public let configuration: Configuration
 
   let reader: any VersionReader
 
-  /// The formats that are read.
+  /// The file formats that can be read.
   public static let readableFormats: Set<Int> = Set(2...11).union(20...24)
 
-  /// Opens a file for reading. Reads the header and the top array, nothing else.
+  /// Opens a file for reading. Reads only the header and the top array.
   public convenience init(_ configuration: Configuration) throws(EngineError) {
     try configuration.check()
     switch configuration.mode {
@@ -33,10 +33,10 @@ public final class Realm: Sendable {
     }
   }
 
-  /// The newest version that can be read in a file whose header leads to none, for reading alone, and its number. As
-  /// soon as the header changes, `latest` goes by the header again.
+  /// Returns the newest readable version of a file whose header leads to no version, as a read-only realm, and the
+  /// number of that version. When the header changes, `latest` follows the header again.
   ///
-  /// Cost: a search through the file.
+  /// Cost: a scan of the file.
   public static func unreached(
     _ configuration: Configuration
   ) throws(EngineError) -> (realm: Realm, version: UInt64) {
@@ -49,32 +49,32 @@ public final class Realm: Sendable {
     return (Realm(configuration, reader), root.version)
   }
 
-  /// Leaves the sessions of all realms that this process has open, but for those in which it writes. For a process that
+  /// Leaves the sessions of all realms that this process has open, except those in which it writes. For a process that
   /// is about to end: nothing can be read afterwards.
   package static func leaveSessions() { Participant.leaveAll() }
 
-  /// Shows what a reader finds.
+  /// Creates a realm that reads through `reader`.
   init(_ configuration: Configuration, _ reader: any VersionReader, _ lock: ExclusiveLock? = nil) {
     self.configuration = configuration
     self.reader = reader
     self.lock = lock
   }
 
-  /// Held for as long as the realm is open.
+  /// Held while the realm is open.
   private let lock: ExclusiveLock?
 
-  /// The newest version. Cheap when nothing changed: in a shared realm a look at shared memory, without a system call.
-  /// A file that was replaced by rename is opened again. While a file is being cut or rewritten by another process, the
-  /// error says what was found.
+  /// Returns the newest version. Cheap if nothing changed: in a shared realm it reads shared memory, without a system
+  /// call. A file that was replaced by a rename is opened again. If another process is truncating or rewriting the
+  /// file, the error describes what was found.
   public func latest() throws(EngineError) -> Snapshot { try reader.latest() }
 
-  /// Whether what was read from `snapshot` up to now is what it holds: no writer can have reused a byte of it. Ask
-  /// after reading, and discard what was read when the answer is no.
+  /// True if everything read from `snapshot` until now is valid: no writer can have reused any of its bytes. Call it
+  /// after reading, and discard what was read if it is false.
   public func isCurrent(_ snapshot: Snapshot) -> Bool { reader.isCurrent(snapshot) }
 
-  /// Runs `body` on the version that `latest` finds, and again on a newer one when `isCurrent` says no afterwards: what
-  /// `body` returned or threw counts for nothing then, so it must not keep anything itself. Nil after so many
-  /// `attempts`. If it `pauses`, it waits a little longer before each attempt after the third.
+  /// Runs `body` on the version that `latest` returns, and again on a newer version if `isCurrent` is false afterwards.
+  /// The result or error of such an attempt is discarded, so `body` must not keep anything itself. Returns nil after
+  /// `attempts` attempts. If `pauses`, waits a little longer before each attempt after the third.
   @inlinable
   public func read<R, E: Error>(
     attempts: Int,
@@ -98,27 +98,28 @@ public final class Realm: Sendable {
   @usableFromInline
   static func pause(_ attempt: Int) { usleep(useconds_t(min(100 * attempt, 2000))) }
 
-  /// Whether there seems to be a newer version than `snapshot`. Unlike `latest()` this is no reason to stay among those
-  /// who have the realm open, nor to go back there.
+  /// True if there seems to be a version newer than `snapshot`. Unlike `latest()`, this does not count as use of the
+  /// realm: it neither keeps this process in the session nor makes it rejoin.
   public func hasChanged(since snapshot: Snapshot) -> Bool { reader.hasChanged(since: snapshot) }
 
-  /// Waits until there is a newer version than `snapshot`, at most for `timeout`; whether there is. Programs that use
-  /// Realm's SDKs wake us at once, through the pipe `FILE.note`, which is made; changes by others are seen within a
-  /// quarter of a second.
+  /// Waits up to `timeout` for a version newer than `snapshot`; true if there is one. Programs that use Realm's SDKs
+  /// wake the caller at once through the pipe `FILE.note`, which is created if needed. Changes by other programs are
+  /// noticed within 250 ms.
   public func waitForChange(since snapshot: Snapshot, timeout: Duration) -> Bool {
     reader.waitForChange(since: snapshot, until: .now.advanced(by: timeout))
   }
 
-  /// What became of the file at the last call of `latest()`.
+  /// The location of the file as of the last call of `latest()`.
   package var standing: Standing { reader.standing }
 
-  /// When the newest version was last asked for; nil if that is not known, as of a realm that is opened immutable.
+  /// When the newest version was last requested; nil if unknown, as for a realm opened immutable.
   package var lastUse: MonotonicTime? { reader.lastUse }
 
   /// Size, times, mode and owner of the realm file itself.
   public func fileStatus() throws(EngineError) -> FileStatus { try reader.fileStatus() }
 
-  /// The newest version in a copy of the bytes of a realm that is not encrypted. `name` shapes the messages.
+  /// Returns the newest version in the bytes of an unencrypted realm, which are copied. `name` is used in error
+  /// messages.
   public static func snapshot(of bytes: UnsafeRawBufferPointer, name: String = "memory") throws(EngineError) -> Snapshot
   {
     let pages = unsafe MemoryPages(bytes)

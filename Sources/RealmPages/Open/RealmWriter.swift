@@ -1,52 +1,54 @@
-// A realm that is open for writing: one transaction after the other, wherever they go.
+// A realm that is open for writing: one transaction at a time, to any commit target.
 
 import Synchronization
 import Threads
 
 /// A realm that this process writes to.
 ///
-/// A commit that fails leaves the file at the former version, and the next transaction can try again: after space
-/// was made on a full disk, for example. Only when the system fails to bring data to disk, it is unknown what is
-/// there; then every later transaction is refused, until the file is opened again.
+/// A failed commit leaves the file at the former version, and the next transaction can try again, for example after
+/// space was freed on a full disk. The exception is a failed sync: the content of the disk is then unknown, and every
+/// later transaction is refused until the file is opened again.
 ///
-/// It lets one transaction of this process at a time in and hands what it commits to a `CommitTarget`. Each type
-/// around it has one job:
+/// It admits one transaction of this process at a time and passes its commit to a `CommitTarget`. Each related type has
+/// one job:
 ///
 /// - `SharedWriter`: commits to a file that other programs may have open. It takes turns with their writers.
 /// - `ExclusiveWriter`: commits to a file or memory that only this process has open.
 /// - `Branch`: commits to memory, over a version of another realm.
-/// - `Participant`: reads a shared realm. It joins and leaves sessions, pins versions and follows the file. A
-///   `SharedWriter` has one, and so has a shared `Realm`.
+/// - `Participant`: reads a shared realm. It joins and leaves sessions, pins versions and follows the file. Each
+///   `SharedWriter` and each shared `Realm` has one.
 /// - `Session`: one stay of a participant among the programs that have the realm open: the lock file, its mutexes and
 ///   the version list, from joining to leaving.
 ///
-/// A mount writes through `FileTree`'s `Saver`: a transaction for each save, and what the commit means for the tree.
+/// A mount writes through `FileTree`'s `Saver`, which maps saves to transactions and commits to changes of the tree.
 public final class RealmWriter: Sendable {
-  /// The realm for reading; it sees each commit at once.
+  /// The realm for reading. It sees each commit at once.
   public let realm: Realm
 
   private let gate = WriterGate()
   private let target: any CommitTarget
-  /// The failed sync after which nothing is certain.
+  /// The failed sync after which every transaction is refused.
   private let failure = Mutex<EngineError?>(nil)
-  /// Where the nodes of large transactions go; nil if they stay in memory.
+  /// The file for the nodes of large transactions; nil if they stay in memory.
   let spill: Slab.Spill?
-  /// Whether it is the sync client of a mirror, which alone writes it.
+  /// True if this is the sync client of a mirror, the mirror's only writer.
   private let writesMirror: Bool
-  /// Where the changes of transactions go instead of the file.
+  /// The destination of the changes of transactions, instead of the file.
   private let link = Mutex(UplinkSlot())
 
-  /// How long `begin` and `sync` wait for other writers unless told otherwise.
+  /// How long `begin` and `sync` wait for other writers by default.
   public static let patience = Duration.seconds(10)
 
-  /// Opens a file for writing, and makes it if it does not exist and `create` is set. In an immutable realm nothing
-  /// can be written.
+  /// Opens a file for writing, and creates it if it does not exist and `create` is set.
+  ///
+  /// - Throws: `readOnly` if the configuration is immutable or read-only.
   public convenience init(_ configuration: Configuration, create: Bool = false) throws(EngineError) {
     try self.init(configuration, create: create, over: { $0 })
   }
 
-  /// Opens a file with something between the engine and the file, that records what is written or makes it fail. It is
-  /// there until the realm was idle for the first time. `heap` is what a transaction has in ordinary memory.
+  /// Opens a file with a layer between the engine and the file that records writes or makes them fail. The layer is
+  /// used until the realm is idle for the first time. `heap` is the ordinary memory that a transaction may use, in
+  /// bytes.
   package init(
     _ configuration: Configuration,
     create: Bool,
@@ -78,18 +80,19 @@ public final class RealmWriter: Sendable {
     }
   }
 
-  /// Opens a mirror of a synced realm for its sync client; makes the file if it does not exist.
+  /// Opens a mirror of a synced realm for its sync client; creates the file if it does not exist.
   package convenience init(mirror configuration: Configuration) throws(EngineError) {
     try self.init(configuration, create: true, over: { $0 }, writesMirror: true)
   }
 
-  /// Where the changes of transactions go instead of the file: to the server of a mirror. Nil: to the file.
+  /// Receives the changes of transactions instead of the file and sends them to the server of a mirror. Nil: changes go
+  /// to the file.
   package var uplink: (any Uplink)? {
     get { link.withLock { $0.uplink } }
     set { link.withLock { $0.uplink = newValue } }
   }
 
-  /// Opens a realm in memory, which holds nothing if the memory is new.
+  /// Opens a realm in memory, which is empty if the memory is new.
   package init(memory: MemoryStorage) throws(EngineError) {
     (spill, writesMirror) = (nil, false)
     let writer = try ExclusiveWriter(memory: memory)
@@ -99,26 +102,26 @@ public final class RealmWriter: Sendable {
 
   /// Opens a branch of another realm.
   init(_ branch: Branch, name: String) {
-    // What a branch holds is committed by the writer of the realm that it builds on.
+    // The content of a branch is committed by the writer of its base realm.
     (spill, writesMirror) = (nil, true)
     target = branch
     realm = Realm(Configuration(path: name), branch)
   }
 
   deinit {
-    // Who needs to know whether grouped commits reached the disk has called sync().
+    // Callers that need durability call sync() first.
     try? sync()
   }
 
-  /// The error of a writer of a realm whose file is not at its path any more.
+  /// The error message of a writer whose realm file is no longer at its path.
   package static func hasMoved(_ path: String) -> String { Participant.moved(path).description }
 
-  /// Why a version cannot be written on, in words: sync history, an older format. Nil if it can.
+  /// The reason why a version cannot be written on, such as sync history or an older format; nil if it can.
   public static func reasonAgainst(writing snapshot: Snapshot) -> String? {
     refusal(snapshot, writesMirror: false)?.description
   }
 
-  /// Why a version cannot be written on; nil if it can. A mirror is refused to all but its sync client.
+  /// The error if a version cannot be written on; nil if it can. Only its sync client may write to a mirror.
   static func refusal(_ snapshot: Snapshot, writesMirror: Bool = true) -> EngineError? {
     if !writesMirror, snapshot.isMirror {
       return EngineError(
@@ -145,27 +148,26 @@ public final class RealmWriter: Sendable {
 
   // MARK: transactions
 
-  /// Begins a transaction on the newest version. While another thread or another program has one, it waits; it throws
-  /// `busy` when that takes longer than `timeout`. Writers of all programs have their turn in the order in which they
-  /// came.
+  /// Begins a transaction on the newest version. Waits while another thread or program has one; throws `busy` if that
+  /// takes longer than `timeout`. Writers of all programs get their turn in order of arrival.
   public func begin(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: false)
   }
 
-  /// Begins a transaction that must end on the thread that called this; it ends the process otherwise. A small
-  /// transaction is much faster so.
+  /// Begins a transaction that must end on the calling thread; ending it elsewhere aborts the process. Much faster for
+  /// small transactions.
   package func beginOnThisThread(
     timeout: Duration = RealmWriter.patience
   ) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: true)
   }
 
-  /// Begins a transaction that is committed to the file even where an uplink takes those of others.
+  /// Begins a transaction that is committed to the file even if an uplink takes other transactions.
   package func beginReplaying(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: false, nil)
   }
 
-  /// Begins a transaction for a caller that cannot be told that the server of a mirror is away: `commit` tells.
+  /// Like `begin`, but succeeds even if the sync server of a mirror is unreachable: `commit` then throws `offline`.
   package func beginUnready(timeout: Duration) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: false, tellsLater: true)
   }
@@ -197,32 +199,31 @@ public final class RealmWriter: Sendable {
     return try WriteTransaction(self, base: snapshot, turn)
   }
 
-  /// Begins what looks like a transaction on `snapshot`, to find out whether changes would be refused. It waits for
-  /// nobody, keeps nobody waiting, and cannot be committed. What it finds counts only if `Realm.isCurrent` says
-  /// afterwards that the snapshot could be read.
+  /// Begins a trial transaction on `snapshot`, to find out if changes would be refused. It takes no lock and cannot be
+  /// committed. Its results count only if `Realm.isCurrent` is true for the snapshot afterwards.
   package static func rehearse(on snapshot: Snapshot) throws(EngineError) -> WriteTransaction {
     if let refusal = refusal(snapshot) { throw refusal }
     return try WriteTransaction(rehearsingOn: snapshot)
   }
 
-  /// Throws if nothing can be committed until a user does something about it: programs use the realm by another name,
-  /// or its lock file was removed while others have it open. Waits like `begin` for that to end; returns at once if
-  /// there is no such obstacle.
+  /// Throws if commits are blocked until a user intervenes: programs use the realm by another name, or its lock file
+  /// was removed while others have it open. Waits like `begin` for the obstacle to go away; returns at once if there is
+  /// none.
   package func checkObstacles(timeout: Duration = RealmWriter.patience) throws(EngineError) {
     if !target.isObstructed { return }
     _ = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: true)
     end()
   }
 
-  /// Makes a file that nothing was committed to since it was made, such as a copy, one in which versions in use are
-  /// known to writers. It holds what it held; any other file stays as it is.
+  /// Converts a file to which nothing was committed since it was created, such as a copy, to a form in which writers
+  /// know of the versions in use. Its content does not change. Any other file is not touched.
   package func takePart(timeout: Duration = RealmWriter.patience) throws(EngineError) {
     let snapshot = try enter(.commit(file: nil), until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
     if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
   }
 
-  /// Throws if one version more would be one too many.
+  /// Throws if one more version would exceed the limit.
   private func checkVersions() throws(EngineError) {
     guard let limit = realm.configuration.maximumActiveVersions else { return }
     let count = try target.activeVersions()
@@ -235,10 +236,10 @@ public final class RealmWriter: Sendable {
     }
   }
 
-  /// Whether there are grouped commits that `sync` would bring to disk.
+  /// True if there are grouped commits that `sync` would write to disk.
   package var hasUnsynced: Bool { target.hasUnpublished }
 
-  /// Returns when every commit so far is on disk, the grouped ones too; waits like `begin`.
+  /// Returns when all commits, including grouped ones, are on disk. Waits like `begin`.
   public func sync(timeout: Duration = RealmWriter.patience) throws(EngineError) {
     guard target.hasUnpublished else { return }
     let newest = try enter(.publish, until: .now.advanced(by: timeout), staysOnThread: true)
@@ -246,8 +247,8 @@ public final class RealmWriter: Sendable {
     try noting { () throws(EngineError) in try target.publishNewest(newest) }
   }
 
-  /// Runs `body` on the newest version while no writer can commit, in this program or another; waits like `begin`.
-  /// Throws `readOnly` for a version that is not written on, as `begin` does: who does write on it is not kept out.
+  /// Runs `body` on the newest version while no writer in any program can commit. Waits like `begin`. Throws `readOnly`
+  /// for a version that `begin` would refuse, because its writers cannot be locked out.
   public func whileNobodyCommits<R>(
     timeout: Duration = RealmWriter.patience,
     _ body: (Snapshot) -> R
@@ -258,9 +259,10 @@ public final class RealmWriter: Sendable {
     return body(snapshot)
   }
 
-  /// Writes the file anew, without free space, and puts it in its place when it is on disk. The realm stays open: who
-  /// reads meanwhile waits. Throws `inUse` if another program has the realm open or holds a version; of a
-  /// realm that is read-only or in memory, `notApplicable`. Cost: reading and writing all of it.
+  /// Rewrites the file without free space, and replaces the original once the new file is on disk. The realm stays
+  /// open; readers wait meanwhile. Throws `inUse` if another program has the realm open or holds a version, `readOnly`
+  /// if the version cannot be written on, and `notApplicable` unless the realm is a shared file. Cost: reading and
+  /// writing the whole file.
   public func compact(timeout: Duration = RealmWriter.patience) throws(EngineError) -> RealmCopy.Sizes? {
     let path = realm.configuration.path
     do throws(EngineError) {
@@ -310,7 +312,7 @@ public final class RealmWriter: Sendable {
     }
   }
 
-  /// Remembers a failed sync: nothing may be built on what is perhaps not on disk.
+  /// Records a failed sync: later commits must not build on data that may not be on disk.
   private func noting<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
     do throws(EngineError) { return try body() } catch {
       if error.isFailedSync { failure.withLock { $0 = error } }

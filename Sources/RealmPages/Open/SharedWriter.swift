@@ -5,8 +5,8 @@ import Glibc
 import Synchronization
 import Threads
 
-/// A realm that this process shares with others. The version list says what the newest version is; the header may lag
-/// behind, or show a version of a writer that died before it could announce it.
+/// A realm that this process shares with others. The version list determines the newest version. The header may lag
+/// behind it, or show a version whose writer died before announcing it.
 final class SharedWriter: CommitTarget {
   let participant: Participant
   private let state = Mutex(State())
@@ -14,17 +14,17 @@ final class SharedWriter: CommitTarget {
   private typealias Turn = (session: Session, base: ListedVersion, hasCommitted: Bool)
 
   private struct State {
-    /// The session and the version that the present transaction holds; nil between transactions, and before the first
+    /// The session and the version that the current transaction holds; nil between transactions, and before the first
     /// commit to a copy.
     var turn: Turn?
-    /// The turn of a transaction on a copy, and which of the files that the path led to that is.
-    /// Its commit may wait as long as was left of the time to wait when it began.
+    /// The writer lock of a transaction on a copy, the copy's number (`Standing.file`), and how long its commit may
+    /// wait: the time that was left when the lock was acquired.
     var copy: (turn: CopyTurn, file: Int, patience: Duration)?
     /// The last grouped commit, if the header did not show it when it was made.
     var unpublished: Committer.Result?
-    /// The version that the header shows meanwhile, held so that a crash leads back to something whole.
+    /// The version that the header shows until then, held so that a crash leads back to an intact version.
     var onDisk: (session: Session, slot: Int, topRef: Int)?
-    /// The session in which the size of the file was put right.
+    /// The session in which the size of the file was corrected.
     weak var readied: Session?
   }
 
@@ -37,8 +37,8 @@ final class SharedWriter: CommitTarget {
     participant = try Participant(configuration, .writer(create: create), over: wrap)
   }
 
-  /// Grouped commits that did not come to the disk: the header goes on leading to the version before them, which nobody
-  /// may overwrite until another writer has led it on.
+  /// Grouped commits that were not published leave the header at the version before them. Keeps that version from being
+  /// overwritten until another writer updates the header.
   deinit {
     if let onDisk = state.withLock({ $0.onDisk }) { onDisk.session.versions.abandon(onDisk.slot) }
   }
@@ -53,7 +53,7 @@ final class SharedWriter: CommitTarget {
     staysOnThread: Bool
   ) throws(EngineError) -> Snapshot {
     if stage == .publish { return try enter(.publish, until: deadline, staysOnThread).0 }
-    // What was committed goes to the file that it was committed to, before we look for another one.
+    // Publish commits to the file they were made in before looking for another file.
     if hasUnpublished, participant.hasLostFile {
       let (newest, _) = try enter(.publish, until: deadline, true)
       defer { end() }
@@ -68,17 +68,17 @@ final class SharedWriter: CommitTarget {
         state.withLock { $0.copy = nil }
         return snapshot
       }
-      // The file was replaced before we had our turn: it is another file's turn that we have.
+      // The file was replaced before the lock was acquired, so the lock is that of another file.
       end()
-      // A copy, whose turn we need to have, and to look again: somebody else may have changed it meanwhile.
+      // A copy: take its lock, then look again, as another program may have changed it in the meantime.
       guard session == nil, let file = participant.file else { continue }
       let turn = try CopyTurn(file, until: deadline)
       state.withLock { $0.copy = (turn, participant.standing.file, .milliseconds(deadline.milliseconds)) }
     }
   }
 
-  /// Excludes other writers of the session that we are in. Returns the newest version, and the session: nil, as its
-  /// version has none, for a file that we do not write to, or not yet.
+  /// Locks out other writers of the session. Returns the newest version and the session. The session is nil, also in
+  /// the version, for a file that is not written to, or not yet.
   private func enter(
     _ stage: WritingStage,
     until deadline: MonotonicTime,
@@ -86,7 +86,7 @@ final class SharedWriter: CommitTarget {
   ) throws(EngineError) -> (Snapshot, Session?) {
     try publishLost()
     let session: Session
-    // No session: a file that is not written to, as the caller finds out, or a copy.
+    // No session: either a file that cannot be written to, which the caller finds out, or a copy.
     guard let joined = try participant.beginWriting(stage, until: deadline) else {
       return (try participant.latest(), nil)
     }
@@ -108,7 +108,7 @@ final class SharedWriter: CommitTarget {
     }
   }
 
-  /// Gives up commits that were to be published in a file that holds something else now; the error to throw.
+  /// Drops commits that were to be published in a file that has other content now. Returns the error to throw.
   private func abandonIfMoved(_ error: EngineError) -> EngineError {
     if error.reason != .moved { return error }
     allIsPublished()
@@ -120,7 +120,7 @@ final class SharedWriter: CommitTarget {
     return try session.versions.purge().count
   }
 
-  /// Rewrites the file while no other program has it open.
+  /// Rewrites the file if no other program has it open.
   func rewrite() throws(EngineError) -> RealmCopy.Sizes? {
     try participant.whileReplacing { (configuration, turn) throws(EngineError) in
       try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, holding: turn)
@@ -145,8 +145,8 @@ final class SharedWriter: CommitTarget {
     }
   }
 
-  /// The turn of a transaction on a copy, which becomes a file of the usual form only now. Whoever was faster keeps
-  /// what it committed.
+  /// Begins the commit of a transaction on a copy, which is converted to the usual form only now. If another program
+  /// committed first, throws `busy`.
   private func turn(onCopy base: Snapshot) throws(EngineError) -> Turn {
     let path = participant.configuration.path, copy = state.withLock { $0.copy }
     let (newest, _) = try enter(.commit(file: copy?.file), until: .now.advanced(by: copy?.patience ?? .zero), false)
@@ -169,9 +169,9 @@ final class SharedWriter: CommitTarget {
     try checkContent(base)
     try session.lockFile.checkIsInPlace()
     let reachable = try session.versions.purge()
-    // A header that shows something else than what we build on was left by a writer that died before it announced its
-    // version. We are about to overwrite that version, so the header must lead back first. It may also show an older
-    // version, which is in the list, while we have grouped commits.
+    // If the header shows a version other than our base, a writer died before announcing that version. We are about to
+    // overwrite that version, so first point the header back at our base. While there are grouped commits, the header
+    // may also show an older version, which is in the list.
     var header = try selected(storage)
     try check(header.topRef, base, session)
     let isOlder = isUnpublished ? try session.versions.contains(topRef: header.topRef) : false
@@ -182,7 +182,7 @@ final class SharedWriter: CommitTarget {
     let result = try write(group, storage, base, reachable, session)
     switch durability {
     case .full:
-      // Until it is announced, the header may show a version that the list does not have.
+      // Until the version is announced, the header may show a version that is not in the list.
       session.isAnnouncing = true
       do throws(EngineError) { try publish(result, storage, replacing: header.slot) } catch {
         session.isAnnouncing = error.isFailedSync
@@ -201,24 +201,25 @@ final class SharedWriter: CommitTarget {
     return result.version
   }
 
-  /// Throws if `base` is not in the file at the path any more.
+  /// Throws if the file at the path no longer contains `base`.
   private func checkContent(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(EngineError) {
     try participant.checkBeforeCommit(base, mayBeElsewhere: mayBeElsewhere)
   }
 
-  /// Throws if the header leads to what no writer of the session can have left: the file was overwritten, or a program
-  /// that uses another lock file committed to it.
+  /// Throws if the header leads to something that no writer of the session can have left: the file was overwritten, or
+  /// a program that uses another lock file committed to it.
   private func check(_ topRef: Int, _ base: Snapshot, _ session: Session) throws(EngineError) {
     if topRef == base.top.ref { return }
     // An older version, while a program has grouped commits.
     if try session.versions.contains(topRef: topRef) { return }
-    // Of a writer that died before it announced its version, or could not, and so counts as a participant still.
+    // The version of a writer that died before announcing it, or could not, and therefore still counts as a
+    // participant.
     let isOfSession = session.participants > 1 || session.isAnnouncing
     if isOfSession, participant.version(at: topRef) == base.version + 1 { return }
     throw Participant.overwritten(participant.configuration.path)
   }
 
-  /// Writes all but the header, while no program can join.
+  /// Writes everything except the header. No program can join meanwhile.
   private func write(
     _ group: GroupEditor,
     _ storage: any Storage,
@@ -234,10 +235,10 @@ final class SharedWriter: CommitTarget {
           return try Committer(group: group, storage: storage, base: base.top, oldest: oldest, reachable: versions)
             .write()
         } catch {
-          // Space that the file had grown by is given back, if no program can have noticed it; otherwise the next
-          // commit uses it.
+          // Truncate what the file grew by, if no program can have noticed it; otherwise the next commit uses the
+          // space.
           if !error.isFailedSync && session.participants == 1 {
-            try? RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))  // likewise
+            try? RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))  // best effort
           }
           throw error
         }
@@ -246,7 +247,7 @@ final class SharedWriter: CommitTarget {
     )
   }
 
-  /// Gives back what a crash left at the end of the file, if no program can use it. Once a session.
+  /// Truncates what a crash left at the end of the file, if no program can use it. Once per session.
   private func ready(
     _ storage: any Storage,
     _ base: Snapshot,
@@ -276,13 +277,13 @@ final class SharedWriter: CommitTarget {
       } catch {
         throw abandonIfMoved(error)
       }
-      // Another writer may have committed, and thereby published ours.
+      // Another writer may have committed, and thereby published our commits.
       if header.topRef == newest.top.ref { return allIsPublished() }
       try publish(Self.result(newest), storage, replacing: header.slot)
     }
   }
 
-  /// Shows grouped commits of a session whose lock file is gone, so that it can be left.
+  /// Publishes the grouped commits of a session whose lock file was removed, so that the session can be left.
   private func publishLost() throws(EngineError) {
     let (unpublished, onDisk) = state.withLock { ($0.unpublished, $0.onDisk) }
     guard let unpublished, let onDisk else { return }
@@ -298,8 +299,8 @@ final class SharedWriter: CommitTarget {
 
   // MARK: the header
 
-  /// The slot of the header that is selected, and where it leads. Only between commits: what waits to be written is
-  /// lost.
+  /// Returns the selected slot of the header and the top ref in it. Call it only between commits: pending writes are
+  /// discarded.
   private func selected(_ storage: any Storage) throws(EngineError) -> (slot: Int, topRef: Int) {
     storage.begin { [] }
     let bytes = try storage.read(Header.size, at: 0)
@@ -331,7 +332,7 @@ final class SharedWriter: CommitTarget {
     if let onDisk { onDisk.session.versions.release(onDisk.slot) }
   }
 
-  /// Keeps the version that the header shows from being overwritten by the commits of the group.
+  /// Keeps commits of the group from overwriting the version that the header shows.
   private func keepOnDiskVersion(_ session: Session, _ version: ListedVersion) {
     session.versions.hold(version.slot)
     let former = state.withLock { state in

@@ -1,26 +1,26 @@
-// The way of changes to the server of a synced realm: what a transaction changed is not written to the file, but sent,
-// and comes back with the server's history.
+// Sends changes to the server of a synced realm: the changes of a transaction are not written to the file but sent, and
+// come back with the server's history.
 
 package import Threads
 
-/// Takes what transactions change in the place of the file.
+/// Takes the changes of transactions in place of the file.
 package protocol Uplink: AnyObject, Sendable {
-  /// Waits until nothing is on its way any more, and keeps others from sending until `leave`. Throws what keeps
-  /// anything from being sent, unless it is told so at the end of the transaction only.
+  /// Waits until no change is in transit, and blocks other senders until `leave`. Throws the error that keeps anything
+  /// from being sent; if `tellsLater`, that error is thrown at the end of the transaction instead.
   func enter(until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError)
-  /// Throws what keeps anything from being sent, if that is not mended by `deadline`.
+  /// Throws the error that keeps anything from being sent, if it still exists at `deadline`.
   func checkReadiness(until deadline: MonotonicTime) throws(EngineError)
-  /// Lets others send.
+  /// Lets other senders in.
   func leave()
-  /// Works out what `transaction` changed, while no other can begin. The result sends it, when the transaction has
-  /// ended, and returns the number of a version of the file that has it; nil if nothing was changed that others see.
-  /// Throws what the server could not be told.
+  /// Computes the changes of `transaction` while no other transaction can begin. Call the result after the transaction
+  /// has ended: it sends the changes and returns the number of a version of the file that contains them. Returns nil if
+  /// nothing was changed that others see. Throws if there is a change that cannot be sent to the server.
   func prepare(
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> (@Sendable () throws(EngineError) -> UInt64)?
 }
 
-/// The turn of a transaction to send, up to the end of the value.
+/// The right of a transaction to send, held until the value is destroyed.
 final class UplinkTurn: Sendable {
   let uplink: any Uplink
 
@@ -32,7 +32,7 @@ final class UplinkTurn: Sendable {
   deinit { uplink.leave() }
 }
 
-/// Holds an uplink, or none.
+/// Holds an uplink or none.
 struct UplinkSlot {
   var uplink: (any Uplink)?
 }

@@ -1,13 +1,13 @@
-// The folders of the XDG base directory specification, in which a user's programs keep what they make.
+// The folders of the XDG base directory specification, where a user's programs keep their files.
 
 import Glibc
 
 /// Where a user's programs keep their files.
 package enum UserFolders {
-  /// What a user wants to keep: `$XDG_DATA_HOME`, or `~/.local/share`.
+  /// User data: `$XDG_DATA_HOME`, or `~/.local/share`.
   package static var data: String { folder("XDG_DATA_HOME") ?? home + "/.local/share" }
 
-  /// What programs keep from one run to the next: `$XDG_STATE_HOME`, or `~/.local/state`.
+  /// State that programs keep between runs: `$XDG_STATE_HOME`, or `~/.local/state`.
   package static var state: String { folder("XDG_STATE_HOME") ?? home + "/.local/state" }
 
   /// What programs make for the time that they run: `$XDG_RUNTIME_DIR`, or `/run` for root and `/tmp` for others.
@@ -17,7 +17,7 @@ package enum UserFolders {
     unsafe folder("HOME") ?? getpwuid(getuid()).map { unsafe String(cString: $0.pointee.pw_dir) } ?? "/"
   }
 
-  /// The path in a variable. Paths that are not absolute do not count, says the specification.
+  /// The path in a variable. Paths that are not absolute are ignored, as the specification requires.
   private static func folder(_ variable: String) -> String? {
     unsafe getenv(variable).map { unsafe String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
   }

@@ -1,30 +1,30 @@
-// What every way of reading a realm has in common.
+// The interface that all ways of reading a realm share.
 
 import Glibc
 import Threads
 
-/// Finds the newest version of a realm, and says whether what was read from a version can be trusted.
+/// Finds the newest version of a realm, and determines if data read from a version can be trusted.
 protocol VersionReader: AnyObject, Sendable {
   /// The newest version.
   func latest() throws(EngineError) -> Snapshot
-  /// Whether no byte of `snapshot` can have been reused up to now.
+  /// True if no byte of `snapshot` can have been reused until now.
   func isCurrent(_ snapshot: Snapshot) -> Bool
-  /// Whether there seems to be a newer version.
+  /// True if there seems to be a newer version.
   func hasChanged(since snapshot: Snapshot) -> Bool
-  /// Waits for a newer version; whether there is one.
+  /// Waits for a newer version; true if there is one.
   func waitForChange(since snapshot: Snapshot, until deadline: MonotonicTime) -> Bool
-  /// What became of the file.
+  /// The location of the file.
   var standing: Standing { get }
-  /// When the newest version was last asked for; nil if that is not known.
+  /// When the newest version was last requested; nil if unknown.
   var lastUse: MonotonicTime? { get }
-  /// What the system says of the file.
+  /// Returns the file's status from the operating system.
   func fileStatus() throws(EngineError) -> FileStatus
 }
 
 extension VersionReader {
   var lastUse: MonotonicTime? { nil }
 
-  /// How long a change without notification stays unnoticed.
+  /// The longest time for which a change without notification goes unnoticed.
   static var lookInterval: Duration { .milliseconds(250) }
 
   func waitForChange(since snapshot: Snapshot, until deadline: MonotonicTime) -> Bool {

@@ -1,23 +1,23 @@
-// What opening a realm has to know of the schema that it must have. Readers of schema files know the rest.
+// The part of a wanted schema that opening a realm needs. The types that parse schema files know the rest.
 
-/// A schema that a realm must have when it is open. `SchemaDescription` of RealmJSON is one.
+/// A schema that a realm must have when it is open. RealmJSON's `SchemaDescription` conforms to it.
 public protocol WantedSchema: Sendable {
-  /// The schema version; nil leaves that of the realm.
+  /// The schema version; nil keeps that of the realm.
   var version: UInt64? { get }
-  /// What has to be changed in a transaction for it to have this schema, classes apart that only the realm has.
-  /// Throws `needsMigration` if data would be lost and the version does not grow, `oldSchema` if it shrinks, and
-  /// `badSchema` if there is no way.
+  /// Plans the changes that give the realm this schema, ignoring classes that only the realm has. Throws
+  /// `needsMigration` if data would be lost and the version does not grow, `oldSchema` if the version shrinks, and
+  /// `badSchema` if the change is impossible.
   func change(in transaction: borrowing WriteTransaction) throws(EngineError) -> any PlannedSchemaChange
 }
 
-/// A change of a schema that was worked out, to be made in the same transaction.
+/// A planned schema change, to be made in the transaction it was planned in.
 public protocol PlannedSchemaChange: Sendable {
-  /// Whether nothing changes.
+  /// True if nothing changes.
   var isEmpty: Bool { get }
-  /// What loses or converts data, in words.
+  /// Descriptions of the changes that lose or convert data.
   var losses: [String] { get }
-  /// The schema version of the realm before; nil if it had none.
+  /// The schema version of the realm before the change; nil if it had none.
   var formerVersion: UInt64? { get }
-  /// Makes the change. On error the transaction may hold a part of it: drop it.
+  /// Makes the change. After an error the transaction may contain part of it: roll it back.
   func make(in transaction: borrowing WriteTransaction) throws(EngineError)
 }

@@ -1,4 +1,4 @@
-// Views of collections, element by element. Source: docs/format/2-model.md M8.
+// Views of lists, sets and dictionaries, element by element. Source: docs/format/2-model.md M8.
 
 /// The elements of a B+tree, read by position. Remembers the leaf it read last.
 final class ElementReader {
@@ -44,7 +44,7 @@ final class ElementReader {
     return try leaf.value(index - start, arena)
   }
 
-  /// The integer at `index`, of a reader of integers that cannot be null.
+  /// Returns the integer at `index` of a reader of non-nullable integers.
   func integer(at index: Int) throws(EngineError) -> Int64 {
     if index >= start, index < end, case .ints(let node) = leaf { return try node.int(index - start) }
     guard case .int(let value) = try value(at: index) else { throw .damaged("expected integers", ref: tree.root.ref) }
@@ -54,7 +54,7 @@ final class ElementReader {
   /// The root of the tree.
   var rootRef: Int { tree.root.ref }
 
-  /// The leaf that holds the element at `index` (0 ..< count), and the positions of its elements.
+  /// Returns the leaf that holds the element at `index` (0 ..< count), and the positions of that leaf's elements.
   func leafPlace(of index: Int) throws(EngineError) -> (leaf: Int, positions: Range<Int>) {
     guard tree.innerCount != nil else { return (tree.root.ref, 0..<count) }
     let place = try tree.place(of: index, arena)
@@ -64,7 +64,7 @@ final class ElementReader {
   private func checkLeaf(_ ref: Int) throws(EngineError) {
     if leaf.count != end - start {
       let found = leaf.count, expected = end - start
-      // Nothing can be read from a leaf whose size is in doubt.
+      // Do not read from a leaf of unexpected size.
       end = start
       throw .damaged("a leaf of \(found) elements where \(expected) belong", ref: ref)
     }
@@ -74,41 +74,41 @@ final class ElementReader {
 /// The elements of a list or set, borrowed from the snapshot. Not for use by several threads at once.
 public struct ListView {
   private let reader: ElementReader?
-  /// The rows of a table that is a value; instead of `reader`.
+  /// The rows of a subtable that serves as a list value; used instead of `reader`.
   private let subtable: LegacySubtable?
-  /// What the elements are; nil for an empty collection.
+  /// The type of the elements; nil for an empty collection.
   var elementType: ElementType? { reader?.element }
-  /// What the collection is read from; nil for an empty one.
+  /// The arena that holds the collection; nil if it is empty.
   var arena: Arena? { reader?.arena ?? subtable?.arena }
-  /// The root of its tree; nil for an empty collection, or a subtable.
+  /// The root of its tree; nil for an empty collection or a subtable.
   var ref: Int? { reader?.ref }
-  /// The columns of the subtable that this is; nil for a tree of elements.
+  /// The number of columns of the subtable; nil for a tree of elements.
   var subtableColumns: Int? { subtable?.columnCount }
-  /// Positions in the order that shows; nil when that is the stored order.
+  /// Stored positions in presentation order; nil if that is the stored order.
   private let order: [Int]?
-  /// The tree of the elements, if they show in the stored order.
+  /// The tree of the elements; nil if they are presented in another order than stored.
   var stored: ElementReader? { order == nil ? reader : nil }
 
   private init(subtable: LegacySubtable?) { (reader, self.subtable, order) = (nil, subtable, nil) }
 
-  /// The elements that a reader finds, in stored order.
+  /// The elements of a reader, in stored order.
   init(_ reader: ElementReader) { (self.reader, subtable, order) = (reader, nil, nil) }
 
   /// A list without elements.
   static var empty: ListView { ListView(subtable: nil) }
 
-  /// The rows of a subtable of formats 2 to 9; none where `rootsRef` is 0.
+  /// The rows of a subtable of formats 2 to 9; empty if `rootsRef` is 0.
   init(subtable arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(EngineError) {
     self.init(subtable: rootsRef == 0 ? nil : try LegacySubtable(arena, spec, rootsRef: rootsRef))
   }
 
-  /// The collection whose tree is at `ref`; 0 is an empty one.
+  /// The collection whose tree is at `ref`; 0 means empty.
   init(_ arena: Arena, _ ref: Int, _ element: ElementType, isSet: Bool = false) throws(EngineError) {
     let reader = ref == 0 ? nil : try ElementReader(arena, ref, element)
     self.reader = reader
     subtable = nil
     if isSet, arena.format < 24, let reader, ValueOrder.changedBefore24(element.type) {
-      // No two elements are the same.
+      // Elements of a set are distinct, so their number is bounded by the size of the file.
       if reader.count > arena.maximumBytes { throw .damaged("a set of \(reader.count) elements", ref: ref) }
       order = try ValueOrder.sortedPositions(reader.count) { index throws(EngineError) in try reader.value(at: index) }
     } else {
@@ -119,7 +119,7 @@ public struct ListView {
   /// The number of elements.
   public var count: Int { reader?.count ?? subtable?.count ?? 0 }
 
-  /// The element at `index` (0 ..< count). Cost O(log n), and O(1) for the element after the last one read.
+  /// Returns the element at `index` (0 ..< count). Cost O(log n), and O(1) for the element after the last one read.
   public mutating func value(at index: Int) throws(EngineError) -> ValueView {
     guard let reader else {
       if let subtable { return try subtable.element(index) }
@@ -130,7 +130,8 @@ public struct ListView {
 }
 
 extension ListView {
-  /// The key of the collection nested in element `index`, which it keeps when elements move; 0 if it has none.
+  /// Returns the key of the collection nested in element `index`; 0 if it has none. The key stays the same when
+  /// elements move.
   package func nestedKey(at index: Int) throws(EngineError) -> Int64 {
     guard let stored, stored.element.type == .mixed, index < stored.count else { return 0 }
     let place = try stored.leafPlace(of: index)
@@ -143,9 +144,9 @@ extension ListView {
 public struct DictionaryView {
   private enum Form {
     case empty
-    /// Format 23 on: two trees of the same length.
+    /// Format 23 and later: two trees of equal length.
     case trees(keys: ElementReader, values: ElementReader)
-    /// Formats 21 and 22: a cluster tree; its entries, sorted by key.
+    /// Formats 21 and 22: a cluster tree, its entries sorted by key.
     case clusters(HashedDictionary)
     /// Formats 2 to 9: a row of a subtable.
     case row(Int, LegacySubtable)
@@ -154,14 +155,14 @@ public struct DictionaryView {
   private let form: Form
   /// The number of entries.
   public let count: Int
-  /// The trees of the keys and the values; nil for an empty dictionary and in old formats.
+  /// The trees of the keys and the values; nil for an empty dictionary and in older formats.
   var trees: (keys: ElementReader, values: ElementReader)? {
     if case .trees(let keys, let values) = form { (keys, values) } else { nil }
   }
 
   private init() { (form, count) = (.empty, 0) }
 
-  /// What the dictionary is read from; nil for an empty one.
+  /// The arena that holds the dictionary; nil if it is empty.
   var arena: Arena? {
     switch form {
     case .empty: nil
@@ -171,7 +172,7 @@ public struct DictionaryView {
     }
   }
 
-  /// A node of its own; nil for an empty one, or a row of a subtable.
+  /// The root of the dictionary's tree; nil for an empty dictionary or a row of a subtable.
   var ref: Int? {
     switch form {
     case .empty, .row: nil
@@ -183,10 +184,10 @@ public struct DictionaryView {
   /// A dictionary without entries.
   static var empty: DictionaryView { DictionaryView() }
 
-  /// A row of a subtable, which is in bounds.
+  /// A row of a subtable. `row` must be in bounds.
   init(row: Int, of subtable: LegacySubtable) { (form, count) = (.row(row, subtable), subtable.width) }
 
-  /// The dictionary whose root is at `ref`; 0 is an empty one. `keyType` is the type code of the keys.
+  /// The dictionary whose root is at `ref`; 0 means empty. `keyType` is the type code of the keys.
   init(_ arena: Arena, _ ref: Int, keyType: Int) throws(EngineError) {
     if ref == 0 {
       form = .empty
@@ -210,7 +211,7 @@ public struct DictionaryView {
     count = keys.count
   }
 
-  /// The key of the entry at `index` (0 ..< count).
+  /// Returns the key of the entry at `index` (0 ..< count).
   public mutating func key(at index: Int) throws(EngineError) -> ByteView {
     switch form {
     case .empty: throw .damaged("an empty dictionary has no entry \(index)")
@@ -224,7 +225,7 @@ public struct DictionaryView {
     }
   }
 
-  /// The entry whose key has these bytes; nil if there is none. Cost: O(log n).
+  /// Returns the index of the entry whose key has these bytes; nil if there is none. Cost: O(log n).
   package mutating func index(of key: some Sequence<UInt8>) throws(EngineError) -> Int? {
     let place = try bisect(count) { (index) throws(EngineError) in
       try unsafe self.key(at: index).unsafeBytes.lexicographicallyPrecedes(key)
@@ -233,7 +234,7 @@ public struct DictionaryView {
     return place
   }
 
-  /// The value of the entry at `index` (0 ..< count).
+  /// Returns the value of the entry at `index` (0 ..< count).
   public mutating func value(at index: Int) throws(EngineError) -> ValueView {
     switch form {
     case .empty: throw .damaged("an empty dictionary has no entry \(index)")

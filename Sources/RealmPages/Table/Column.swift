@@ -1,4 +1,4 @@
-// One property of a class as the spec describes it. Source: docs/format/2-model.md M3, M4.
+// One property of a class, as described by the spec. Source: docs/format/2-model.md M3, M4.
 
 /// The type of a property, or of the elements of a collection property.
 public enum ValueType: Sendable, Hashable {
@@ -7,7 +7,7 @@ public enum ValueType: Sendable, Hashable {
   case link
 }
 
-/// How a property holds more than one value.
+/// The kind of collection that a property holds.
 public enum CollectionKind: Sendable, Hashable {
   case list, set, dictionary
 }
@@ -23,23 +23,23 @@ public struct Column: Sendable {
   public let name: String
   /// The key of the column, unique in its table.
   public let key: ColKey
-  /// The type of the value, or of the elements when `collection` is not nil.
+  /// The type of the value, or of the elements if `collection` is not nil.
   public let type: ValueType
-  /// The kind of collection; nil for one value.
+  /// The kind of collection; nil for a single value.
   public let collection: CollectionKind?
-  /// Whether null is a legal value (or element).
+  /// True if null is a legal value (or element).
   public let isNullable: Bool
-  /// The index as the spec declares it; a primary key has one without declaring it.
+  /// The index that the spec declares. A primary key has an index without declaring one.
   public let index: IndexKind?
-  /// The table that links of this column lead to; nil for other types.
+  /// The target table of links; nil for other types.
   public let targetTable: TableKey?
 
-  /// Ref of the enumerated values of a string column, or 0.
+  /// The ref of the enumerated values of a string column, or 0.
   let enumRef: Int
-  /// Whether each different text of the column is in the file once, for all objects that have it.
+  /// True if each distinct string of the column is stored once and shared by all objects that have it.
   package var isEnumerated: Bool { enumRef != 0 }
-  /// Ref of the search index root, or 0.
+  /// The ref of the search index root, or 0.
   let indexRef: Int
-  /// The type code of the keys when `collection` is a dictionary: 2, string, in all files seen.
+  /// The type code of the keys if `collection` is a dictionary: 2 (string) in all known files.
   let dictionaryKeyType: Int
 }

@@ -1,13 +1,13 @@
-// One leaf of a column or collection, whatever its type. Sources: docs/format/1-storage.md S5 to S15,
+// One leaf of a column or collection, of any type. Sources: docs/format/1-storage.md S5 to S15,
 // docs/format/2-model.md M6.
 
-/// What the elements of a leaf are.
+/// The type of a leaf's elements.
 struct ElementType: Sendable {
   let type: ValueType
   let isNullable: Bool
-  /// For links: the table they lead to.
+  /// For links: their target table.
   let target: TableKey
-  /// A column of typed links, each with a table of its own: they show like links in a Mixed.
+  /// True for a column of typed links, each with its own target table. They are presented like links in a Mixed.
   let isTypedLink: Bool
 
   init(_ type: ValueType, isNullable: Bool, target: TableKey = .none, isTypedLink: Bool = false) {
@@ -21,7 +21,7 @@ struct ElementType: Sendable {
   static let string = ElementType(.string, isNullable: false)
 }
 
-/// A leaf that has been opened: nodes found and checked, ready to be read at any index.
+/// An opened leaf: its nodes are located and checked, ready for reads at any index.
 enum ColumnLeaf {
   case ints(Node)
   case nullableInts(NullableIntLeaf)
@@ -41,7 +41,7 @@ enum ColumnLeaf {
   case mixed(MixedLeaf)
   case collections(Node, CollectionKind, ElementType, dictionaryKeyType: Int)
 
-  /// Opens a leaf of elements: of a scalar column, or of the tree of a collection (`inTree`).
+  /// Opens a leaf of elements: of a scalar column, or of a collection's tree (`inTree`).
   init(_ arena: borrowing Arena, _ ref: Int, _ element: ElementType, inTree: Bool, enumRef: Int = 0) throws(EngineError)
   {
     switch element.type {
@@ -67,7 +67,7 @@ enum ColumnLeaf {
     case .mixed where element.isTypedLink: self = .typedLinks(try arena.integers(ref))
     case .mixed: self = .mixed(try MixedLeaf(arena, ref))
     }
-    // Elements without any bits, in a number that no leaf reaches, would last for ever.
+    // Elements of width 0 take no space, so a damaged count could make a loop over them practically endless.
     if inTree, count > BPlusTree.maximumLeaf { throw .damaged("a leaf of \(count) elements", ref: ref) }
   }
 
@@ -89,7 +89,7 @@ enum ColumnLeaf {
     }
   }
 
-  /// The value at `index`; an index outside of the leaf is a EngineError.
+  /// Returns the value at `index`. An index out of bounds throws an `EngineError`.
   func value(_ index: Int, _ arena: Arena) throws(EngineError) -> ValueView {
     switch self {
     case .ints(let node): return .int(try node.int(index))

@@ -1,17 +1,17 @@
-// What a scan asks of one property, leaf by leaf: most objects are passed over without making a value of them.
+// A test that a scan applies to one property, leaf by leaf. Most objects are rejected without creating their values.
 
 /// A test of the values of one property.
 package enum ColumnTest {
   /// Integers in a range, or all others.
   case ints(ClosedRange<Int64>, isInverted: Bool)
-  /// Doubles in a range, or all others, null and what is not a number among them.
+  /// Doubles in a range, or all others, including null and NaN.
   case doubles(ClosedRange<Double>, isInverted: Bool)
-  /// A question whose answer is no for all texts without these bytes, of which there is at least one.
+  /// A test that fails for every string that does not contain these bytes. `with` is not empty.
   case texts(with: [UInt8], (ValueView) -> Bool)
-  /// Any other question.
+  /// Any other test.
   case values((ValueView) -> Bool)
 
-  /// The first of the given rows that passes; nil if none does.
+  /// Returns the first of the given rows that passes; nil if none does.
   func first(_ rows: Range<Int>, of leaf: ColumnLeaf, _ arena: Arena) throws(EngineError) -> Int? {
     switch (self, leaf) {
     case (.ints(let range, let isInverted), .ints(let node)):
@@ -49,7 +49,7 @@ package enum ColumnTest {
     }
   }
 
-  /// The number of the given rows that pass.
+  /// Returns the number of the given rows that pass.
   func count(_ rows: Range<Int>, of leaf: ColumnLeaf, _ arena: Arena) throws(EngineError) -> Int {
     if case .ints(let range, let isInverted) = self, case .ints(let node) = leaf {
       let inside = try node.count(rows, in: range)
@@ -60,7 +60,7 @@ package enum ColumnTest {
     return count
   }
 
-  /// Whether a value passes.
+  /// Returns true if the value passes.
   func passes(_ value: ValueView) -> Bool {
     switch self {
     case .ints(let range, let isInverted):
@@ -73,7 +73,8 @@ package enum ColumnTest {
 }
 
 extension Node {
-  /// Calls `body` with each of the given elements that is in `range`, or that is not. The width is asked for once.
+  /// Calls `body` with each of the given elements that is in `range` (or is not, if `isInverted`). Reads the width
+  /// once.
   @inline(__always)
   func forEach(
     _ elements: Range<Int>,
@@ -88,14 +89,14 @@ extension Node {
     }
   }
 
-  /// The number of the given elements that are in `range`. The processor compares many at once.
+  /// Returns the number of the given elements that are in `range`. Vectorized for widths of 8 to 64 bits.
   func count(_ elements: Range<Int>, in range: ClosedRange<Int64>) throws(EngineError) -> Int {
     guard let last = elements.last else { return 0 }
     _ = try int(last)
     func count<T: FixedWidthInteger & SignedInteger>(_: T.Type) -> Int {
       let low = max(range.lowerBound, Int64(T.min)), high = min(range.upperBound, Int64(T.max))
       if low > high { return 0 }
-      // One comparison each: below the smallest one, the difference is a large number.
+      // One comparison each: for a value below `low`, the unsigned difference wraps around to a large number.
       let start = T(low), length = T.Magnitude(truncatingIfNeeded: high &- low)
       var count = 0
       for element in elements {
@@ -114,7 +115,7 @@ extension Node {
     }
   }
 
-  /// The first of the given elements that is in `range`, or that is not. The width is asked for once.
+  /// Returns the first of the given elements that is in `range` (or is not, if `isInverted`). Reads the width once.
   func first(
     _ elements: Range<Int>,
     in range: ClosedRange<Int64>,

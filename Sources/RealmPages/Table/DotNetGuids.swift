@@ -1,9 +1,9 @@
-// UUIDs of .NET. Before 10.10 the SDK stored a Guid as it is in memory: the first three of its numbers with their
-// lowest byte first. Since then it stores UUIDs as all SDKs do, and turns those of a local realm round when it opens
-// it; a table says that this was done. Source: docs/format/2-model.md M11.
+// UUIDs of .NET. Before 10.10 the SDK stored a Guid as laid out in memory: its first three numbers in little-endian
+// order. Later versions store UUIDs as all SDKs do. They convert those of a local realm when opening it and record this
+// by adding a table. Source: docs/format/2-model.md M11.
 
 extension UniqueID {
-  /// The UUID with the bytes of its first three numbers in the other order.
+  /// The UUID with the bytes of its first three numbers reversed.
   var swapped: UniqueID {
     let first = UInt32(truncatingIfNeeded: high >> 32).byteSwapped
     let second = UInt16(truncatingIfNeeded: high >> 16).byteSwapped
@@ -11,13 +11,13 @@ extension UniqueID {
     return UniqueID(high: UInt64(first) << 32 | UInt64(second) << 16 | UInt64(third), low: low)
   }
 
-  /// The version of a random UUID stands in byte 6, in one that is stored as .NET did in byte 7.
+  /// The version number 4 of a random UUID is in byte 6, or in byte 7 if stored as .NET did.
   fileprivate var isRandom: Bool { high >> 12 & 15 == 4 }
   fileprivate var isRandomSwapped: Bool { high >> 4 & 15 == 4 }
 }
 
 extension ValueView {
-  /// The value as it is stored, where it shows otherwise.
+  /// Returns the value as stored, which differs from the presented one if the arena swaps UUIDs.
   func stored(_ arena: Arena) -> ValueView {
     guard arena.swapsGuids, case .uuid(let id) = self else { return self }
     return .uuid(id.swapped)
@@ -25,7 +25,7 @@ extension ValueView {
 }
 
 extension Snapshot {
-  /// The table that says that UUIDs are stored as in all SDKs.
+  /// The name of the table that marks UUIDs as stored like those of all SDKs.
   private static let guidMark = "dotnet_guid_representation_fixed"
 
   static func hasGuidMark(_ arena: Arena, _ top: TopArray) throws(EngineError) -> Bool {
@@ -35,10 +35,10 @@ extension Snapshot {
     return false
   }
 
-  /// True if the UUIDs look as .NET stored them before 10.10: more than half of those that were looked at, and no table
-  /// says otherwise.
+  /// True if the UUIDs look as .NET stored them before 10.10: more than half of the sampled ones have the swapped
+  /// layout, and the file has no mark to the contrary.
   ///
-  /// Cost: O(1), the first UUIDs of each class are looked at. What cannot be read says nothing.
+  /// Cost: O(1), as only the first UUIDs of each class are sampled. Returns false if the file cannot be read.
   public var looksLikeDotNetGuids: Bool {
     do throws(EngineError) {
       if try Self.hasGuidMark(arena, top) { return false }
@@ -65,7 +65,7 @@ extension Snapshot {
 }
 
 extension ValueView {
-  /// Calls `body` with the UUID that the value is, or with the first ones that a collection has.
+  /// Calls `body` with the UUID that the value is, or with the first UUIDs of a collection.
   fileprivate func forEachUUID(_ body: (UniqueID) -> Void) throws(EngineError) {
     switch self {
     case .uuid(let id): body(id)

@@ -1,8 +1,8 @@
-// What a transaction must know of the columns of a table to change its objects, in the form in which it asks.
+// The columns of a table in the form that a transaction needs to change objects.
 
-/// What listing an object must know of a column with an index.
+/// The properties of an indexed column that are needed to add objects to its index.
 struct IndexedColumn {
-  /// In the columns of the table.
+  /// The position among the table's columns.
   let index: Int
   let key: ColKey
   let element: ElementType
@@ -18,19 +18,19 @@ struct IndexedColumn {
   }
 }
 
-/// The columns of a table as a transaction uses them.
+/// The columns of a table, as used by a transaction.
 struct EditedColumns: Sendable {
-  /// What the values of each column are, and whether it holds one value.
+  /// The element type of each column, and whether the column holds a single value.
   let elements: [ElementType]
   let isSingle: [Bool]
   let columnKeys: [ColKey]
-  /// The columns that have an index.
+  /// The columns with an index.
   let indexes: [IndexedColumn]
-  /// By leaf position: the position among the columns, or -1.
+  /// For each leaf position, the position among the columns, or -1.
   let columnsByLeaf: [Int]
   let layout: RowLayout
 
-  /// From the spec of the table `name`, whose top array is at `ref`.
+  /// Derives the columns from the spec of the table `name`, whose top array is at `ref`.
   init(_ spec: Spec, at ref: Int, _ name: String) throws(EngineError) {
     let columns = spec.columns
     elements = columns.map(\.element)

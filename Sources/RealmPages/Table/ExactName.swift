@@ -1,7 +1,7 @@
-// Names of classes and properties, and paths, as files and file systems tell them apart: by their bytes. Swift takes
-// texts for equal that only look the same, as "é" of one scalar and of two.
+// Names of classes and properties, and paths, compared by their bytes as files and file systems do. Swift's `String`
+// treats canonically equivalent strings as equal, such as "é" of one scalar and of two.
 
-/// A name that equals only itself.
+/// A name that equals only a name of the same bytes.
 package struct ExactName: Hashable {
   package let text: String
 
@@ -15,25 +15,26 @@ package struct ExactName: Hashable {
 }
 
 extension String {
-  /// Whether `other` has the same bytes.
+  /// Returns true if `other` has the same bytes.
   package func isExactly(_ other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 
-  /// Whether `other` has the same bytes; false if there is none.
+  /// Returns true if `other` is not nil and has the same bytes.
   package func isExactly(_ other: String?) -> Bool { other.map { isExactly($0) } ?? false }
 }
 
 extension Optional<String> {
-  /// Whether both have the same bytes, or there is neither.
+  /// Returns true if both have the same bytes, or both are nil.
   package func isExactly(_ other: String?) -> Bool { map(ExactName.init) == other.map(ExactName.init) }
 }
 
 extension Collection {
-  /// The first element with exactly this name, else one whose name looks the same: people type either form of "é".
+  /// Returns the first element with exactly this name, else the first with a canonically equivalent one: users type
+  /// either form of "é".
   package func first(named name: String, _ nameOf: (Element) -> String?) -> Element? {
     firstIndex(named: name, nameOf).map { self[$0] }
   }
 
-  /// The index of the same.
+  /// Returns the index of the element that `first(named:_:)` returns.
   package func firstIndex(named name: String, _ nameOf: (Element) -> String?) -> Index? {
     firstIndex { nameOf($0).isExactly(name) } ?? firstIndex { nameOf($0) == name }
   }

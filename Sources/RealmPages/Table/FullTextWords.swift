@@ -1,18 +1,18 @@
-// The words of a text as a full-text index has them. Source: docs/format/2-model.md M10.
+// The words of a string as a full-text index stores them. Source: docs/format/2-model.md M10.
 
-/// Splits texts into words: letters and digits of ASCII and Latin-1, in lower case, most without their diacritics.
+/// Splits strings into words: letters and digits of ASCII and Latin-1, in lower case, most without their diacritics.
 enum FullTextWords {
-  /// A word is cut at this many bytes.
+  /// Words are truncated to this many bytes.
   private static let maximumSize = 64
 
-  /// What the letters U+00C0 to U+00FF become; 0 is nothing.
+  /// The replacements of the letters U+00C0 to U+00FF; 0 means none.
   private static let latin: [UInt8] = {
     let first: [UInt8] = Array("aaaaa".utf8) + [0xe5, 0xe6] + Array("ceeeeiiii".utf8) + [0xf0] + Array("nooooo".utf8)
     let second: [UInt8] = [0, 0xf8] + Array("uuuuy".utf8) + [0xfe]
     return first + second + [0xdf] + first + second + [0xff]
   }()
 
-  /// The different words of `text`, each in UTF-8.
+  /// Returns the distinct words of `text`, each in UTF-8.
   static func words(in text: UnsafeRawBufferPointer) -> Set<[UInt8]> {
     var words: Set<[UInt8]> = [], word: [UInt8] = []
     var isInWord = false, i = 0

@@ -1,10 +1,10 @@
-// Values that come from a program and are compared with values of a snapshot. The bytes are kept at one address for as
-// long as the object is referenced, because views do not own what they show.
+// Values supplied by a program, for comparison with values of a snapshot. Views do not own their bytes, so this object
+// keeps the bytes at one address for its lifetime.
 
-/// A value that a program owns, as a view that is valid as long as this object.
+/// A value owned by a program, with a view of it that is valid as long as this object.
 @safe public final class HeldValue {
-  // Safe: owns the bytes that `view` shows.
-  /// The value; a list or dictionary shows as an empty one.
+  // Safe: owns the bytes that `view` borrows.
+  /// The value; a list or dictionary appears as an empty one.
   public let view: ValueView
   private let bytes: UnsafeMutableBufferPointer<UInt8>?
 

@@ -1,12 +1,13 @@
-// The bytes that stand for a value in a search index, and the index keys made of them.
-// Source: docs/format/2-model.md M10.
+// The bytes that represent a value in a search index, and the index keys built from them. Source:
+// docs/format/2-model.md M10.
 
-/// The index data of one value. Borrows texts: valid while what the value was read from is.
+/// The index data of one value. Borrows the bytes of strings and binaries, so it is valid as long as the value's
+/// source.
 struct IndexData {
   private enum Form {
     case none
     case bytes(ByteView)
-    /// Up to sixteen bytes, a multiple of four, the first one lowest.
+    /// Up to sixteen bytes, a multiple of four, the first byte lowest.
     case words(UInt64, UInt64)
   }
 
@@ -68,16 +69,16 @@ struct IndexData {
     self.init(.words(UInt64(bitPattern: integer), 0), 8)
   }
 
-  /// The data of a word of a full-word index; nil is null's.
+  /// The data of a word of a full-word index; nil means null.
   init(word: ByteView?) {
     if let word { self.init(.bytes(word), word.count) } else { self.init(.none, 0) }
   }
 
-  /// Whether bytes follow those of the key at `offset`.
+  /// Returns true if more bytes follow the key at `offset`.
   @inline(__always)
   func continues(after offset: Int) -> Bool { offset + 4 < count }
 
-  /// Four bytes from `offset`, a multiple of four, as the index compares them: big-endian and signed; 'X' marks the
+  /// Four bytes from `offset`, a multiple of four, as the index compares them: big-endian and signed. An 'X' marks the
   /// end of the data.
   @inline(__always)
   func key(_ offset: Int) -> Int32 {
@@ -91,7 +92,7 @@ struct IndexData {
     }
   }
 
-  /// The key of a value that has ended.
+  /// The key after the last byte of a value.
   static let end: Int32 = 0x5800_0000
 
   private static func key(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int32 {
@@ -106,10 +107,10 @@ struct IndexData {
     return Int32(bitPattern: key)
   }
 
-  /// Whether these are its index keys: all of them, or all that an index has.
+  /// Returns true if `keys` are the first index keys of this value.
   func hasKeys(_ keys: [Int32]) -> Bool { keys.indices.allSatisfy { keys[$0] == key(4 * $0) } }
 
-  /// Whether both stand for the same bytes; null equals only null.
+  /// Returns true if both have the same bytes; null equals only null.
   func isEqual(_ other: IndexData) -> Bool {
     switch (form, other.form) {
     case (.none, .none): true
@@ -122,7 +123,7 @@ struct IndexData {
 }
 
 extension Decimal128 {
-  /// The value without its fraction if that is an Int64.
+  /// The value without its fraction; nil if that is not an Int64.
   fileprivate var truncated: Int64? {
     if high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return nil }
     // Coefficients that are not canonical count as zero.

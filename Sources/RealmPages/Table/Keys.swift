@@ -1,7 +1,7 @@
-// The keys that name things in a Realm file: tables, columns, objects. Source: docs/format/2-model.md M1, M4, M5.
+// Keys of tables, columns and objects in a Realm file. Source: docs/format/2-model.md M1, M4, M5.
 
-/// Names a table for as long as it exists: 16 bits of table slot below 15 bits of a tag that changes when the slot is
-/// used again.
+/// Identifies a table for as long as it exists: 16 bits of table slot below 15 bits of a tag that changes when the slot
+/// is reused.
 public struct TableKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The raw key.
   public let value: UInt32
@@ -21,7 +21,7 @@ public struct TableKey: Hashable, Comparable, Sendable, CustomStringConvertible 
   public var description: String { String(value) }
 }
 
-/// Names a column of a table: leaf position, type, attributes at creation, and a tag.
+/// Identifies a column of a table: leaf position, type, attributes at creation, and a tag.
 public struct ColKey: Hashable, Sendable, CustomStringConvertible {
   /// The raw key.
   public let value: Int64
@@ -29,7 +29,7 @@ public struct ColKey: Hashable, Sendable, CustomStringConvertible {
   /// Wraps a raw column key.
   public init(_ value: Int64) { self.value = value }
 
-  /// The place of the column's leaf in each cluster; the leaf is in slot `leafPosition + 1`.
+  /// The position of the column's leaf in each cluster; the leaf is in slot `leafPosition + 1`.
   var leafPosition: Int { Int(value & 0xFFFF) }
   var typeCode: Int { Int(value >> 16) & 0x3F }
   var attributes: Int { Int(value >> 22) & 0xFF }
@@ -41,7 +41,7 @@ public struct ColKey: Hashable, Sendable, CustomStringConvertible {
   public var description: String { String(value) }
 }
 
-/// Names an object within its table. Live objects have keys from 0, unresolved ones (tombstones) from -2 downwards;
+/// Identifies an object within its table. Live objects have keys from 0 up, unresolved ones (tombstones) from -2 down;
 /// -1 means "no object".
 public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The raw key.
@@ -55,16 +55,16 @@ public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
 
   /// True for the key of a tombstone: an object that is linked to but does not exist (yet).
   public var isUnresolved: Bool { value <= -2 }
-  /// Whether it is a key by which a branch expects an object; see `WriteTransaction.expectedObject`.
+  /// True if a branch uses this key for an object it expects to be created; see `WriteTransaction.expectedObject`.
   package var isExpected: Bool { value <= Self.firstExpected }
   static let firstExpected: Int64 = -2 - 1 << 62
 
-  /// The key by which a branch expects an object whose own key would be `local`, from 0 to 2^62 - 1. There is one key
-  /// less than that from `firstExpected` downwards, so the last two objects share theirs.
+  /// The key by which a branch refers to an object that will get the key `local`, from 0 to 2^62 - 1. There is one key
+  /// fewer from `firstExpected` down, so the last two objects share a key.
   init(expecting local: ObjKey) { self.init(Self.firstExpected - min(local.value, Self.firstExpected - .min)) }
 
-  /// The key of a live object that a backlink leaf or an index holds as a tagged number. That is an unsigned one: keys
-  /// from 2^62 on use its top bit.
+  /// The key of a live object, from the tagged number in a backlink leaf or an index. The number is unsigned: keys from
+  /// 2^62 up use its top bit.
   init(tagged element: Int64) { self.init(Int64(bitPattern: UInt64(bitPattern: element) >> 1)) }
 
   /// Ascending by raw key.
@@ -75,12 +75,12 @@ public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
 
 /// An object of a realm.
 public struct ObjectReference: Hashable, Sendable {
-  /// The table that it is in.
+  /// The object's table.
   public let table: TableKey
-  /// Its key there.
+  /// The object's key in that table.
   public let key: ObjKey
 
-  /// The object with a key in a table.
+  /// The object with the given key in the given table.
   public init(table: TableKey, key: ObjKey) {
     self.table = table
     self.key = key

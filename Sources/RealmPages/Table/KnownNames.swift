@@ -1,15 +1,15 @@
-// What to say of a name that is not there: the one that was probably meant, and those that there are.
+// Error hints for an unknown name: the name that was probably meant, and the names that exist.
 
-/// The names among which one was looked for.
+/// The existing names, among which a name was not found.
 package struct KnownNames {
   private let names: [String]
 
-  /// More than so many are not listed.
+  /// The maximum number of names to list.
   private static let mostListed = 20
 
   package init(_ names: [String]) { self.names = names }
 
-  /// What a message goes on with after `no class Persn; `: `did you mean Person? it has Dog, Person`.
+  /// Returns the rest of a message that begins with `no class Persn; `: `did you mean Person? it has Dog, Person`.
   package func hint(for name: String) -> String {
     let suggestion = nearest(to: name).map { "did you mean \($0)? " } ?? ""
     if names.isEmpty { return "it has none" }
@@ -17,8 +17,8 @@ package struct KnownNames {
     return "\(suggestion)it has \(names.prefix(Self.mostListed).joined(separator: ", "))\(isCut ? ", .." : "")"
   }
 
-  /// The name that was probably meant: the same but for case, or the one with the fewest slips of the pen, if these are
-  /// few for its length.
+  /// Returns the name that was probably meant: the one with the smallest edit distance, ignoring case, if that is small
+  /// for its length.
   package func nearest(to name: String) -> String? {
     let wanted = Array(name.lowercased().unicodeScalars.prefix(Self.longest))
     if wanted.isEmpty { return nil }
@@ -32,10 +32,10 @@ package struct KnownNames {
     return best?.name
   }
 
-  /// Names are as long as a column of the format lets them be.
+  /// Names are compared up to this length, which the format's limit for column names does not exceed.
   private static let longest = 64
 
-  /// How many letters are missing, superfluous, wrong or exchanged with their neighbour.
+  /// Returns the edit distance: the number of letters inserted, deleted, replaced or swapped with their neighbour.
   private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
     var before: [Int] = [], last = Array(0...b.count)
     for (row, letter) in a.enumerated() {

@@ -1,10 +1,10 @@
-// Many values at the end of a leaf. The leaf that comes out is the one that inserting them one by one makes: its width
-// and its form are chosen for all values at once. Sources: docs/format/1-storage.md S5 to S9, S11.
+// Appends many values to a leaf. The result is the leaf that inserting them one by one would create, but its width and
+// form are chosen once for all values. Sources: docs/format/1-storage.md S5 to S9, S11.
 
 import Glibc
 
 extension NodeEditor {
-  /// Adds the values of some rows of `column` to the leaf in `slot`, which has `count` elements.
+  /// Appends the values of some rows of `column` to the leaf in `slot`, which has `count` elements.
   func append(_ column: NewColumn, _ rows: Range<Int>, to slot: Slot, count: Int) throws(EngineError) {
     switch column.element.type {
     case .int where column.element.isNullable:
@@ -27,7 +27,7 @@ extension NodeEditor {
     }
   }
 
-  /// Refuses a leaf that is not as long as its cluster.
+  /// Throws if a leaf's length differs from its cluster's.
   private func check(_ ref: Int, _ found: Int, _ count: Int) throws(EngineError) {
     if found != count { throw .damaged("a leaf of \(found) elements in a cluster of \(count) objects", ref: ref) }
   }
@@ -46,7 +46,7 @@ extension NodeEditor {
     count: Int
   ) throws(EngineError) {
     try check(ref, slab.node(ref).count - 1, count)
-    // The largest and the smallest decide what null looks like.
+    // The largest and the smallest value determine the number that represents null.
     var largest: Int64?, smallest: Int64?
     for row in numbers.indices where !isNull[row] {
       largest = max(largest ?? numbers[row], numbers[row])
@@ -55,7 +55,7 @@ extension NodeEditor {
     makeRoom(ref, for: largest)
     makeRoom(ref, for: smallest)
     if slab.node(ref).width == 64 {
-      // Each may be the one that stood for null.
+      // Any of the numbers may equal the one that represents null.
       for row in numbers.indices {
         insertNullableInt(ref, count + row - numbers.startIndex, isNull[row] ? nil : numbers[row])
       }
@@ -84,7 +84,7 @@ extension NodeEditor {
 
   // MARK: strings and binaries
 
-  /// The bytes of the longest value; nil if all are null.
+  /// Returns the size in bytes of the longest value; nil if all are null.
   private func longest(_ column: NewColumn, _ rows: Range<Int>) -> Int? {
     var longest: Int?
     for row in rows where !column.isNull[row] { longest = max(longest ?? 0, column.range(row).count) }

@@ -1,10 +1,10 @@
-// Changing leaves of any column or collection type: one switch for each operation.
-// Sources: docs/format/1-storage.md S5 to S15.
+// Edits leaves of any column or collection type, with one switch per operation. Sources:
+// docs/format/1-storage.md S5 to S15.
 
 import Glibc
 
 extension ElementType {
-  /// The value that a new object has in a column of this type: Realm's own default.
+  /// The default value of this type's columns in a new object, as in Realm.
   var defaultValue: Value {
     if isNullable { return .null }
     return switch type {
@@ -24,7 +24,7 @@ extension ElementType {
 }
 
 extension NodeEditor {
-  /// A new leaf of `element`s without any.
+  /// Creates an empty leaf of `element`s and returns its ref.
   func makeLeaf(_ element: ElementType, inTree: Bool) -> Int {
     switch element.type {
     case .int: element.isNullable ? makeNullableInts() : slab.makeInts()
@@ -40,7 +40,7 @@ extension NodeEditor {
     }
   }
 
-  /// Inserts `value`, which is of the element's type, before element `index` of the leaf in `slot`.
+  /// Inserts `value`, which must be of the element's type, before element `index` of the leaf in `slot`.
   func insert(_ slot: Slot, _ index: Int, _ value: ValueView, _ element: ElementType, inTree: Bool) throws(EngineError)
   {
     switch element.type {
@@ -121,7 +121,7 @@ extension NodeEditor {
     }
   }
 
-  /// Moves the elements from `start` on of the leaf in `source` to the end of the leaf in `target`.
+  /// Moves the elements from `start` on in the leaf in `source` to the end of the leaf in `target`.
   func move(_ source: Slot, from start: Int, to target: Slot, _ element: ElementType, inTree: Bool) throws(EngineError)
   {
     if element.type == .mixed {

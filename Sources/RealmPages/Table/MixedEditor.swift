@@ -1,8 +1,9 @@
-// Changing leaves of Mixed values: a composite word each, payloads beside them. Source: docs/format/1-storage.md S15.
+// Edits leaves of Mixed values: one composite word per value, payloads beside them. Source:
+// docs/format/1-storage.md S15.
 
 import Glibc
 
-/// Changes one leaf of Mixed values.
+/// Edits one leaf of Mixed values.
 struct MixedEditor {
   let editor: NodeEditor
   /// The dirty root of the leaf.
@@ -20,12 +21,12 @@ struct MixedEditor {
 
   private var slab: Slab { editor.slab }
 
-  /// A new, empty leaf.
+  /// Creates an empty leaf and returns its ref.
   static func make(_ editor: NodeEditor) -> Int {
     editor.slab.makeInts(.hasRefs, [Int64(editor.slab.makeInts()), 0, 0, 0, 0, 0])
   }
 
-  /// Takes the leaf that `slot` refers to.
+  /// Opens the leaf that `slot` refers to for writing.
   init(_ editor: NodeEditor, _ slot: Slot) throws(EngineError) {
     self.editor = editor
     root = try editor.dirty(slot)
@@ -34,10 +35,10 @@ struct MixedEditor {
 
   private func composite() throws(EngineError) -> Int { try slab.child(root, Part.composite, editor.arena) }
 
-  /// The number of values.
+  /// Returns the number of values.
   func count() throws(EngineError) -> Int { slab.node(try composite()).count }
 
-  /// Inserts a value before element `index`. A list or dictionary comes in empty: fill it through `nested`.
+  /// Inserts a value before element `index`. A list or dictionary is inserted empty: fill it through `nested`.
   func insert(_ index: Int, _ value: ValueView) throws(EngineError) {
     let count = try count(), word = try store(value)
     slab.insertInt(try composite(), index, word)
@@ -45,10 +46,10 @@ struct MixedEditor {
     if Self.isCollection(value) { try assignKey(index) }
   }
 
-  /// Replaces element `index`. What a nested collection held there must have been emptied of links before.
+  /// Replaces element `index`. If it holds a nested collection, the caller must remove the links in it first.
   func set(_ index: Int, _ value: ValueView) throws(EngineError) {
-    // The new value may borrow from the old one's bytes, so it is stored before they go; releasing the old payload may
-    // then move the new one, whose word is in place by that time.
+    // The new value may borrow bytes of the old one, so it is stored before the old payload is released. The release
+    // may move the new payload and update its word, which is in place by then.
     let old = slab.int(try composite(), index)
     slab.setInt(try composite(), index, try store(value))
     try release(old)
@@ -63,14 +64,15 @@ struct MixedEditor {
     if try slab.node(root).child(Part.keys) != 0 { slab.removeInt(try keys(count), index) }
   }
 
-  /// Where the root of the collection nested in element `index` is kept; nil if the element is no collection.
+  /// Returns the slot that holds the root of the collection nested in element `index`; nil if the element is not a
+  /// collection.
   func nested(_ index: Int) throws(EngineError) -> Slot? {
     let word = slab.int(try composite(), index)
     if word == 0 || Int(word >> 5 & 7) != Part.refs { return nil }
     return Slot(parent: try slab.child(root, Part.refs, editor.arena), index: Int(word >> 8))
   }
 
-  /// The key that identifies the collection nested in element `index`.
+  /// Returns the key of the collection nested in element `index`; 0 if it has none.
   func key(_ index: Int) throws(EngineError) -> Int64 {
     let keys = try slab.node(root).child(Part.keys)
     if keys == 0 { return 0 }
@@ -78,7 +80,8 @@ struct MixedEditor {
     return index < node.count ? try node.int(index) : 0
   }
 
-  /// Appends element `index` of `source` here, nested collection and its key included, and leaves null there.
+  /// Appends element `index` of `source`, with the given value, to this leaf. A nested collection is moved with its
+  /// key; the caller removes the element from `source`.
   func take(_ index: Int, from source: MixedEditor, as value: ValueView) throws(EngineError) {
     let at = try count()
     guard let place = try source.nested(index) else {
@@ -92,7 +95,7 @@ struct MixedEditor {
     try setKey(at, key)
   }
 
-  /// Gives the collection nested in element `index`, which is empty, the root and key of one in another leaf.
+  /// Moves the root and key of a collection nested in `source` to the empty collection nested in element `index`.
   func adopt(_ index: Int, from source: MixedEditor, _ sourceIndex: Int) throws(EngineError) {
     guard let from = try source.nested(sourceIndex), let to = try nested(index) else { return }
     let ref = try editor.ref(from), key = try source.key(sourceIndex)
@@ -101,7 +104,7 @@ struct MixedEditor {
     try setKey(index, key)
   }
 
-  /// Whether a value is one that needs a key.
+  /// Returns true if the value is a collection and so needs a key.
   static func isCollection(_ value: ValueView) -> Bool {
     switch value {
     case .list, .dictionary: true
@@ -113,7 +116,7 @@ struct MixedEditor {
 
   private func word(_ code: Int64, _ part: Int, _ datum: Int64) -> Int64 { datum << 8 | Int64(part) << 5 | code + 1 }
 
-  /// Puts the value's payload in place; the composite word for it.
+  /// Stores the value's payload and returns its composite word.
   private func store(_ value: ValueView) throws(EngineError) -> Int64 {
     switch value {
     case .null: return 0
@@ -180,7 +183,7 @@ struct MixedEditor {
     return Int64(index)
   }
 
-  /// Takes the payload of a word away; the last entry moves into the hole.
+  /// Releases the payload of a word and moves the last payload into the gap.
   private func release(_ word: Int64) throws(EngineError) {
     let part = Int(word >> 5 & 7), index = Int(word >> 8)
     if word == 0 || part == 0 { return }
@@ -230,8 +233,8 @@ struct MixedEditor {
     slab.setInt(try keys(count()), index, key)
   }
 
-  /// The dirty keys, one for each of `count` values. Others may have left fewer, but the engine inserts keys where it
-  /// inserts values and so needs them all.
+  /// Returns the ref of the dirty keys, one for each of `count` values. Other writers may have stored fewer, but
+  /// inserting a key next to a value requires a complete array.
   private func keys(_ count: Int) throws(EngineError) -> Int {
     if try slab.node(root).child(Part.keys) == 0 {
       slab.setChild(root, Part.keys, slab.makeInts(repeating: 0, count: count))
@@ -245,8 +248,8 @@ struct MixedEditor {
     if try key(index) != 0 { try setKey(index, 0) }
   }
 
-  /// Assigns a key that no other element of the leaf has; beyond the leaf, the collection sees to it. Few elements get
-  /// along with small keys, unless a key is to be one of as many as the engine can tell apart.
+  /// Assigns a key that is unique in the leaf. The caller ensures uniqueness across the leaves of a collection. The key
+  /// has as few bits as the size of the leaf allows, or 32 if `isWide`.
   func assignKey(_ index: Int, isWide: Bool = false) throws(EngineError) {
     let ref = try keys(count()), keys = slab.node(ref)
     let bits = isWide ? 32 : keys.count < 16 ? 8 : keys.count < 4096 ? 16 : 32
@@ -260,7 +263,7 @@ struct MixedEditor {
     slab.setInt(ref, index, key)
   }
 
-  /// The key that identifies the collection nested in element `index` of a leaf; 0 if it has none.
+  /// Returns the key of the collection nested in element `index` of a leaf; 0 if it has none.
   static func key(_ arena: Arena, _ leaf: Int, _ index: Int) throws(EngineError) -> Int64 {
     let node = try arena.refs(leaf)
     guard node.count > Part.keys, case let ref = try node.child(Part.keys), ref != 0 else { return 0 }
@@ -268,7 +271,7 @@ struct MixedEditor {
     return index < keys.count ? try keys.int(index) : 0
   }
 
-  /// Adds the keys of a leaf's nested collections, but for one element.
+  /// Adds the keys of a leaf's nested collections to `keys`, except that of element `index`.
   static func collectKeys(
     _ arena: Arena,
     _ leaf: Int,

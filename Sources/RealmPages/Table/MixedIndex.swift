@@ -1,9 +1,9 @@
-// Finding objects by a value through the search index of a Mixed property. Numbers of all types are equal by value, but
-// not all have the same bytes in the index, so each form that an equal number can have is looked up. Source:
+// Finds objects by value through the search index of a Mixed property. Numbers of different types can be equal but
+// differ in their index data, so the lookup tries each form that an equal number can have. Source:
 // docs/format/2-model.md M9, M10, M15.
 
 extension Table {
-  /// The objects whose Mixed property has this value, in ascending order; nil if the index does not tell.
+  /// Returns the objects whose Mixed property equals `value`, in ascending order; nil if the index cannot answer.
   func objectKeys(mixed column: Column, is value: ValueView) throws(EngineError) -> [ObjKey]? {
     guard column.indexRef != 0, arena.format == 24, let forms = Self.indexedForms(of: value) else { return nil }
     let objects = objects, arena = arena, position = column.key.leafPosition
@@ -11,8 +11,8 @@ extension Table {
     var found: Set<ObjKey> = []
     do throws(EngineError) {
       for form in forms {
-        // Realm's own engine takes an object out of the index as null that is listed as the link which it was. What
-        // else is listed below the word of null may be lost by that.
+        // When removing the entry of an object whose link became null, Realm's engine looks it up as null, not as the
+        // link. This can drop other entries that share null's first word.
         if IndexData(form).key(0) == 0 { return nil }
         let keys = try index.all(form) { (key) throws(EngineError) in
           guard key.value >= 0, let (cluster, row) = try objects.place(of: UInt64(key.value)) else { return false }
@@ -21,22 +21,22 @@ extension Table {
         found.formUnion(keys)
       }
     } catch {
-      // A damaged index is only a lost shortcut: the objects themselves are asked.
+      // A damaged index only costs the shortcut: the caller reads the objects instead.
       return nil
     }
     return found.sorted()
   }
 
-  /// Values with all index data that values equal to this one have; nil if these cannot be told.
+  /// Values that cover the index data of all values equal to this one; nil if these cannot be enumerated.
   private static func indexedForms(of value: ValueView) -> [ValueView]? {
     switch value {
     case .string, .data, .bool, .date, .objectID, .uuid: return [value]
     case .int(let number):
-      // Each is exactly one double.
+      // Each of these integers is exactly one double.
       return number.magnitude < 1 << 53 ? forms(of: Double(number)) : nil
     case .float(let number): return number.magnitude < 0x1p53 ? decimal(value) + forms(of: Double(number)) : nil
     case .double(let number): return number.magnitude < 0x1p53 ? decimal(value) + forms(of: number) : nil
-    // Many doubles can equal one decimal. The entries of null and of links can be stale.
+    // Many doubles can equal one decimal. Entries of null and of links can be stale.
     case .decimal128, .null, .link, .list, .set, .dictionary: return nil
     }
   }
@@ -48,6 +48,7 @@ extension Table {
     return forms
   }
 
-  /// Decimals that equal a number equal its first digits, and are listed without their fraction.
+  /// Returns the form of decimals that equal the number: rounded to the digits that comparisons use. The index stores
+  /// decimals without their fraction.
   private static func decimal(_ value: ValueView) -> [ValueView] { [.decimal128(Decimal128(comparing: value))] }
 }

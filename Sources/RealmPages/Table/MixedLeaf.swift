@@ -1,6 +1,6 @@
 // Leaves of Mixed values. Source: docs/format/1-storage.md S15.
 
-/// A leaf of Mixed values: one composite word each, with payloads beside them.
+/// A leaf of Mixed values: one composite word per value, with payloads beside them.
 struct MixedLeaf {
   private let root: Node
   private let composite: Node

@@ -1,30 +1,29 @@
-// Links whose targets do not list them yet. They wait until there are many: a list of backlinks is then changed once
-// for all that come to it.
+// Links that their targets do not list as backlinks yet. Buffering them allows one update of a target's backlinks for
+// many links.
 
 /// Links from new objects to objects of one table.
 struct NewBacklinks {
   private struct Link {
     let target: ObjKey
     let position: Int32
-    /// Counts the links, so that sorting keeps the order of those to one target.
+    /// The sequence number, so that sorting keeps the order of links to the same target.
     let number: Int32
     let origin: ObjKey
   }
 
   private var links: [Link] = []
 
-  /// So many wait at most.
+  /// The maximum number of buffered links.
   static let maximumCount = 1 << 17
 
   var count: Int { links.count }
 
-  /// Adds a link that the backlinks at leaf position `position` are to list.
+  /// Adds a link to be listed in the target's backlinks at leaf position `position`.
   mutating func append(_ target: ObjKey, _ position: Int, from origin: ObjKey) {
     links.append(Link(target: target, position: Int32(position), number: Int32(links.count), origin: origin))
   }
 
-  /// Calls `body` for each target and leaf position with the objects that link there, in the order in which they were
-  /// added. None wait any more.
+  /// Calls `body` for each target and leaf position with the linking objects in insertion order. Empties the buffer.
   mutating func takeAll(_ body: (ObjKey, Int, ArraySlice<Int64>) throws(EngineError) -> Void) throws(EngineError) {
     var taken: [Link] = []
     swap(&taken, &links)
@@ -41,7 +40,7 @@ struct NewBacklinks {
   }
 }
 
-/// Objects of one table by their primary keys: links often lead to the same ones.
+/// A cache of one table's objects by primary key, as many links often share a target.
 struct KnownTargets {
   private var numbers: [Int64: ObjKey] = [:]
   private var texts: [[UInt8]: ObjKey] = [:]
@@ -49,7 +48,7 @@ struct KnownTargets {
   private static let maximumCount = 1 << 16
   private static let longestText = 64
 
-  /// The object with this primary key, if it is known.
+  /// The object with this primary key, if cached.
   subscript(_ value: ValueView) -> ObjKey? {
     switch value {
     case .int(let number): numbers[number]
@@ -58,7 +57,7 @@ struct KnownTargets {
     }
   }
 
-  /// Notes that the object with this primary key is `key`.
+  /// Caches `key` as the object with this primary key.
   mutating func note(_ value: ValueView, _ key: ObjKey) {
     if numbers.count + texts.count >= Self.maximumCount { forgetAll() }
     switch value {
@@ -68,7 +67,7 @@ struct KnownTargets {
     }
   }
 
-  /// Forgets all: an object is gone.
+  /// Empties the cache, as is necessary when an object is deleted.
   mutating func forgetAll() {
     if !numbers.isEmpty { numbers = [:] }
     if !texts.isEmpty { texts = [:] }

@@ -1,7 +1,6 @@
-// Objects that are to be listed in a search index. They wait until there are many: a node of the index is then changed
-// once for all that belong to it.
+// Objects to be added to a search index. Buffering them allows one update of an index node for all of its new entries.
 
-/// Objects to be listed under values each of which begins with another word, and with none that is in the index.
+/// Objects whose values begin with distinct words, none of which is in the index yet.
 struct NewEntries {
   /// The first four bytes of an object's value, as the index compares them, and the object.
   struct Entry {
@@ -12,22 +11,23 @@ struct NewEntries {
   private var entries: [Entry] = []
   private var words: Set<Int32> = []
 
-  /// So many wait at most.
+  /// The maximum number of buffered entries.
   static let maximumCount = 1 << 17
 
   var count: Int { entries.count }
 
-  /// Whether one waits whose value begins with `word`.
+  /// Returns true if the buffer has an entry whose value begins with `word`.
   func contains(_ word: Int32) -> Bool { words.contains(word) }
 
-  /// Adds an object, unless one waits whose value begins with the same word: then false.
+  /// Adds an object. Returns false, without adding it, if the buffer has an entry whose value begins with the same
+  /// word.
   mutating func append(_ word: Int32, _ key: ObjKey) -> Bool {
     if !words.insert(word).inserted { return false }
     entries.append(Entry(word: word, key: key))
     return true
   }
 
-  /// The entries in the order of their words. None wait any more.
+  /// Returns the entries in word order and empties the buffer.
   mutating func takeAll() -> [Entry] {
     var taken: [Entry] = []
     swap(&taken, &entries)

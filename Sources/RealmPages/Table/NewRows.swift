@@ -1,16 +1,16 @@
-// Rows that are to be made, column by column. Those at the end of a table wait until there are enough of them, or until
-// the first read: what a leaf must be asked is then asked once for all of them.
+// New rows, column by column. Rows at the end of a table are buffered until there are enough, or until the first read,
+// so that the per-leaf checks are made once for all of them.
 
-/// New objects: their keys, and what they have in each column of single values.
+/// New objects: their keys and their values in each single-value column.
 struct NewRows {
   private(set) var keys: [UInt64] = []
   private let layout: RowLayout
-  // These are made with the first row, for most transactions make none.
+  // Created with the first row, as most transactions create none.
   private var columns: [NewColumn] = []
-  /// By leaf position: the place in `columns`, or -1.
+  /// For each leaf position, the position in `columns`, or -1.
   private var places: [Int] = []
 
-  /// No rows of a table with these columns.
+  /// An empty set of rows for a table with this layout.
   init(_ layout: RowLayout) { self.layout = layout }
 
   private mutating func makeColumns() {
@@ -22,7 +22,7 @@ struct NewRows {
     }
   }
 
-  /// Rows of a batch, of which those before `first` are not wanted. None is there before its key is appended.
+  /// The rows of a batch, without those before `first`. A row exists once its key is appended.
   init(_ layout: RowLayout, _ batch: [(position: Int, column: NewColumn)], first: Int) {
     self.init(layout)
     places = Array(repeating: -1, count: layout.slotCount)
@@ -38,26 +38,26 @@ struct NewRows {
 
   var count: Int { keys.count }
 
-  /// The first row that is not written.
+  /// The first unwritten row.
   private(set) var start = 0
   private var isBatch = false
 
-  /// The key of the first row that is not written; nil without any.
+  /// The key of the first unwritten row; nil if all are written.
   var firstKey: UInt64? { start < keys.count ? keys[start] : nil }
 
-  /// Adds the next row of a batch, whose other values are there.
+  /// Adds the next row of a batch, whose values other than links are already present.
   mutating func append(_ key: ObjKey, links: [(position: Int, target: ObjKey?)]) {
     for (position, target) in links { columns[places[position]].append(link: target) }
     keys.append(UInt64(bitPattern: key.value))
   }
 
-  /// Notes that all rows are written.
+  /// Marks all rows as written.
   mutating func noteWritten() { if isBatch { start = keys.count } else { removeAll() } }
 
-  /// The bytes of all strings and binaries.
+  /// The total size of all strings and binaries.
   private(set) var byteCount = 0
 
-  /// Adds a row. A property that is not given takes its default; of two values for one the first counts.
+  /// Adds a row. A property without a value takes its default; if one has two values, the first counts.
   mutating func append(
     _ key: ObjKey,
     primaryKey: (column: ColKey, value: Value)? = nil,
@@ -72,22 +72,22 @@ struct NewRows {
   }
 
   private mutating func append(_ value: Value, _ column: ColKey, _ row: Int) {
-    // Collections have no place.
+    // Collections have no column here.
     let place = places[column.leafPosition]
     if place >= 0, columns[place].count == row { byteCount += columns[place].append(value) }
   }
 
-  /// Forgets the rows.
+  /// Removes all rows.
   mutating func removeAll() {
     keys.removeAll(keepingCapacity: true)
     for i in columns.indices { columns[i].removeAll() }
     byteCount = 0
   }
 
-  /// The values in the column at leaf position `position`, one of single values.
+  /// Returns the values in the single-value column at leaf position `position`.
   func column(_ position: Int) -> NewColumn { columns[places[position]] }
 
-  /// Calls `body` with the value of one row in such a column.
+  /// Calls `body` with the value of a row in the single-value column at leaf position `position`.
   func withView<R>(
     _ row: Int,
     _ position: Int,
@@ -97,25 +97,25 @@ struct NewRows {
   }
 }
 
-/// One column of new rows, each value in the form that its leaf wants.
+/// One column of new rows, each value in its leaf's form.
 struct NewColumn {
   let element: ElementType
   private(set) var isNull: [Bool] = []
-  /// Integers, booleans, links and the bits of floating-point numbers as leaves of clusters store them; the seconds of
-  /// dates.
+  /// Integers, booleans, links and bit patterns of floating-point numbers, as stored in cluster leaves; for dates, the
+  /// seconds.
   private(set) var numbers: [Int64] = []
-  /// Of dates.
+  /// For dates.
   private(set) var nanoseconds: [Int64] = []
-  /// Strings, a zero byte after each, or binaries, and where each ends.
+  /// Strings (each followed by a zero byte) or binaries, and the position where each ends.
   private(set) var bytes: [UInt8] = []
   private(set) var ends: [Int64] = []
-  /// Of the other types.
+  /// Values of all other types.
   private var values: [Value] = []
 
   private let defaultValue: Value
   private let keepsValues: Bool
 
-  /// No values of an element's type.
+  /// An empty column of an element type.
   init(_ element: ElementType) {
     self.element = element
     defaultValue = element.defaultValue
@@ -124,10 +124,10 @@ struct NewColumn {
 
   var count: Int { isNull.count }
 
-  /// The bytes after each value that do not belong to it.
+  /// The number of padding bytes after each value.
   var zeros: Int { element.type == .string ? 1 : 0 }
 
-  /// Adds a value of the element's type, and returns how many bytes it has if it is a string or binary.
+  /// Adds a value of the element's type. Returns its size in bytes for a string or binary, else 0.
   @inline(__always)
   mutating func append(_ value: Value) -> Int {
     if keepsValues {
@@ -152,7 +152,7 @@ struct NewColumn {
     return 0
   }
 
-  /// Adds the text of a string, or a binary.
+  /// Adds the bytes of a string or binary.
   mutating func append(text: ArraySlice<UInt8>) {
     bytes.append(contentsOf: text)
     if zeros > 0 { bytes.append(0) }
@@ -160,13 +160,13 @@ struct NewColumn {
     isNull.append(false)
   }
 
-  /// Adds a number, or the bits that stand for one: not for dates.
+  /// Adds an integer or the bit pattern of a floating-point number. Not for dates.
   mutating func append(bits: Int64) { append(bits) }
 
   /// Adds a link.
   mutating func append(link: ObjKey?) { if let link { append(link.value + 1) } else { appendNull() } }
 
-  /// Forgets the values from `row` on.
+  /// Removes the values from `row` on.
   mutating func truncate(to row: Int) {
     if isNull.count <= row { return }
     if element.type == .string || element.type == .data {
@@ -181,7 +181,7 @@ struct NewColumn {
     isNull.removeLast(isNull.count - row)
   }
 
-  /// Has room for so many values.
+  /// Reserves capacity for `count` values.
   mutating func reserve(_ count: Int) {
     isNull.reserveCapacity(count)
     if element.type == .string || element.type == .data {
@@ -194,7 +194,7 @@ struct NewColumn {
     }
   }
 
-  /// Adds what an object has for which no value was given.
+  /// Adds the default value.
   mutating func appendDefault() { _ = append(defaultValue) }
 
   @inline(__always)
@@ -226,7 +226,7 @@ struct NewColumn {
     isNull[isNull.count - 1] = true
   }
 
-  /// Forgets the values. Large buffers are given back.
+  /// Removes all values and releases large buffers.
   mutating func removeAll() {
     isNull.removeAll(keepingCapacity: true)
     numbers.removeAll(keepingCapacity: true)
@@ -238,13 +238,13 @@ struct NewColumn {
 
   private static let maximumKept = 1 << 16
 
-  /// Where in `bytes` the string or binary of `row` begins; for the row after the last, where all of them end.
+  /// Returns the start of the string or binary of `row` in `bytes`; for the row after the last, the end of all.
   func start(_ row: Int) -> Int { row == 0 ? 0 : Int(ends[row - 1]) }
 
-  /// The place in `bytes` of the string or binary of `row`.
+  /// Returns the range of the string or binary of `row` in `bytes`.
   func range(_ row: Int) -> Range<Int> { start(row)..<start(row + 1) - zeros }
 
-  /// Calls `body` with the value of a row; a list or dictionary shows as an empty one.
+  /// Calls `body` with the value of a row. A list or dictionary appears as an empty one.
   func withView<R>(_ row: Int, _ body: (ValueView) throws(EngineError) -> R) throws(EngineError) -> R {
     if isNull[row] { return try body(.null) }
     switch element.type {

@@ -1,39 +1,39 @@
-// Reads objects one after another, or at random.
+// Reads objects in key order or at random.
 
-/// A reader that stands on one object of a table, or on none.
+/// A reader positioned at one object of a table, or at none.
 ///
-/// It remembers the cluster it stands in and the leaves it has opened there, so stepping and re-reading neighbours is
-/// cheap. Not for use by several threads at once; views that it returns live as long as the snapshot.
+/// It caches the current cluster and its open leaves, so stepping to and re-reading neighbours is cheap. Not for use by
+/// several threads at once. Returned views live as long as the snapshot.
 public final class ObjectCursor {
-  // Exclusive access is not checked at run time here: one thread uses a cursor, no method hands out a property for
-  // writing, and the checks would take a third of the time of printing a class.
+  // Run-time exclusivity checks are off: one thread uses a cursor, no method passes a property `inout`, and the checks
+  // would take a third of the time of printing a class.
   /// The table whose objects are read.
   public let table: Table
-  /// The object the cursor stands on; `.none` before the first and after the last.
+  /// The current object; `.none` before the first and after the last.
   @safe @exclusivity(unchecked) public private(set) var key = ObjKey.none
 
   @safe @exclusivity(unchecked) private var cluster: Cluster?
   @safe @exclusivity(unchecked) private var row = 0
   @safe @exclusivity(unchecked) private var isInTombstones = false
-  /// By position in `table.columns`: the leaf in the present cluster, once it was asked for.
+  /// By position in `table.columns`: the open leaf in the current cluster, if any.
   @safe @exclusivity(unchecked) private var leaves: [OpenLeaf?]
-  /// By position in `table.columns`: what is quickest to read again of the open leaves.
+  /// By position in `table.columns`: open leaves of the kinds that have a fast path.
   @safe @exclusivity(unchecked) private var quickLeaves: [QuickLeaf]
-  /// The rows of the present cluster if it holds live objects, else 0.
+  /// The number of rows of the current cluster if it holds live objects, else 0.
   @safe @exclusivity(unchecked) private var rowCount = 0
-  /// The key of row 0 if the present cluster holds live objects whose keys follow each other without a gap, else nil.
+  /// The key of row 0 if the current cluster holds live objects with consecutive keys, else nil.
   @safe @exclusivity(unchecked) private var firstKey: Int64?
   @safe @exclusivity(unchecked) private var search = ClusterTree.Search()
-  /// What pays for the clusters of a walk with `next`. Given by the caller for a walk through many tables.
+  /// The budget for clusters read by a walk with `next`. Supplied by the caller if a walk covers several tables.
   @safe @exclusivity(unchecked) private var effort: Effort?
   @safe @exclusivity(unchecked) private var paysForOthers = false
   /// By position in `table.columns`: the readers of a table of formats 2 to 9.
   private var legacyReaders: [LegacyReader?] = []
 
-  /// A cursor that stands before the first object.
+  /// A cursor before the first object.
   public convenience init(_ table: Table) { self.init(table, sweep: nil) }
 
-  /// A cursor for a walk that goes once through this table, and perhaps through others, and pays with `effort`.
+  /// A cursor for a single walk through this table, and possibly through others, within the budget `effort`.
   package init(_ table: Table, sweep effort: Effort?) {
     self.table = table
     self.effort = effort
@@ -42,8 +42,8 @@ public final class ObjectCursor {
     quickLeaves = Array(repeating: .none, count: table.columns.count)
   }
 
-  /// Moves to the object with this key; false (and on no object) if it does not exist. Also finds tombstones. O(log n),
-  /// O(1) when the object shares the present cluster.
+  /// Moves to the object with this key. Returns false, with no current object, if it does not exist. Also finds
+  /// tombstones. Cost: O(log n), or O(1) if the object is in the current cluster.
   public func seek(_ key: ObjKey) throws(EngineError) -> Bool {
     if key <= self.key { beginWalk() }
     if let rows = table.legacyRows { return stand(on: key.value, of: rows) }
@@ -65,14 +65,14 @@ public final class ObjectCursor {
     return try settle(on: wanted, in: cluster)
   }
 
-  /// Moves to the first live object whose key is greater than `key`; false if there is none. O(log n).
+  /// Moves to the first live object whose key is greater than `key`. Returns false if there is none. Cost: O(log n).
   public func seek(after key: ObjKey) throws(EngineError) -> Bool {
     if key < self.key { beginWalk() }
     return try advance(after: key)
   }
 
-  /// Does the same, but goes on behind what cannot be read, and calls `onDamage` for it. True always leads to a larger
-  /// key, and the end comes after no more clusters than the file has room for.
+  /// Like `seek(after:)`, but skips unreadable parts and passes each error to `onDamage`. Each call that returns true
+  /// moves to a greater key, and a walk ends after at most as many clusters as the file can hold.
   package func seek(after key: ObjKey, onDamage: @escaping (EngineError) -> Void) -> Bool {
     search.onDamage = onDamage
     defer { search.onDamage = nil }
@@ -83,7 +83,7 @@ public final class ObjectCursor {
     }
   }
 
-  /// A walk that begins anew pays anew, unless it is a part of a larger one.
+  /// Renews the budget for a new walk, unless it belongs to a walk through several tables.
   @inline(__always)
   private func beginWalk() { if !paysForOthers { effort?.renew() } }
 
@@ -100,7 +100,7 @@ public final class ObjectCursor {
     let found = try located { () throws(EngineError) in
       search.clusters = 0
       let found = try table.objects.first(notBelow: wanted, &search)
-      // The least room that a cluster takes: its own node, and one for each property.
+      // The minimum size of a cluster: its own node, and one for each property.
       try effort.spend(search.clusters * (16 + 8 * table.columns.count), at: table.objects.rootRef)
       return found
     }
@@ -117,7 +117,7 @@ public final class ObjectCursor {
     return true
   }
 
-  /// Moves to the next live object in key order; false at the end. O(1) within a cluster.
+  /// Moves to the next live object in key order. Returns false at the end. Cost: O(1) within a cluster.
   public func next() throws(EngineError) -> Bool {
     if key != .none, row + 1 < rowCount {
       row += 1
@@ -134,11 +134,11 @@ public final class ObjectCursor {
     return try advance(after: key)
   }
 
-  /// Moves to the next live object, and gives its key; nil at the end.
+  /// Moves to the next live object and returns its key; nil at the end.
   package func nextKey() throws(EngineError) -> Int64? { try next() ? key.value : nil }
 
-  /// Moves to the next live object whose property at `index` of `table.columns` passes the test; false at the end. What
-  /// does not pass costs a step in a leaf.
+  /// Moves to the next live object whose property at `index` of `table.columns` passes the test. Returns false at the
+  /// end. Skipping an object costs one step in a leaf.
   package func next(where index: Int, _ test: ColumnTest) throws(EngineError) -> Bool {
     while true {
       if key != .none, row + 1 < rowCount, let cluster {
@@ -149,13 +149,13 @@ public final class ObjectCursor {
         try settle(in: cluster)
         if found != nil { return true }
       }
-      // The first object of the next cluster, or, in old formats, just the next.
+      // The first object of the next cluster or, in old formats, the next object.
       guard try next() else { return false }
       if test.passes(try value(index)) { return true }
     }
   }
 
-  /// Moves to the row of a key in the present cluster, if that takes no search; nil else.
+  /// Returns the row of a key in the current cluster, if it can be computed without a search; else nil.
   @inline(__always)
   private func quickRow(of key: ObjKey) -> Int? {
     guard let firstKey, key.value >= 0 else { return nil }
@@ -163,33 +163,33 @@ public final class ObjectCursor {
     return row >= 0 && row < Int64(rowCount) ? Int(row) : nil
   }
 
-  /// The integer at `index` of `table.columns` of an object of the present cluster, without moving the cursor. Nil if
-  /// it is not found at once; then `seek` and `value` find it, or say why not.
+  /// Returns the integer at `index` of `table.columns` of an object in the current cluster, without moving the cursor.
+  /// Nil if there is no fast path; `seek` and `value` then find it or throw.
   package func integer(_ index: Int, of key: ObjKey) -> Int64? {
     guard let row = quickRow(of: key), case .ints(let node) = quickLeaves[index], row < node.count else { return nil }
     return unsafe PackedBits.signed(node.payload, node.width, row)
   }
 
-  /// The same for a number of floating point that is not null.
+  /// Like `integer(_:of:)`, but for a double that is not null.
   package func double(_ index: Int, of key: ObjKey) -> Double? {
     guard let row = quickRow(of: key), case .doubles(let leaf) = quickLeaves[index], row < leaf.count else {
       return nil
     }
-    // What cannot be read is reported by `value`.
+    // `value` reports the error.
     return try? leaf.double(row)
   }
 
-  /// The same for a short text that is not null.
+  /// Like `integer(_:of:)`, but for a short string that is not null.
   package func text(_ index: Int, of key: ObjKey) -> ByteView? {
     guard let row = quickRow(of: key), case .shortStrings(let node) = quickLeaves[index], row < node.count else {
       return nil
     }
-    // What cannot be read is reported by `value`.
+    // `value` reports the error.
     return try? StringLeaf.short(node, row)
   }
 
-  /// Moves through one more cluster of live objects, and appends the keys of those behind this one whose property at
-  /// `index` of `table.columns` passes the test; false at the end.
+  /// Moves past the next cluster of live objects and appends the keys of its objects whose property at `index` of
+  /// `table.columns` passes the test. Returns false at the end.
   package func nextCluster(
     where index: Int,
     _ test: ColumnTest,
@@ -214,15 +214,15 @@ public final class ObjectCursor {
     return true
   }
 
-  /// Moves to the last row of the present cluster.
+  /// Moves to the last row of the current cluster.
   private func moveToEnd(of cluster: Cluster) throws(EngineError) {
     if row + 1 >= rowCount { return }
     row = rowCount - 1
     try settle(in: cluster)
   }
 
-  /// The number of live objects behind this one whose property at `index` of `table.columns` passes the test. Moves to
-  /// the end.
+  /// Counts the live objects after the current one whose property at `index` of `table.columns` passes the test. Moves
+  /// to the end.
   package func count(where index: Int, _ test: ColumnTest) throws(EngineError) -> Int {
     var count = 0
     while try next() {
@@ -238,7 +238,7 @@ public final class ObjectCursor {
     return count
   }
 
-  /// The value of the property at `index` of `table.columns`.
+  /// Returns the value of the property at `index` of `table.columns`.
   public func value(_ index: Int) throws(EngineError) -> ValueView {
     do throws(EngineError) {
       if key == .none { throw .damaged("no object") }
@@ -262,7 +262,8 @@ public final class ObjectCursor {
     }
   }
 
-  /// The root of the collection that a property holds, 0 for an empty one; nil if it holds none, or in old formats.
+  /// Returns the root of a property's collection, 0 if empty; nil if the property does not hold a collection, and in
+  /// old formats.
   func collectionRoot(_ index: Int) throws(EngineError) -> Int? {
     guard let cluster, key != .none, case .collections(let roots, _, _, _) = try leaf(index, cluster) else {
       return nil
@@ -270,7 +271,7 @@ public final class ObjectCursor {
     return try roots.child(row)
   }
 
-  /// The leaf of a property in the present cluster.
+  /// Returns the leaf of a property in the current cluster.
   private func leaf(_ index: Int, _ cluster: Cluster) throws(EngineError) -> ColumnLeaf {
     switch quickLeaves[index] {
     case .ints(let node): return .ints(node)
@@ -298,8 +299,8 @@ public final class ObjectCursor {
     return leaf
   }
 
-  /// The objects that link to this one through a property of their class, in stored order; one that does so twice comes
-  /// twice. None if there is no such property. Not for formats 2 to 9. Cost: the number of links.
+  /// Returns the objects that link to this one through a property of their class, in stored order; an object that links
+  /// twice appears twice. Empty if there is no such property. Not for formats 2 to 9. Cost: O(links).
   public func origins(from table: TableKey, _ column: ColKey) throws(EngineError) -> [ObjKey] {
     guard let cluster, key != .none, !isInTombstones,
       let backlink = self.table.backlinks.first(where: { $0.originTable == table && $0.originColumn == column })
@@ -316,7 +317,7 @@ public final class ObjectCursor {
   }
 
   private func step(to row: Int64, of rows: LegacyRows) throws(EngineError) -> Bool {
-    // Rows have no clusters: this only ends a walk that has paid for too much else.
+    // Rows have no clusters: this only ends a walk that exceeded its budget elsewhere.
     try effort?.spend(0)
     return stand(on: max(0, row), of: rows)
   }
@@ -334,7 +335,7 @@ public final class ObjectCursor {
     return try reader.value(Int(key.value))
   }
 
-  /// Takes the key of the present row, which is a later one than that of the key.
+  /// Sets `key` to that of the current row, which must be greater than the previous key.
   @inline(__always)
   private func settle(in cluster: Cluster) throws(EngineError) {
     let found = Int64(bitPattern: try cluster.key(row))
@@ -380,7 +381,7 @@ public final class ObjectCursor {
   }
 }
 
-/// A leaf whose values are read with a few instructions.
+/// An open leaf with a fast path for reading values.
 private enum QuickLeaf {
   case none
   case ints(Node)
@@ -391,7 +392,7 @@ private enum QuickLeaf {
   case dates(TimestampLeaf)
 }
 
-/// A leaf in a box, so that finding it again does not copy it.
+/// A boxed leaf, so that looking it up does not copy it.
 private final class OpenLeaf {
   let leaf: ColumnLeaf
 

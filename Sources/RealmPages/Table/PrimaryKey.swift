@@ -1,9 +1,9 @@
-// Primary keys: comparing them with stored values, and finding objects by them where a format has no index.
-// Source: docs/format/2-model.md M5.
+// Primary keys: comparing them with stored values, and finding objects by them in formats without an index. Source:
+// docs/format/2-model.md M5.
 
 import COpenSSL
 
-/// A primary key that outlives its snapshot. Used to look objects up.
+/// A primary key that is independent of a snapshot. Used to look up objects.
 public enum PrimaryKey: Hashable, Sendable {
   case null
   case int(Int64)
@@ -11,7 +11,7 @@ public enum PrimaryKey: Hashable, Sendable {
   case objectID(ObjectID)
   case uuid(UniqueID)
 
-  /// A copy of a stored value; nil if it is of a type that a primary key cannot have.
+  /// A copy of a stored value; nil if a primary key cannot have its type.
   public init?(_ value: ValueView) {
     switch value {
     case .null: self = .null
@@ -23,13 +23,13 @@ public enum PrimaryKey: Hashable, Sendable {
     }
   }
 
-  /// A value as a primary key; nil if it is of a type that a primary key cannot have.
+  /// A value as a primary key; nil if a primary key cannot have its type.
   package init?(_ value: Value) {
     guard let key = value.withView({ PrimaryKey($0) }) else { return nil }
     self = key
   }
 
-  /// Whether a column of this type can hold the key.
+  /// Returns true if a column of this type can hold the key.
   func fits(_ element: ElementType) -> Bool {
     switch self {
     case .null: element.isNullable
@@ -40,7 +40,7 @@ public enum PrimaryKey: Hashable, Sendable {
     }
   }
 
-  /// Whether a stored value is this key.
+  /// Returns true if a stored value equals this key.
   func equals(_ value: ValueView) -> Bool {
     switch (self, value) {
     case (.null, .null): true
@@ -63,7 +63,7 @@ public enum PrimaryKey: Hashable, Sendable {
     }
   }
 
-  /// The object key that formats up to 21 give to an object with this primary key unless it is taken.
+  /// The object key that formats up to 21 assign to an object with this primary key, unless it is taken.
   var localKey: ObjKey? {
     let low: UInt64
     switch self {
@@ -91,11 +91,11 @@ public enum PrimaryKey: Hashable, Sendable {
   }
 }
 
-/// All primary keys of a table by hash: what replaces an index that the format does not have. 16 bytes an object.
+/// All primary keys of a table by hash, for formats without an index. Takes 16 bytes per object.
 struct PrimaryKeyTable: Sendable {
   private let entries: [(hash: Int, key: ObjKey)]
 
-  /// Reads every object of the table. Cost O(n log n).
+  /// Reads every object of the table. Cost: O(n log n).
   init(_ table: Table, _ column: Int) throws(EngineError) {
     let cursor = ObjectCursor(table)
     var entries: [(hash: Int, key: ObjKey)] = []
@@ -107,7 +107,7 @@ struct PrimaryKeyTable: Sendable {
     self.entries = entries
   }
 
-  /// Two objects of `table` with the same primary key; nil if there are none. Cost O(n).
+  /// Two objects of `table` with the same primary key; nil if there are none. Cost: O(n).
   func firstDuplicate(_ table: Table, _ column: Int) throws(EngineError) -> (ObjKey, ObjKey)? {
     let cursor = ObjectCursor(table)
     func key(_ object: ObjKey) throws(EngineError) -> PrimaryKey? {
@@ -119,7 +119,7 @@ struct PrimaryKeyTable: Sendable {
     return nil
   }
 
-  /// The first object with the hash of `key` that `isMatch` confirms. Cost O(log n).
+  /// Returns the first object with the hash of `key` for which `isMatch` returns true. Cost: O(log n).
   func first(_ key: PrimaryKey, where isMatch: (ObjKey) throws(EngineError) -> Bool) throws(EngineError) -> ObjKey? {
     let hash = key.hashValue
     for entry in entries[bisect(entries.count) { entries[$0].hash < hash }...] {

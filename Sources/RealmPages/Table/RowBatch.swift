@@ -1,18 +1,18 @@
-// Many new objects of one class, column by column. A thread that has no transaction can make them from what it reads;
-// the transaction then takes all at once. A batch holds what most objects consist of: single values, and links by the
-// primary keys of their targets. Any other object is made by itself.
+// Many new objects of one class, column by column. A thread without a transaction can build a batch from its input; the
+// transaction then adds all objects at once. A batch holds single values and links by primary key, which is all that
+// most objects have. Other objects are created one at a time.
 
-/// What a batch can hold of the objects of a class.
+/// The part of a class's objects that a batch can hold.
 package final class RowForm: Sendable {
-  /// What a property holds in a batch.
+  /// The representation of a property in a batch.
   package enum Kind: Sendable {
     /// A value of the property's type.
     case value
-    /// The primary key of the object that a link leads to.
+    /// The primary key of a link's target.
     case link
-    /// A collection, which is empty; a dictionary if not `isArray`.
+    /// An empty collection; a dictionary if not `isArray`.
     case collection(isArray: Bool)
-    /// Null: an embedded object, a Mixed, a link to a class without primary key.
+    /// Null: an embedded object, a Mixed, or a link to a class without primary key.
     case null
   }
 
@@ -24,22 +24,21 @@ package final class RowForm: Sendable {
     package let type: ValueType
     package let isNullable: Bool
     let column: Column
-    /// Where the column is among those of a batch; -1 for a collection.
+    /// The position among the columns of a batch; -1 for a collection.
     let place: Int
     let element: ElementType
   }
 
   /// The class.
   package let table: TableKey
-  /// The properties in the order of the class.
+  /// The properties in schema order.
   package let fields: [Field]
   /// The position of the primary key in `fields`.
   package let primaryKey: Int?
-  /// The position in `fields` of each column of a batch, and whether the property is required.
+  /// For each column of a batch, its position in `fields` and whether it is required.
   let placed: [(field: Int, isRequired: Bool)]
 
-  /// `keyType` tells the type of the primary key of a class that single objects of this one link to; nil if it has
-  /// none.
+  /// `keyType` returns the type of the primary key of a class that is the target of single links; nil if it has none.
   init(
     _ table: TableEditor,
     keyType: (TableKey) throws(EngineError) -> ValueType?
@@ -80,7 +79,7 @@ package final class RowForm: Sendable {
     }
   }
 
-  /// Whether a class has these properties still.
+  /// Returns true if a class still has these properties.
   func fits(_ columns: [Column]) -> Bool {
     columns.count == fields.count
       && zip(columns, fields).allSatisfy { (column, field) in
@@ -91,45 +90,45 @@ package final class RowForm: Sendable {
   }
 }
 
-/// New objects of a class, as far as its form can hold them.
+/// New objects of a class, as far as its form can represent them.
 package struct RowBatch: Sendable {
   package let form: RowForm
   private var columns: [NewColumn]
   /// The number of objects.
   package private(set) var count = 0
-  /// The required fields that objects were not given, in the order of the objects.
+  /// The required fields that objects have no value for, in object order.
   private var defaulted: [(row: Int, field: Int)] = []
 
-  /// No objects yet; there is room for `capacity`.
+  /// An empty batch with room for `capacity` objects.
   package init(_ form: RowForm, capacity: Int) {
     self.form = form
     columns = form.fields.filter { $0.place >= 0 }.map { NewColumn($0.element) }
     for i in columns.indices { columns[i].reserve(capacity) }
   }
 
-  // MARK: the object that is being added
+  // MARK: the object being added
 
-  /// Whether it has a value for this field, by its position in the form.
+  /// Returns true if the object being added has a value for this field, given by its position in the form.
   package func has(_ field: Int) -> Bool {
     let place = form.fields[field].place
     return place >= 0 && columns[place].count > count
   }
 
-  /// Gives it a whole number, true or false as 1 or 0, or the bits of a floating-point number.
+  /// Sets a field to an integer, a boolean as 1 or 0, or the bit pattern of a floating-point number.
   package mutating func append(bits: Int64, _ field: Int) { columns[form.fields[field].place].append(bits: bits) }
 
-  /// Gives it a string in UTF-8 or a binary, of at most `longestText` bytes.
+  /// Sets a field to a UTF-8 string or a binary, of at most `longestText` bytes.
   package mutating func append(text: ArraySlice<UInt8>, _ field: Int) {
     columns[form.fields[field].place].append(text: text)
   }
 
-  /// Gives it a value of the field's type, or null where the field can be null.
+  /// Sets a field to a value of its type, or to null if the field is nullable.
   package mutating func append(_ value: Value, _ field: Int) { _ = columns[form.fields[field].place].append(value) }
 
-  /// The bytes of the longest text of a batch.
+  /// The maximum size of a string or binary in a batch.
   package static let longestText = 1 << 20
 
-  /// Adds the object; what it was not given takes its default.
+  /// Adds the object. Fields without a value take their defaults.
   package mutating func endRow() {
     count += 1
     for place in columns.indices where columns[place].count < count {
@@ -139,19 +138,19 @@ package struct RowBatch: Sendable {
     }
   }
 
-  /// How many of some rows took the default of a required property, by the property.
+  /// Returns the number of the given rows that took the default of a required property, by property.
   package func defaulted(in rows: Range<Int>) -> [ColKey: Int] {
     var counts: [ColKey: Int] = [:]
     for (row, field) in defaulted where rows.contains(row) { counts[form.fields[field].column.key, default: 0] += 1 }
     return counts
   }
 
-  /// Forgets what the object was given.
+  /// Discards the values of the object being added.
   package mutating func dropRow() { for i in columns.indices { columns[i].truncate(to: count) } }
 
-  // MARK: the transaction's
+  // MARK: for the transaction
 
-  /// Calls `body` with what a field holds: of a link the primary key of its target.
+  /// Calls `body` with the value of a field; for a link, the primary key of its target.
   func withView<R>(
     _ row: Int,
     _ field: Int,
@@ -160,7 +159,7 @@ package struct RowBatch: Sendable {
     try columns[form.fields[field].place].withView(row, body)
   }
 
-  /// The objects from `first` on as rows, but for their links.
+  /// Returns the objects from `first` on as rows, without their links.
   func rows(_ layout: RowLayout, first: Int) -> NewRows {
     let batch = form.fields.filter { $0.place >= 0 }.map { (field) -> (position: Int, column: NewColumn) in
       guard case .link = field.kind else { return (field.column.key.leafPosition, columns[field.place]) }

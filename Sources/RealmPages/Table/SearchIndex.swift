@@ -1,17 +1,18 @@
-// Finding objects by value through a search index. Source: docs/format/2-model.md M10.
+// Finds objects by value through a search index. Source: docs/format/2-model.md M10.
 
-/// A general search index, read as a hint: every hit is confirmed by the caller against the object, because real files
-/// hold stale entries (docs/format/2-model.md M15).
+/// A general search index. Entries are hints: the caller confirms every hit against the object, because real files
+/// contain stale entries (docs/format/2-model.md M15).
 struct SearchIndex {
   let arena: Arena
   let rootRef: Int
 
-  /// No sub-index begins beyond this offset of a value.
+  /// No sub-index begins beyond this offset into a value.
   private static let maximumOffset = 200
-  /// Inner levels at one offset: 1000 entries a node.
+  /// The maximum number of inner levels at one offset, with up to 1000 entries per node.
   private static let maximumDepth = 12
 
-  /// The first object listed for `value` that `isMatch` confirms; nil if there is none. Cost O(log n).
+  /// Returns the first object listed for `value` for which `isMatch` returns true; nil if there is none. Cost:
+  /// O(log n).
   func first(
     _ value: ValueView,
     where isMatch: (ObjKey) throws(EngineError) -> Bool
@@ -31,12 +32,13 @@ struct SearchIndex {
         for i in 0..<keys.count {
           let value = try keys.integer(at: i)
           if value <= last, seen == nil {
-            // Values that differ share the entry, long texts with the same beginning: it has the order of the values.
+            // Keys out of order: different values (long strings with a common prefix) share this entry, and it is
+            // sorted by value.
             var before: Set<Int64> = []
             for j in 0..<i { before.insert(try keys.integer(at: j)) }
             seen = before
           }
-          // Each object once: more would be the work of a damaged file.
+          // An object listed twice means damage. Reading on could take arbitrarily long.
           if seen?.insert(value).inserted == false {
             throw .damaged("an index entry has an object twice", ref: node.ref)
           }
@@ -50,10 +52,11 @@ struct SearchIndex {
     return nil
   }
 
-  /// All objects listed for `value` that `isMatch` confirms, in ascending order. Cost O(log n) and the number of hits.
+  /// Returns all objects listed for `value` for which `isMatch` returns true, in ascending order. Cost:
+  /// O(log n + hits).
   func all(_ value: ValueView, where isMatch: (ObjKey) throws(EngineError) -> Bool) throws(EngineError) -> [ObjKey] {
     var found: [ObjKey] = []
-    // The walk of `first`, which goes on as long as nothing is confirmed.
+    // Uses the walk of `first`, which continues until a match.
     if let last = try first(
       value,
       where: { (object) throws(EngineError) in
@@ -66,8 +69,9 @@ struct SearchIndex {
     return found.sorted()
   }
 
-  /// An object for each value that the index tells apart: the first one of its entry that `isMatch` confirms for the
-  /// index keys on the way there. Nil if there are more entries than `limit`, each of which costs O(1) here.
+  /// Returns one object for each value that the index distinguishes: the first of each entry for which `isMatch`,
+  /// called with the index keys on the path to the entry, returns true. Returns nil if there are more than `limit`
+  /// entries. Cost: O(1) per entry.
   func representatives(
     limit: Int,
     where isMatch: (ObjKey, [Int32]) throws(EngineError) -> Bool
@@ -81,8 +85,8 @@ struct SearchIndex {
     return isWhole ? found : nil
   }
 
-  /// Goes through the entries below the index node at `ref`; false once `left` is used up. `take` says whether no other
-  /// object of the entry is wanted.
+  /// Visits the entries below the index node at `ref`. Returns false once `left` is used up. `take` returns true if no
+  /// further object of the entry is needed.
   private func collect(
     _ ref: Int,
     depth: Int,
@@ -116,7 +120,7 @@ struct SearchIndex {
         continue
       }
       let objects = try ElementReader(arena, below.ref, ElementType(.int, isNullable: false))
-      // Behind the last offset, values that differ share an entry.
+      // After the last offset, different values share an entry.
       let isShared = 4 * path.count > Self.maximumOffset
       for j in 0..<objects.count {
         guard case .int(let key) = try objects.value(at: j) else { continue }
@@ -128,7 +132,7 @@ struct SearchIndex {
     return true
   }
 
-  /// The entry for `word` below the index node at `ref`; nil if there is none.
+  /// Returns the entry for `word` below the index node at `ref`; nil if there is none.
   func entry(_ ref: Int, _ word: Int32) throws(EngineError) -> Int64? {
     var node = try arena.refs(ref, slots: 1)
     for _ in 0..<Self.maximumDepth {

@@ -1,24 +1,24 @@
-// Changing search indexes. Source: docs/format/2-model.md M10.
+// Edits search indexes. Source: docs/format/2-model.md M10.
 
-/// Changes one index.
+/// Edits one index.
 struct SearchIndexEditor {
   let editor: NodeEditor
   let root: Slot
-  /// Every entry ends at the end of its word: indexes of lists of strings, and full-text ones.
+  /// True if every entry ends with its word: in full-text indexes and indexes of string lists.
   let isFullWord: Bool
-  /// Different values can have the same data: 3 and the decimal 3.7 in a Mixed.
+  /// True if different values can have the same data, such as 3 and the decimal 3.7 in a Mixed.
   let isMixed: Bool
 
   static let maximumCount = 1000
   private static let maximumOffset = 200
-  /// The bytes of a string in an indexed list at most.
+  /// The maximum size in bytes of a string in an indexed list.
   static let maximumWord = 200
 
   private var slab: Slab { editor.slab }
   private var arena: Arena { editor.arena }
   private static let keyElement = ElementType(.int, isNullable: false)
 
-  /// A new, empty index node.
+  /// Creates an empty index node and returns its ref.
   static func make(_ editor: NodeEditor) -> Int { makeNode(editor, [], []) }
 
   private static func makeNode(_ editor: NodeEditor, _ words: [Int32], _ entries: [Int64], isInner: Bool = false) -> Int
@@ -33,17 +33,17 @@ struct SearchIndexEditor {
 
   // MARK: insertion
 
-  /// What is being inserted.
+  /// The entry being inserted.
   private struct Entry {
     let data: IndexData
     let value: ValueView
     let key: ObjKey
     let isUnique: Bool
-    /// The object that has the value already, when it must be unique. Nothing was changed then.
+    /// The object that already has the value, if the value must be unique. Nothing has changed in that case.
     var conflict: ObjKey?
   }
 
-  /// Lists `key` under `value`. `valueOf` reads the indexed value of an object that is in the index already.
+  /// Adds `key` under `value`. `valueOf` reads the indexed value of an object that is already in the index.
   func insert(
     _ value: ValueView,
     _ key: ObjKey,
@@ -53,7 +53,7 @@ struct SearchIndexEditor {
     try insert(root, 0, &entry, valueOf)
   }
 
-  /// Lists `key` under `value` unless another object is listed there: then returns that one and changes nothing.
+  /// Adds `key` under `value`, unless another object is listed there: then returns that object and changes nothing.
   func insertUnique(
     _ value: ValueView,
     _ key: ObjKey,
@@ -64,7 +64,7 @@ struct SearchIndexEditor {
     return entry.conflict
   }
 
-  /// Lists `key` under a word of a full-text or list index; null is a word of its own.
+  /// Adds `key` under a word of a full-text or list index. Null counts as a separate word.
   func insert(word: [UInt8]?, _ key: ObjKey) throws(EngineError) {
     try Self.withData(word) { (data) throws(EngineError) in
       var entry = Entry(data: data, value: .null, key: key, isUnique: false)
@@ -72,8 +72,8 @@ struct SearchIndexEditor {
     }
   }
 
-  /// Whether two words of an object, null as an empty one, can be one entry: the end of a word is an X and zero bytes
-  /// in the keys, so that "abc" and "abcX" have the same. O(the length of the longer).
+  /// Returns true if two words of an object (null counts as an empty word) can share an entry. Keys mark the end of a
+  /// word with an X and zero bytes, so "abc" and "abcX" have the same keys. Cost: O(length of the longer word).
   static func canShareEntry(_ text: ByteView, _ word: [UInt8]) -> Bool {
     func isEnd(_ byte: UInt8) -> Bool { byte == 0 || byte == UInt8(ascii: "X") }
     let text = unsafe text.unsafeBytes
@@ -95,7 +95,8 @@ struct SearchIndexEditor {
     try word.withView { (bytes) throws(EngineError) in try body(IndexData(word: bytes)) }
   }
 
-  /// Lists objects under values each of which begins with another word, in their order, and with none in the index.
+  /// Adds objects under values that begin with distinct words, none of which is in the index. `entries` must be in word
+  /// order.
   func insert(_ entries: [NewEntries.Entry]) throws(EngineError) {
     var rest = entries[...]
     while let first = rest.first {
@@ -109,8 +110,8 @@ struct SearchIndexEditor {
     }
   }
 
-  /// Adds the first of `entries`, up to the word `last`, to a leaf, which may then be of two times the size; how many
-  /// they are, one at least.
+  /// Adds the leading `entries` with words up to `last` to a leaf, which may temporarily grow to twice its maximum
+  /// size. Returns their number, at least one.
   private func insert(
     _ entries: ArraySlice<NewEntries.Entry>,
     upTo last: Int32,
@@ -158,7 +159,7 @@ struct SearchIndexEditor {
       }
       let element: Int64
       if isFullWord, entry.data.continues(after: offset) {
-        // The word goes on: a level for every four bytes.
+        // The word continues: add a level for every four bytes.
         let holder = slab.makeInts(.hasRefs, [Int64(Self.make(editor))])
         try insert(Slot(parent: holder, index: 0), offset + 4, &entry, valueOf)
         element = slab.int(holder, 0)
@@ -172,8 +173,8 @@ struct SearchIndexEditor {
     }
   }
 
-  /// Calls `body` with the dirty leaf below `slot` that `word` belongs to and the last word that does. It returns the
-  /// right half if the leaf was split; the nodes above follow.
+  /// Calls `body` with the dirty leaf below `slot` in which `word` belongs, and with the last word that belongs there.
+  /// `body` returns the right half if it splits the leaf; the parent nodes are then updated.
   private func change(
     _ slot: Slot,
     _ word: Int32,
@@ -199,7 +200,7 @@ struct SearchIndexEditor {
     let child = min(try present.lowerBound(word), end), childSlot = Slot(parent: ref, index: child + 1)
     let childWord = try present.int(child)
     let split = try change(childSlot, word, child == end ? last : Int32(truncatingIfNeeded: childWord), body)
-    // Only the last child can have got a larger word.
+    // Only the last child can have received a larger word.
     if split == nil && child < end { return nil }
     let newWord = Int64(try lastWord(editor.ref(childSlot)))
     if split == nil && newWord == childWord { return nil }
@@ -234,7 +235,7 @@ struct SearchIndexEditor {
     return Self.makeNode(editor, words, entries, isInner: slab.node(ref).isInner)
   }
 
-  /// Adds an object to an entry that exists.
+  /// Adds an object to an existing entry.
   private func add(
     _ slot: Slot,
     _ offset: Int,
@@ -250,7 +251,7 @@ struct SearchIndexEditor {
     let present = isSingle ? ObjKey(tagged: element) : try firstKey(Int(element))
     if isFullWord {
       if entry.data.continues(after: offset) {
-        // The present word ends where this one goes on: null, if this one begins with four zero bytes.
+        // The existing word ends where this one continues. It is null if this one begins with four zero bytes.
         let end = offset == 0 && entry.data.key(0) == 0 ? 0 : IndexData.end
         slab.setInt(slot.parent, slot.index, Int64(Self.makeNode(editor, [end], [element])))
         try insert(slot, offset + 4, &entry, valueOf)
@@ -272,7 +273,7 @@ struct SearchIndexEditor {
         entry.conflict = other
         return
       }
-      // Values in their order, within a value ascending keys.
+      // Sorted by value, then by ascending key.
       let list = listOf(slot, isSingle ? present : nil), value = entry.value
       let (at, isThere) = try position(list, entry.key) { (other) throws(EngineError) in
         isEqual && !isMixed && offset + 4 <= Self.maximumOffset ? 0 : ValueOrder.compare(try valueOf(other), value)
@@ -280,12 +281,13 @@ struct SearchIndexEditor {
       if !isThere { try list.insert(at, .int(entry.key.value)) }
       return
     }
-    // Two values that share the word: a level below tells them apart.
+    // The two values share this word: a level below distinguishes them.
     slab.setInt(slot.parent, slot.index, Int64(Self.makeNode(editor, [presentData.key(offset + 4)], [element])))
     try insert(slot, offset + 4, &entry, valueOf)
   }
 
-  /// An object of an entry whose value equals `value`; for entries of long values that begin alike.
+  /// Returns an object of an entry whose value equals `value`. Used for entries shared by long values with a common
+  /// prefix.
   private func equal(
     _ slot: Slot,
     _ value: ValueView,
@@ -301,7 +303,7 @@ struct SearchIndexEditor {
     return nil
   }
 
-  /// The list of an entry, made from a single object if need be.
+  /// Returns the list of an entry. A single object is first converted to a list.
   private func listOf(_ slot: Slot, _ single: ObjKey?) -> BPlusTreeEditor {
     if let single {
       slab.setInt(slot.parent, slot.index, Int64(slab.makeInts([], [single.value])))
@@ -314,7 +316,8 @@ struct SearchIndexEditor {
     return ObjKey(key)
   }
 
-  /// Where `key` belongs in a list, by `order` of the others to the value first and by key then.
+  /// Returns the position of `key` in a list sorted by value, then by key, or the position at which to insert it.
+  /// `order` compares a listed object's value with the new one.
   private func position(
     _ list: BPlusTreeEditor,
     _ key: ObjKey,
@@ -332,19 +335,19 @@ struct SearchIndexEditor {
 
   // MARK: removal
 
-  /// Takes `key` out of the entry for `value`.
+  /// Removes `key` from the entry for `value`.
   func remove(_ value: ValueView, _ key: ObjKey) throws(EngineError) {
     _ = try remove(root, IndexData(value), 0, key)
     try collapse(root)
   }
 
-  /// Takes `key` out of the entry for a word.
+  /// Removes `key` from the entry for a word.
   func remove(word: [UInt8]?, _ key: ObjKey) throws(EngineError) {
     try Self.withData(word) { (data) throws(EngineError) in _ = try remove(root, data, 0, key) }
     try collapse(root)
   }
 
-  /// Removes below `slot`; true if nothing is left in the node.
+  /// Removes `key` below `slot`. Returns true if the node is empty afterwards.
   private func remove(
     _ slot: Slot,
     _ data: IndexData,
@@ -391,7 +394,8 @@ struct SearchIndexEditor {
     return slab.node(ref).count == 1
   }
 
-  /// Where a list has `key`: keys ascend but where a list holds different values. Other writers list a key twice.
+  /// Returns the position of `key` in a list. Keys ascend unless the list holds different values. Other writers may
+  /// list a key twice.
   private func place(of key: ObjKey, in list: BPlusTreeEditor) throws(EngineError) -> Int? {
     let reader = try ElementReader(arena, editor.ref(list.root), Self.keyElement)
     func holds(_ index: Int) throws(EngineError) -> Bool {
@@ -413,13 +417,13 @@ struct SearchIndexEditor {
     slab.removeInt(try slab.child(ref, 0, arena), position)
   }
 
-  /// An inner node with one child gives way to the child.
+  /// Replaces an inner node that has a single child with the child.
   private func collapse(_ slot: Slot) throws(EngineError) {
     while true {
       let ref = try editor.ref(slot), node = try arena.node(ref)
       if !node.isInner { return }
       if node.count == 1 {
-        // Nothing is left: an empty leaf.
+        // Replace an inner node without children with an empty leaf.
         try editor.clear(slot)
         editor.set(slot, Self.make(editor))
         return

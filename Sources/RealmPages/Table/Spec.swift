@@ -1,13 +1,13 @@
-// From the spec and the arrays beside it to the columns of a table. Source: docs/format/2-model.md M2 to M4.
+// Reads a table's columns from its spec and the arrays beside it. Source: docs/format/2-model.md M2 to M4.
 
 import Synchronization
 
-/// The columns of one table, named and hidden. Whoever sees the table in one version, and a transaction on it as long
-/// as it leaves them alone, shares what was read once.
+/// The columns of one table, named and hidden. Read once and shared by all readers of one version, and by a transaction
+/// until it changes the columns.
 final class Spec: Sendable {
   /// The named columns in schema order.
   let columns: [Column]
-  /// The backlink columns: place in the cluster, and the column that their links come from.
+  /// The backlink columns: their positions in the cluster and the columns their links come from.
   let backlinks: [BacklinkColumn]
   private let editedForm = Mutex<EditedColumns?>(nil)
   /// See `Table.derived`.
@@ -72,7 +72,8 @@ final class Spec: Sendable {
         }
         let attribute = Int(truncatingIfNeeded: try attributes.int(i))
         let indexRef = try indexes.map { node throws(EngineError) in try node.childIfPresent(position) } ?? 0
-        // As Realm's own engine has it, the index counts, not the attribute, which a change of nullability loses.
+        // As in Realm's engine, an existing index counts, even without the attribute, which a change of nullability
+        // drops.
         let isIndexed = attribute & Attribute.indexed != 0 || indexRef != 0 && key.value != primaryKey
         columns.append(
           Column(
@@ -98,8 +99,9 @@ final class Spec: Sendable {
     }
   }
 
-  /// Whether the indexes of the table whose top array is `top` are where they were when this was read. Its columns are
-  /// the same as long as nobody changed the schema since. False, too, if that costs as much as reading all again.
+  /// Returns true if the indexes of the table whose top array is `top` are still at the refs that this spec has.
+  /// Columns are not compared, so the caller must know that the schema is unchanged. Also false if comparing costs as
+  /// much as reading the spec again.
   func isCurrent(_ arena: Arena, tableTop top: Node) throws(EngineError) -> Bool {
     let indexes = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.indexes))
     for column in columns {
@@ -113,7 +115,7 @@ final class Spec: Sendable {
     return true
   }
 
-  /// What changing objects must know of the columns. Made once.
+  /// Returns the columns in the form needed for editing objects. Created once.
   func edited(at ref: Int, _ table: String) throws(EngineError) -> EditedColumns {
     try editedForm.withLock { form throws(EngineError) in
       if let form { return form }
@@ -127,8 +129,8 @@ final class Spec: Sendable {
     ref == 0 ? nil : try arena.integers(ref)
   }
 
-  /// The type comes from the column key: the upgrade to format 24 leaves an old code in the spec
-  /// (docs/format/2-model.md M3).
+  /// Returns the value type of a type code. The code comes from the column key, because the upgrade to format 24 leaves
+  /// an old code in the spec (docs/format/2-model.md M3).
   static func valueType(_ code: Int) -> ValueType? {
     switch code {
     case TypeCode.int: .int
@@ -154,7 +156,7 @@ final class Spec: Sendable {
     return nil
   }
 
-  /// Bits 31 to 16 of the stored type; 0 in an old dictionary column means string.
+  /// Returns bits 31 to 16 of the stored type; 0 in an old dictionary column means string.
   private static func dictionaryKeyType(_ stored: Int64) -> Int {
     let type = Int(stored >> 16) & 0xFFFF
     return type == 0 ? TypeCode.string : type
@@ -162,7 +164,8 @@ final class Spec: Sendable {
 }
 
 extension Table {
-  /// What `make` makes of the columns, made once for all who share what was read of them. One type of value only.
+  /// Returns a value that `make` derives from the columns, computed once and shared by all tables with the same spec.
+  /// All callers must use one type.
   package func derived<T: Sendable>(_ make: () -> T) -> T {
     guard let spec else { return make() }
     return spec.derived.withLock { derived in
@@ -175,7 +178,7 @@ extension Table {
 }
 
 extension Column {
-  /// What the elements of the column's leaves, or of its collections, are.
+  /// The element type of the column's leaves or collections.
   var element: ElementType {
     ElementType(
       type,

@@ -2,11 +2,11 @@
 
 import Synchronization
 
-/// Whether a table's objects stand for themselves.
+/// The kind of a table's objects: independent (top-level), embedded in others, or asymmetric.
 public enum TableKind: Sendable, Hashable {
   case topLevel, embedded, asymmetric
 
-  /// The word for it in listings and JSON.
+  /// The name used in listings and JSON.
   package var name: String {
     switch self {
     case .topLevel: "top-level"
@@ -22,7 +22,7 @@ public final class Table: Sendable {
   public let key: TableKey
   /// The stored name, with its `class_` prefix if it has one.
   public let name: String
-  /// Whether its objects stand for themselves.
+  /// The kind of its objects.
   public let kind: TableKind
   /// The named properties in schema order.
   public let columns: [Column]
@@ -30,15 +30,15 @@ public final class Table: Sendable {
   public let primaryKeyIndex: Int?
   /// The number of live objects.
   public let objectCount: Int
-  /// Grows in every commit that changed the table.
+  /// Increases in every commit that changes the table.
   public let contentVersion: UInt64
-  /// Why nothing of the table can be read but its name; nil if it can. Such a table has no columns, and whoever looks
-  /// for objects gets this error.
+  /// The reason why only the table's name can be read; nil if the table is readable. A damaged table has no columns,
+  /// and looking for objects in it throws this error.
   public let damage: EngineError?
 
   let arena: Arena
   let ref: Int
-  /// Nil for a table that is damaged, and in formats 2 to 9.
+  /// Nil for a damaged table and in formats 2 to 9.
   let spec: Spec?
   let backlinks: [Spec.BacklinkColumn]
   let objects: ClusterTree
@@ -51,7 +51,8 @@ public final class Table: Sendable {
   /// The properties of classes that link to objects of this one.
   public var linkSources: [(table: TableKey, column: ColKey)] { backlinks.map { ($0.originTable, $0.originColumn) } }
 
-  /// Whether `ObjectCursor.origins` finds the objects that link to one of this table through a property.
+  /// Returns true if `ObjectCursor.origins` finds the objects that link to objects of this table through the given
+  /// property.
   package func knowsOrigins(from table: TableKey, _ column: ColKey) -> Bool {
     legacyRows == nil && backlinks.contains { $0.originTable == table && $0.originColumn == column }
   }
@@ -59,13 +60,13 @@ public final class Table: Sendable {
   /// The prefix of the tables that hold classes.
   public static let classPrefix = "class_"
 
-  /// The class whose objects are in a table of this name; nil for the SDK's own tables. By bytes: a name that begins
-  /// with a combining mark is one character with the end of the prefix.
+  /// Returns the class whose objects are in a table of this name; nil for internal tables of the SDK. Compares bytes,
+  /// because a name that begins with a combining mark forms one character with the end of the prefix.
   package static func className(ofTable name: String) -> String? {
     name.utf8.starts(with: classPrefix.utf8) ? String(name.unicodeScalars.dropFirst(classPrefix.utf8.count)) : nil
   }
 
-  /// The class name: `name` without `class_`; nil for a table of the SDK's own.
+  /// The class name: `name` without `class_`; nil for an internal table of the SDK.
   public var className: String? {
     Self.className(ofTable: name)
   }
@@ -73,7 +74,7 @@ public final class Table: Sendable {
   /// The primary key column, or nil.
   public var primaryKey: Column? { primaryKeyIndex.map { columns[$0] } }
 
-  /// Reads the table whose top array is at `ref`. `known` is its spec, if that was read already. Cost O(columns).
+  /// Reads the table whose top array is at `ref`. `known` is its spec, if already read. Cost: O(columns).
   init(_ arena: Arena, name: String, slot: Int, ref: Int, _ known: Spec? = nil) throws(EngineError) {
     do throws(EngineError) {
       let top = try arena.refs(ref, slots: Layout.Table.minimum)
@@ -91,7 +92,7 @@ public final class Table: Sendable {
       self.spec = spec
       columns = spec.columns
       backlinks = spec.backlinks
-      // The column key itself can be 0, so only the tag says whether there is one.
+      // The column key can be 0, so only the tag bit shows whether there is a primary key.
       let primaryKey = top.count > Layout.Table.primaryKey ? try top.int(Layout.Table.primaryKey) : 0
       primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
       if primaryKey & 1 != 0 && primaryKeyIndex == nil {
@@ -138,13 +139,13 @@ public final class Table: Sendable {
     }
   }
 
-  /// What stands for a table that cannot be read.
+  /// A placeholder for a table that cannot be read.
   init(_ arena: Arena, name: String, slot: Int, ref: Int, damage: EngineError) {
     self.arena = arena
     self.ref = ref
     self.name = name
     self.damage = damage
-    // The key as far as it can be told: the slot is its lower half. What is wrong is known already.
+    // The key as far as it can be read: its lower half is the slot. The error is already in `damage`.
     let stored = try? arena.refs(ref, slots: Layout.Table.minimum).tagged(Layout.Table.key)
     let key = TableKey(UInt32(truncatingIfNeeded: stored ?? Int64(slot)))
     self.key = key.slot == slot ? key : TableKey(UInt32(slot))
@@ -154,7 +155,7 @@ public final class Table: Sendable {
     (objects, tombstones, legacyRows) = (ClusterTree(arena: arena, rootRef: 0), nil, nil)
   }
 
-  /// Whether a live object with this key exists. Cost O(log n).
+  /// Returns true if a live object with this key exists. Cost: O(log n).
   public func contains(_ key: ObjKey) throws(EngineError) -> Bool {
     if let damage { throw damage }
     if let legacyRows { return key.value >= 0 && key.value < legacyRows.count }
@@ -162,9 +163,9 @@ public final class Table: Sendable {
     return try objects.place(of: UInt64(key.value)) != nil
   }
 
-  /// The key of the object with this primary key, or nil; nil too when the table has none or one of another type. Cost
-  /// O(log n) through the index. Formats 10 to 21 have none: there the object key is tried that follows from the
-  /// primary key, and if another object has it, a table of all primary keys is built once.
+  /// Returns the key of the object with this primary key; nil if there is none, or if the table has no primary key or
+  /// one of another type. Cost: O(log n) through the index. Formats 10 to 21 have no index: there, the object key
+  /// derived from the primary key is tried first. If that fails, a table of all primary keys is built once.
   public func objectKey(primaryKey: PrimaryKey) throws(EngineError) -> ObjKey? {
     if let damage { throw damage }
     guard let index = primaryKeyIndex else { return nil }
@@ -180,7 +181,7 @@ public final class Table: Sendable {
           try SearchIndex(arena: arena, rootRef: indexRef).first(value, where: confirm)
         }
       } catch {
-        // A damaged index is only a lost shortcut: the objects themselves are asked.
+        // A damaged index only costs the shortcut: the objects themselves are read.
       }
     } else if let hashed = primaryKey.localKey, try confirm(hashed) {
       return hashed
@@ -191,8 +192,8 @@ public final class Table: Sendable {
     }
   }
 
-  /// One value of a live object; nil if there is no such object. For those who look at one object and leave: a cursor
-  /// would cost more than the value.
+  /// Returns one value of a live object; nil if there is no such object. For single lookups, where creating a cursor
+  /// would cost more than the read.
   private func value(of key: ObjKey, _ index: Int) throws(EngineError) -> ValueView? {
     if legacyRows != nil {
       let cursor = ObjectCursor(self)
@@ -200,19 +201,20 @@ public final class Table: Sendable {
       return try cursor.value(index)
     }
     guard key.value >= 0, let (cluster, row) = try objects.place(of: UInt64(key.value)) else { return nil }
-    // A copy of the column would cost more than the value.
+    // Copying the column would cost more than the read.
     let leafRef = try cluster.leafRef(columns[index].key.leafPosition)
     return try ColumnLeaf(arena, leafRef, columns[index].element, inTree: false, enumRef: columns[index].enumRef)
       .value(row, arena)
   }
 
-  /// An object for each value of the property at `index`, by its search index; several objects where values look the
-  /// same to an index. Nil if there is no index that tells, or if asking all objects takes less than going through it.
+  /// Returns one object for each distinct value of the property at `index`, found through its search index. There can
+  /// be several for values that the index does not distinguish. Nil if no index is suitable, or if reading all objects
+  /// is cheaper.
   ///
   /// Cost: O(number of values), each O(log n).
   package func objectsOfDistinctValues(of index: Int) -> [ObjKey]? {
     let column = columns[index]
-    // An index does not tell decimals apart by their fraction.
+    // An index does not distinguish decimals by their fractions.
     guard column.indexRef != 0, fileFormat == 24, column.collection == nil, column.index != .fullText,
       column.type != .decimal128, column.type != .mixed
     else { return nil }
@@ -224,13 +226,13 @@ public final class Table: Sendable {
         return IndexData(try cursor.value(index).stored(arena)).hasKeys(path)
       }
     } catch {
-      // A damaged index is only a lost shortcut.
+      // A damaged index only costs the shortcut.
       return nil
     }
   }
 
-  /// The objects whose property at `index` has this value, in ascending order, found through its search index; nil if
-  /// that cannot be used. Cost O(log n) and the number of hits.
+  /// Returns the objects whose property at `index` equals `value`, in ascending order, found through its search index;
+  /// nil if there is no usable index. Cost: O(log n + hits).
   public func objectKeys(where index: Int, is value: ValueView) throws(EngineError) -> [ObjKey]? {
     let column = columns[index]
     guard column.collection == nil, column.index != .fullText else { return nil }
@@ -238,7 +240,7 @@ public final class Table: Sendable {
     guard let key = PrimaryKey(value) else { return nil }
     if primaryKeyIndex == index { return try objectKey(primaryKey: key).map { [$0] } ?? [] }
     guard column.indexRef != 0, fileFormat == 24, key.fits(column.element) else { return nil }
-    // What is asked of each hit stands in variables: finding it again would take longer than the question.
+    // Local copies for the check of each hit: looking these up again would take longer than the check.
     let objects = objects, arena = arena, position = column.key.leafPosition, element = column.element
     let enumRef = column.enumRef
     var integer: Int64?
@@ -251,7 +253,7 @@ public final class Table: Sendable {
         return try value.order(ColumnLeaf(arena, ref, element, inTree: false, enumRef: enumRef).value(row, arena)) == 0
       }
     } catch {
-      // A damaged index is only a lost shortcut: the objects themselves are asked.
+      // A damaged index only costs the shortcut: the caller reads the objects instead.
       return nil
     }
   }

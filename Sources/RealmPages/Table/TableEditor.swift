@@ -1,43 +1,43 @@
-// One table of a write transaction: its schema, and its objects as rows. What links do to other tables is the
-// business of `GroupEditor`. Source: docs/format/2-model.md M2 to M7.
+// One table of a write transaction: its schema, and its objects as rows. `GroupEditor` handles the effects of links on
+// other tables. Source: docs/format/2-model.md M2 to M7.
 
-/// A table that a transaction can change. Everything it holds is read from the dirty nodes, so there is one truth; new
-/// rows at its end, and their entries in indexes, are buffered until the first read at most.
+/// A table that a transaction can change. All state is read from the dirty nodes, the single source of truth. New rows
+/// at the end and their index entries are buffered, at most until the first read.
 final class TableEditor {
   let editor: NodeEditor
-  /// The dirty top array of the table. Its clusters may lack rows that wait: see `view()` and `objects()`.
+  /// The dirty top array of the table. Its clusters may lack buffered rows: see `view()` and `objects()`.
   let top: Int
   let key: TableKey
   var name: String
-  // Exclusive access is not checked at run time here: one thread changes a table, and every value goes through these.
+  // Run-time exclusivity checks are off: one thread changes a table, and every access to a value goes through these.
   @safe @exclusivity(unchecked) private var spec: Spec?
   @safe @exclusivity(unchecked) private(set) var columns: [Column] = []
   @safe @exclusivity(unchecked) private(set) var backlinks: [Spec.BacklinkColumn] = []
   @safe @exclusivity(unchecked) private(set) var primaryKeyIndex: Int?
-  /// What the values of each column are, and whether it holds one value.
+  /// The element type of each column, and whether the column holds a single value.
   @safe @exclusivity(unchecked) private(set) var elements: [ElementType] = []
   @safe @exclusivity(unchecked) private(set) var isSingle: [Bool] = []
-  /// The columns that have an index.
+  /// The columns with an index.
   @safe @exclusivity(unchecked) private(set) var indexes: [IndexedColumn] = []
-  /// By leaf position: the position in `columns`, or -1.
+  /// For each leaf position, the position in `columns`, or -1.
   @safe @exclusivity(unchecked) private var columnsByLeaf: [Int] = []
   @safe @exclusivity(unchecked) private var columnKeys: [ColKey] = []
   @safe @exclusivity(unchecked) private var layout = RowLayout.empty
   @safe @exclusivity(unchecked) private var isBumped = false
-  /// New rows beyond all others, with ascending keys, that are in no cluster yet.
+  /// Buffered new rows: their keys ascend, follow all others, and are not in a cluster yet.
   @safe @exclusivity(unchecked) private var waiting = NewRows(.empty)
-  /// By leaf position: objects that are not listed yet in the index of the column; shorter where none are.
+  /// For each leaf position, objects to be added to the column's index. May be shorter than the list of positions.
   @safe @exclusivity(unchecked) private var newEntries: [NewEntries] = []
-  /// Links to objects of this table that are in no backlink list yet.
+  /// Links to objects of this table that are not in a backlink list yet.
   @safe @exclusivity(unchecked) private var newBacklinks = NewBacklinks()
-  /// Objects by their primary keys, as far as links have led to them.
+  /// A cache of link targets by primary key.
   @safe @exclusivity(unchecked) private var linkTargets = KnownTargets()
-  /// The object that was read last, which exists: what a link leads to is looked up and then checked.
+  /// The object read last, known to exist. A link's target is looked up and then checked.
   @safe @exclusivity(unchecked) private var seen: ObjKey?
-  /// No key is larger; nil before anybody asked.
+  /// An upper bound of all keys; nil until first needed.
   @safe @exclusivity(unchecked) private var keyBound: Int64?
 
-  /// Takes the table whose top array `slot` refers to. `spec` is what it has, if that was read already.
+  /// Opens the table whose top array `slot` refers to. `spec` is its spec, if already read.
   init(_ editor: NodeEditor, _ slot: Slot, name: String, _ spec: Spec?) throws(EngineError) {
     self.editor = editor
     self.name = name
@@ -47,7 +47,7 @@ final class TableEditor {
     if let spec { try take(spec) } else { try take(try readSpec()) }
   }
 
-  /// Reads the spec again after it was changed.
+  /// Reads the spec again after a change.
   func reloadSchema() throws(EngineError) {
     try writeWaiting()
     try take(try readSpec())
@@ -76,7 +76,7 @@ final class TableEditor {
     newEntries = []
   }
 
-  /// The position in `columns` of the column with this key; nil if there is none. O(1).
+  /// Returns the position in `columns` of the column with this key; nil if there is none. O(1).
   func columnIndex(_ key: ColKey) -> Int? {
     guard key.leafPosition < columnsByLeaf.count else { return nil }
     let index = columnsByLeaf[key.leafPosition]
@@ -87,31 +87,31 @@ final class TableEditor {
 
   var className: String { Table.className(ofTable: name) ?? name }
 
-  /// The tree of all objects.
+  /// Returns the tree of all objects.
   func objects() throws(EngineError) -> ClusterTreeEditor {
     try writeWaiting()
     return tree
   }
 
-  /// The objects that do not wait.
+  /// The tree of objects, without the buffered rows.
   private var tree: ClusterTreeEditor {
     ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Layout.Table.clusters), layout: layout)
   }
 
-  /// The table as readers see it, with all its objects. Valid until the next change.
+  /// Returns the table as readers see it, including buffered rows. Valid until the next change.
   func view() throws(EngineError) -> Table {
     try writeWaiting()
     let known = try spec?.isCurrent(editor.arena, tableTop: editor.slab.node(top)) ?? false ? spec : nil
     return try Table(editor.arena, name: name, slot: key.slot, ref: top, known)
   }
 
-  /// The unresolved objects; nil if the table never had any. They have the same columns.
+  /// The unresolved objects; nil if the table never had any. They have the same columns as live objects.
   var tombstones: ClusterTreeEditor? {
     if editor.slab.int(top, Layout.Table.tombstones) == 0 { return nil }
     return ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Layout.Table.tombstones), layout: layout)
   }
 
-  /// Counts the transaction as one that changed the table.
+  /// Records that the transaction changes the table.
   func bump() {
     editor.slab.bumps &+= 1
     if isBumped { return }
@@ -121,13 +121,13 @@ final class TableEditor {
 
   // MARK: rows
 
-  /// Where the object is; an error if it does not exist.
+  /// Returns the location of an object. Throws if it does not exist.
   func place(_ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place {
     if let place = try find(key) { return place }
     throw EngineError(.notFound, "\(className): no object \(key)")
   }
 
-  /// Where the object is, an unresolved one too; nil if it does not exist. O(log n).
+  /// Returns the location of a live or unresolved object; nil if it does not exist. Cost: O(log n).
   func find(_ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place? {
     if key.isUnresolved { return try tombstones?.find(UInt64(bitPattern: key.value)) }
     if key == .none { return nil }
@@ -136,7 +136,7 @@ final class TableEditor {
     return try tree.find(UInt64(key.value))
   }
 
-  /// The row of an object, as it is stored; nil if there is no such object. Makes nothing dirty.
+  /// Returns the row of an object as stored; nil if there is no such object. Does not make nodes dirty.
   private func row(_ key: ObjKey) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     if key.value < 0 { return nil }
     try writeRows(upTo: key)
@@ -146,28 +146,28 @@ final class TableEditor {
     return place
   }
 
-  /// Whether an object has this key; an unresolved one does not count. O(log n), and O(1) for a key beyond all others.
+  /// Returns true if a live object has this key. Cost: O(log n), or O(1) for a key greater than all others.
   func contains(_ key: ObjKey) throws(EngineError) -> Bool {
     if key == seen { return true }
     if try key.value > largestKey() { return false }
     return try row(key) != nil
   }
 
-  /// Whether all objects have lower keys.
+  /// Returns true if `key` is greater than the keys of all objects.
   func isBeyondAll(_ key: ObjKey) throws(EngineError) -> Bool { try key.value > largestKey() }
 
-  /// A key that none is larger than; -1 without objects.
+  /// Returns an upper bound of all keys; -1 if there are no objects.
   private func largestKey() throws(EngineError) -> Int64 {
     if let keyBound { return keyBound }
     let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Layout.Table.clusters))
-    // The order is that of unsigned numbers.
+    // Keys are ordered as unsigned numbers.
     let bound = try tree.lastKey().map { Int64(clamping: $0) } ?? -1
     keyBound = bound
     return bound
   }
 
-  /// Adds an object with a key that is new, and nothing that follows from its values elsewhere. The values fit their
-  /// columns, and the primary key's column is not among them.
+  /// Adds an object with a new key, without updating anything outside its row. The values must fit their columns, and
+  /// must not include the primary key's column.
   func insertRow(
     _ key: ObjKey,
     primaryKey: (column: ColKey, value: Value)? = nil,
@@ -184,7 +184,7 @@ final class TableEditor {
     if waiting.count >= Cluster.maximumCount || waiting.byteCount >= Self.maximumWaitingBytes { try writeRows() }
   }
 
-  /// Adds an unresolved object, which no index lists.
+  /// Adds an unresolved object, which is not in any index.
   func insertUnresolved(_ key: ObjKey, _ primaryKey: (column: ColKey, value: Value)?) throws(EngineError) {
     if editor.slab.int(top, Layout.Table.tombstones) == 0 {
       editor.slab.setChild(top, Layout.Table.tombstones, ClusterTreeEditor.make(editor, layout))
@@ -194,33 +194,33 @@ final class TableEditor {
     try tombstones?.insert(rows, 0)
   }
 
-  /// So many bytes of strings and binaries are not held twice.
+  /// The maximum size in bytes of strings and binaries to buffer.
   private static let maximumWaitingBytes = 1 << 18
 
-  /// Has the rows of a batch wait as they are added, up to `endBatch`.
+  /// Begins adding the rows of a batch, which are buffered until `endBatch`.
   func begin(_ batch: RowBatch, first: Int) throws(EngineError) {
     try writeRows()
     waiting = batch.rows(layout, first: first)
   }
 
-  /// Adds the next row of the batch, with a key beyond all others, and nothing that follows from its values elsewhere.
+  /// Adds the next row of the batch, with a key greater than all others, without updating anything outside the row.
   func addRow(_ key: ObjKey, links: [(position: Int, target: ObjKey?)]) {
     waiting.append(key, links: links)
     keyBound = key.value
   }
 
-  /// Writes the rows that were added; those of the batch that were not are forgotten.
+  /// Writes the added rows and discards the remaining rows of the batch.
   func endBatch() throws(EngineError) {
     try writeRows()
     waiting = NewRows(layout)
   }
 
-  /// Whether the table is as the batch takes it to be.
+  /// Returns true if the table still matches the form of a batch.
   func fits(_ form: RowForm) -> Bool {
     kind == .topLevel && key == form.table && form.primaryKey == primaryKeyIndex && form.fits(columns)
   }
 
-  /// Writes all that waits.
+  /// Writes all buffered rows, backlinks and index entries.
   func writeWaiting() throws(EngineError) {
     try writeRows()
     try writeBacklinks()
@@ -229,7 +229,7 @@ final class TableEditor {
 
   private func writeRows() throws(EngineError) {
     if waiting.firstKey == nil { return }
-    // Rows may be in some columns and not in others.
+    // After an earlier error, a row may be in some columns and missing in others.
     if let damage = editor.slab.damage { throw damage }
     do throws(EngineError) { try tree.append(waiting) } catch {
       editor.slab.note(error)
@@ -238,19 +238,19 @@ final class TableEditor {
     waiting.noteWritten()
   }
 
-  /// Writes them if an object with this key may be among them.
+  /// Writes the buffered rows if an object with this key may be among them.
   private func writeRows(upTo key: ObjKey) throws(EngineError) {
     if let first = waiting.firstKey, UInt64(bitPattern: key.value) >= first { try writeRows() }
   }
 
-  /// Removes an object, and nothing that follows from its values elsewhere.
+  /// Removes an object, without updating anything outside its row.
   func removeRow(_ key: ObjKey) throws(EngineError) {
     seen = nil
     linkTargets.forgetAll()
     try (key.isUnresolved ? tombstones : objects())?.remove(UInt64(bitPattern: key.value))
   }
 
-  /// The keys of all unresolved objects.
+  /// Returns the keys of all unresolved objects.
   func unresolvedKeys() throws(EngineError) -> [ObjKey] {
     guard let tombstones = try view().tombstones else { return [] }
     var keys: [ObjKey] = [], next: UInt64 = 0
@@ -265,45 +265,45 @@ final class TableEditor {
     return keys
   }
 
-  /// The slot of the leaf of the column at `position` in a dirty cluster.
+  /// Returns the slot of the leaf of the column at `position` in a dirty cluster.
   func leafSlot(_ place: ClusterTreeEditor.Place, _ position: Int) -> Slot {
     Slot(parent: place.cluster, index: position + 1)
   }
 
-  /// The value of a column in a row; collections come as views.
+  /// Returns the value of a column in a row. Collections are returned as views.
   func value(_ place: ClusterTreeEditor.Place, _ column: Column) throws(EngineError) -> ValueView {
     let leaf = try column.leaf(editor.arena, editor.slab.node(place.cluster).child(column.key.leafPosition + 1))
     return try leaf.value(place.row, editor.arena)
   }
 
-  /// The value of a column of an object, without making anything dirty; nil if there is no such object.
+  /// Returns the value of a column of an object; nil if there is no such object. Does not make nodes dirty.
   func read(_ key: ObjKey, _ column: Column) throws(EngineError) -> ValueView? {
     guard let (cluster, row) = try row(key) else { return nil }
     return try column.leaf(editor.arena, cluster.leafRef(column.key.leafPosition)).value(row, editor.arena)
   }
 
-  /// The indexed value of an object; null if there is no such object.
+  /// Returns the indexed value of an object; null if there is no such object.
   func read(_ key: ObjKey, _ column: IndexedColumn) throws(EngineError) -> ValueView {
     guard let (cluster, row) = try row(key) else { return .null }
     let ref = try cluster.leafRef(column.key.leafPosition), enumRef = columns[column.index].enumRef
     return try ColumnLeaf(editor.arena, ref, column.element, inTree: false, enumRef: enumRef).value(row, editor.arena)
   }
 
-  /// Replaces the value of a scalar column in a row, and nothing else: no links, no index.
+  /// Replaces the value of a scalar column in a row, without updating links or indexes.
   func store(_ place: ClusterTreeEditor.Place, _ column: Column, _ value: ValueView) throws(EngineError) {
     let slot = leafSlot(place, column.key.leafPosition)
     try editor.materialise(slot, enumRef: column.enumRef)
     try editor.set(slot, place.row, value, column.element, inTree: false)
   }
 
-  /// The place that holds the root of a collection column in a row.
+  /// Returns the slot that holds the root of a collection column in a row.
   func collectionSlot(_ place: ClusterTreeEditor.Place, _ column: Column) throws(EngineError) -> Slot {
     Slot(parent: try editor.dirty(leafSlot(place, column.key.leafPosition)), index: place.row)
   }
 
   // MARK: backlinks
 
-  /// Has an object listed later, with others, as one that links to `target`, which exists.
+  /// Buffers a link to the existing object `target`, to be added to its backlinks together with others.
   func listBacklinkLater(_ target: ObjKey, _ position: Int, from origin: ObjKey) throws(EngineError) {
     newBacklinks.append(target, position, from: origin)
     if newBacklinks.count >= NewBacklinks.maximumCount { try writeBacklinks() }
@@ -327,7 +327,7 @@ final class TableEditor {
     }
   }
 
-  /// Lists objects that link to the one at `place` in its backlinks at leaf position `position`. Source:
+  /// Adds `origins` to the backlinks at leaf position `position` of the object at `place`. Source:
   /// docs/format/1-storage.md S14.
   func list(_ origins: ArraySlice<Int64>, _ place: ClusterTreeEditor.Place, _ position: Int) throws(EngineError) {
     let slab = editor.slab, leaf = try editor.dirty(leafSlot(place, position))
@@ -348,12 +348,12 @@ final class TableEditor {
 
   // MARK: keys
 
-  /// Takes back the last `nextKey()`, whose key was not used.
+  /// Undoes the last `nextKey()`, whose key was not used.
   func returnKey() {
     editor.slab.setTagged(top, Layout.Table.sequence, editor.slab.int(top, Layout.Table.sequence) >> 1 - 1)
   }
 
-  /// The next free object key. Source: docs/format/2-model.md M5.
+  /// Returns the next free object key. Source: docs/format/2-model.md M5.
   func nextKey() throws(EngineError) -> ObjKey {
     while true {
       let element = editor.slab.int(top, Layout.Table.sequence)
@@ -368,12 +368,12 @@ final class TableEditor {
 
   // MARK: index
 
-  /// The index of a column, or nil if it has none.
+  /// Returns the index of a column; nil if it has none.
   func index(_ column: Column) throws(EngineError) -> SearchIndexEditor? {
     try index(column.key.leafPosition, isFullWord: column.index == .fullText || column.collection != nil)
   }
 
-  /// The index of the column at `position` in clusters, or nil if it has none.
+  /// Returns the index of the column at leaf position `position`; nil if it has none.
   func index(_ position: Int, isFullWord: Bool) throws(EngineError) -> SearchIndexEditor? {
     try writeEntries(position)
     return try indexRoot(position) == 0 ? nil : indexEditor(position, isFullWord)
@@ -386,13 +386,13 @@ final class TableEditor {
     return SearchIndexEditor(editor: editor, root: root, isFullWord: isFullWord, isMixed: isMixed)
   }
 
-  /// The dirty node of the roots of all indexes, by leaf position.
+  /// Returns the dirty node with the roots of all indexes, by leaf position.
   func indexRefs() throws(EngineError) -> Int {
     for position in newEntries.indices { try writeEntries(position) }
     return try editor.slab.child(top, Layout.Table.indexes, editor.arena)
   }
 
-  /// The root of the index of the column at `position`, as far as it is written; 0 if there is none.
+  /// Returns the root of the index of the column at `position`, without buffered entries; 0 if there is none.
   private func indexRoot(_ position: Int) throws(EngineError) -> Int {
     let refs = try editor.slab.node(top).child(Layout.Table.indexes)
     if refs == 0 { return 0 }
@@ -400,8 +400,8 @@ final class TableEditor {
     return position < node.count ? try node.child(position) : 0
   }
 
-  /// Has an object listed with others in the index of the column at `position`, if no other value there begins like
-  /// this one; else false.
+  /// Buffers an entry for the index of the column at `position`. Returns false, without adding it, if another value in
+  /// the index begins with the same word.
   func listLater(_ key: ObjKey, _ data: IndexData, _ position: Int) throws(EngineError) -> Bool {
     let root = try indexRoot(position), word = data.key(0)
     if root == 0 { return false }
@@ -423,7 +423,7 @@ final class TableEditor {
     }
   }
 
-  /// The object whose primary key is `value`, as `find` has it; what was found stays known.
+  /// Returns the object whose primary key is `value`, as found by `find(primaryKey:)`. Caches the result.
   func linkTarget(_ value: ValueView) throws(EngineError) -> ObjKey? {
     if let known = linkTargets[value] { return known }
     guard let key = try find(primaryKey: value) else { return nil }
@@ -431,7 +431,7 @@ final class TableEditor {
     return key
   }
 
-  /// The object whose primary key is `value`, found through the index.
+  /// Returns the object whose primary key is `value`, looked up in the index.
   func find(primaryKey value: ValueView) throws(EngineError) -> ObjKey? {
     guard let primaryKeyIndex else { return nil }
     let column = columns[primaryKeyIndex], position = column.key.leafPosition

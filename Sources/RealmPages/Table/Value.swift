@@ -1,13 +1,13 @@
-// Values that a program owns: what it writes.
+// Values owned by a program, for writing.
 
-/// A value to be written, or a copy of one that was read.
+/// A value to write, or a copy of a value that was read.
 public enum Value: Hashable, Sendable {
   case null
   case int(Int64)
   case bool(Bool)
   case float(Float)
   case double(Double)
-  /// A string by its bytes, which should be UTF-8. See also `text(_:)`.
+  /// A string as bytes, which should be UTF-8. See also `text(_:)`.
   case string([UInt8])
   case data([UInt8])
   case date(Timestamp)
@@ -16,9 +16,9 @@ public enum Value: Hashable, Sendable {
   case uuid(UniqueID)
   /// A link to an object of a table.
   case link(TableKey, ObjKey)
-  /// A list, to be nested in a Mixed or to replace a list property.
+  /// A list, nested in a Mixed or replacing a list property.
   case list([Value])
-  /// A dictionary, likewise. Later entries win over earlier ones with the same key.
+  /// A dictionary, used like a list. Of entries with the same key, the last wins.
   case dictionary([Entry])
 
   /// One entry of a dictionary.
@@ -28,20 +28,20 @@ public enum Value: Hashable, Sendable {
     /// The value.
     public var value: Value
 
-    /// An entry with a key of UTF-8 bytes.
+    /// An entry whose key is the given UTF-8 bytes.
     public init(key: [UInt8], value: Value) {
       self.key = key
       self.value = value
     }
   }
 
-  /// A string value.
+  /// Returns a string value.
   public static func text(_ text: some StringProtocol) -> Value { .string(Array(text.utf8)) }
 
-  /// A deep copy of what was read.
+  /// Makes a deep copy of a value that was read.
   public init(copying view: ValueView) throws(EngineError) { try self.init(copying: view, view.effort) }
 
-  /// A deep copy, paid for with `effort`; nil is enough for a value in which nothing is nested.
+  /// Makes a deep copy within the budget `effort`, which may be nil for a value without nested values.
   init(copying view: ValueView, _ effort: Effort?) throws(EngineError) {
     switch view {
     case .null: self = .null
@@ -77,7 +77,7 @@ public enum Value: Hashable, Sendable {
     }
   }
 
-  /// Calls `body` with the value as a view; a list or dictionary shows as an empty one.
+  /// Calls `body` with the value as a view. A list or dictionary appears as an empty one.
   @inline(__always)
   func withView<R, E: Error>(_ body: (ValueView) throws(E) -> R) throws(E) -> R {
     switch self {
@@ -98,7 +98,7 @@ public enum Value: Hashable, Sendable {
     }
   }
 
-  /// Whether a property or collection of `element`s can hold the value; links by kind only.
+  /// Returns true if a property or collection of `element`s can hold the value. Checks only the target table of a link.
   func fits(_ element: ElementType) -> Bool {
     switch (self, element.type) {
     case (.null, _): element.isNullable || element.type == .mixed
@@ -110,7 +110,7 @@ public enum Value: Hashable, Sendable {
     }
   }
 
-  /// Whether nothing but the type of a property decides if it can hold the value.
+  /// True if only the type of a property decides whether it can hold the value.
   var isPlain: Bool {
     switch self {
     case .null, .int, .bool, .float, .double, .decimal128, .objectID, .uuid: true
@@ -120,7 +120,7 @@ public enum Value: Hashable, Sendable {
     }
   }
 
-  /// The limit that the value breaks, in words; nil if it breaks none.
+  /// A description of the limit that the value exceeds; nil if it is within all limits.
   var brokenLimit: String? {
     switch self {
     case .string(let bytes) where bytes.count > BlobLimit.string:

@@ -1,16 +1,16 @@
-// The order of values in sets. Source: docs/format/2-model.md M9.
+// The sort order of values in sets. Source: docs/format/2-model.md M9.
 
 import CIntelDecimal
 import Glibc
 
 /// The total order of Mixed values, and of the values of typed sets.
 enum ValueOrder {
-  /// Whether sets of this type were stored in another order before format 24.
+  /// Returns true if sets of this type were stored in another order before format 24.
   static func changedBefore24(_ type: ValueType) -> Bool {
     type == .string || type == .data || type == .mixed
   }
 
-  /// The positions 0 ..< count in the order of the values there. Cost O(n log n).
+  /// Returns the positions 0 ..< count, sorted by their values. Cost: O(n log n).
   static func sortedPositions(
     _ count: Int,
     _ value: (Int) throws(EngineError) -> ValueView
@@ -22,7 +22,7 @@ enum ValueOrder {
     return values.map(\.position)
   }
 
-  /// Negative, zero or positive as `a` comes before, with or after `b`.
+  /// Returns a negative number, zero or a positive number if `a` sorts before, equal to or after `b`.
   static func compare(_ a: ValueView, _ b: ValueView) -> Int {
     let rankA = rank(a), rankB = rank(b)
     if rankA != rankB { return rankA < rankB ? -1 : 1 }
@@ -39,17 +39,17 @@ enum ValueOrder {
     }
   }
 
-  /// Whether sets of this type may hold NaN, which realm-core does not keep in order.
+  /// Returns true if sets of this type may contain NaN, which realm-core does not keep in order.
   static func isUnordered(_ type: ValueType) -> Bool { type == .float || type == .double }
 
-  /// The order within a set of `type`: that of Mixed, but null counts as a NaN among decimals.
+  /// Compares like `compare(_:_:)`, except that in sets of decimals null counts as a NaN.
   static func compareInSet(_ a: ValueView, _ b: ValueView, _ type: ValueType) -> Int {
     guard type == .decimal128 else { return compare(a, b) }
     func stored(_ value: ValueView) -> ValueView { if case .null = value { .decimal128(.storedNull) } else { value } }
     return compare(stored(a), stored(b))
   }
 
-  /// Unsigned bytes, then the shorter first.
+  /// Compares as unsigned bytes; a prefix sorts first.
   static func compareBytes(_ a: ByteView, _ b: ByteView) -> Int {
     let common = min(a.count, b.count)
     let result = unsafe common == 0 ? 0 : Int(memcmp(a.base, b.base, common))
@@ -58,7 +58,7 @@ enum ValueOrder {
 
   private static let numberRank = 2
 
-  /// The decimal as an integer, if it is one of 64 bits.
+  /// Returns the decimal as an `Int64`; nil if it is not one.
   static func int64(_ value: Decimal128) -> Int64? {
     if value.high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return nil }
     var result: Int64 = 0
@@ -84,8 +84,8 @@ enum ValueOrder {
 
   private static func three<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : a > b ? 1 : 0 }
 
-  /// Numbers by value across types. NaN comes before all others, and two of them by their bits in the type in which
-  /// they are compared: as decimals if one is a decimal, otherwise as doubles if one is a double.
+  /// Compares numbers by value across types. NaN sorts before all other numbers. Two NaNs are ordered by their bits, as
+  /// decimals if either is a decimal, else as doubles if either is a double.
   private static func compareNumbers(_ a: ValueView, _ b: ValueView) -> Int {
     switch (a, b) {
     case (.int(let x), .int(let y)): three(x, y)
@@ -121,7 +121,7 @@ enum ValueOrder {
     }
   }
 
-  /// An integer against a floating-point number, exactly.
+  /// Compares an integer with a floating-point number exactly.
   private static func compare(_ x: Int64, _ y: Double) -> Int {
     if y.isNaN { return 1 }
     if y >= 0x1p63 { return -1 }
@@ -139,7 +139,7 @@ enum ValueOrder {
     }
   }
 
-  /// Whether the value is a number that is none.
+  /// Returns true if the value is NaN.
   static func isNaN(_ value: ValueView) -> Bool {
     switch value {
     case .float(let x): x.isNaN
@@ -149,7 +149,7 @@ enum ValueOrder {
     }
   }
 
-  /// Whether two floating-point or decimal numbers have the same type and the same bits.
+  /// Returns true if two floating-point or decimal numbers have the same type and the same bits.
   static func isSameNumber(_ a: ValueView, _ b: ValueView) -> Bool {
     switch (a, b) {
     case (.float(let x), .float(let y)): x.bitPattern == y.bitPattern
@@ -163,7 +163,8 @@ enum ValueOrder {
     value.high & 0x7c00_0000_0000_0000 == 0x7c00_0000_0000_0000
   }
 
-  /// A number as the decimal that the engine compares it as: floats with 7 digits, doubles with 15.
+  /// Returns a number converted to a decimal for comparison, as in Realm's engine: floats with 7 digits, doubles with
+  /// 15.
   static func decimal(_ value: ValueView) -> Decimal128 {
     switch value {
     case .decimal128(let x): x
@@ -196,19 +197,20 @@ enum ValueOrder {
 }
 
 extension ValueView {
-  /// Negative, zero or positive as this value comes before, with or after another in the order that sets and sorted
-  /// results have: by type, numbers of all types by value, texts by their bytes.
+  /// Returns a negative number, zero or a positive number if this value sorts before, equal to or after `other`, in the
+  /// order of sets and sorted results: by type, numbers of all types by value, strings by their bytes.
   public func order(_ other: ValueView) -> Int { ValueOrder.compare(self, other) }
 }
 
 extension Decimal128 {
-  /// The decimal that a text says, rounded to what can be stored; NaN if it says none.
+  /// Parses a decimal, rounding to the stored precision. The result is NaN if the text is not a number.
   public init(parsing text: String) { self = ValueOrder.parsed(text) }
 
-  /// A number as the decimal that the engine compares it as: floats with 7 digits, doubles with 15. 0 for what is none.
+  /// A number converted to a decimal for comparison, as in Realm's engine: floats with 7 digits, doubles with 15. Other
+  /// values become 0.
   public init(comparing value: ValueView) { self = ValueOrder.decimal(value) }
 
-  /// `+`, `-`, `*` or `/` of two decimals, rounded to what can be stored.
+  /// Applies `+`, `-`, `*` or `/` to two decimals, rounding to the stored precision.
   public static func combine(_ operation: Unicode.Scalar, _ a: Decimal128, _ b: Decimal128) -> Decimal128 {
     var low: UInt64 = 0, high: UInt64 = 0
     unsafe realmfs_bid_combine(CChar(truncatingIfNeeded: operation.value), a.low, a.high, b.low, b.high, &low, &high)

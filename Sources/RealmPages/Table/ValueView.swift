@@ -1,8 +1,9 @@
-// Values as they lie in the file: scalars by value, texts and collections as views that borrow from the snapshot.
+// Values as stored in the file: scalars by value, strings, binaries and collections as views that borrow from the
+// snapshot.
 
 /// One value of a property, of a collection element, or inside a Mixed.
 ///
-/// Texts and collections borrow from the snapshot that they were read from.
+/// Strings, binaries and collections borrow from the snapshot that they were read from.
 public enum ValueView {
   case null
   case int(Int64)
@@ -19,7 +20,7 @@ public enum ValueView {
   case link(TableKey, ObjKey)
   /// A list property, or a list inside a Mixed.
   case list(ListView)
-  /// A set property, in the order that it shows.
+  /// A set property, in its sort order.
   case set(ListView)
   /// A dictionary property, or a dictionary inside a Mixed.
   case dictionary(DictionaryView)
@@ -45,7 +46,7 @@ extension ValueView {
     }
   }
 
-  /// The value itself, but empty where it is a collection.
+  /// The value, with a collection replaced by an empty one.
   var withoutElements: ValueView {
     switch self {
     case .list, .set: .list(.empty)

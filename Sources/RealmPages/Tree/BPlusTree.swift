@@ -1,9 +1,9 @@
-// The B+tree of lists, sets, dictionary parts, backlinks and index entries: position to leaf. Source:
+// The B+tree of lists, sets, dictionary parts, backlinks and index entries: finds the leaf of a position. Source:
 // docs/format/1-storage.md S16.
 
 private typealias Inner = Layout.InnerTree
 
-/// A B+tree seen from its root. Knows positions, not values: what a leaf holds is for its reader to say.
+/// A B+tree, given by its root. Deals with positions only: the caller interprets the leaves.
 struct BPlusTree {
   /// A leaf and the positions of its elements in the whole tree.
   struct Place {
@@ -13,14 +13,14 @@ struct BPlusTree {
   }
 
   let root: Node
-  /// The number of elements below an inner root; nil when the root is a leaf, whose reader knows.
+  /// The number of elements below an inner root; nil if the root is a leaf.
   let innerCount: Int?
 
-  /// No leaf has more elements. Source: docs/format/1-storage.md S16.
+  /// The maximum number of elements in a leaf. Source: docs/format/1-storage.md S16.
   static let maximumLeaf = 1000
-  /// No inner node has more children.
+  /// The maximum number of children of an inner node.
   static let maximumChildren = 1000
-  /// Deeper trees do not exist: 1000 children a node.
+  /// The maximum depth, more than enough with 1000 children per node.
   static let maximumDepth = 12
 
   init(_ arena: borrowing Arena, _ ref: Int) throws(EngineError) {
@@ -28,7 +28,7 @@ struct BPlusTree {
     innerCount = root.isInner ? try Self.total(root, arena) : nil
   }
 
-  /// The leaf that holds position `index`; `index` is below `innerCount`. Cost O(log n).
+  /// Returns the leaf that holds position `index`, which must be below `innerCount`. Cost: O(log n).
   func place(of index: Int, _ arena: Arena) throws(EngineError) -> Place {
     var node = root, start = 0, end = innerCount ?? Int.max
     for _ in 0..<Self.maximumDepth {
@@ -62,7 +62,8 @@ struct BPlusTree {
     throw .damaged("the tree is deeper than \(Self.maximumDepth) levels", ref: root.ref)
   }
 
-  /// Even leaves that hold nothing but zeros or nulls take a header for 1000 of them.
+  /// Returns the number of elements below an inner node. Throws if the file has no room for them: even leaves of width
+  /// 0 take a node per 1000 elements.
   private static func total(_ node: Node, _ arena: Arena) throws(EngineError) -> Int {
     if node.count < 3 || !node.hasRefs { throw .damaged("an inner node without children", ref: node.ref) }
     let total = try node.tagged(node.count - 1)
@@ -74,7 +75,8 @@ struct BPlusTree {
 }
 
 extension Node {
-  /// The number of elements, read as unsigned and ascending, that are not greater than `value`. Cost O(log count).
+  /// Returns the number of elements that are not greater than `value`; the elements must be unsigned and ascending.
+  /// Cost: O(log count).
   func upperBound(_ value: UInt64) throws(EngineError) -> Int {
     try bisect(count) { (index) throws(EngineError) in try unsigned(index) <= value }
   }

@@ -1,15 +1,15 @@
-// Changing B+trees: lists, sets, the parts of dictionaries, backlinks, index entries, history. Inner nodes that change
-// take the general form. Source: docs/format/1-storage.md S16.
+// Edits B+trees: lists, sets, dictionary parts, backlinks, index entries, history. Changed inner nodes are converted to
+// the general form. Source: docs/format/1-storage.md S16.
 
 private typealias Inner = Layout.InnerTree
 
-/// Changes the B+tree that a slot refers to.
+/// Edits the B+tree that a slot refers to.
 struct BPlusTreeEditor {
   let editor: NodeEditor
   let root: Slot
   let element: ElementType
 
-  /// The elements of a leaf, and the children of an inner node, at most.
+  /// The maximum number of elements in a leaf, and of children of an inner node.
   static let maximumCount = 1000
 
   private var slab: Slab { editor.slab }
@@ -21,12 +21,12 @@ struct BPlusTreeEditor {
     self.element = element
   }
 
-  /// Makes the tree if the slot is empty.
+  /// Creates the tree if the slot is empty.
   func create() throws(EngineError) {
     if try editor.ref(root) == 0 { editor.set(root, editor.makeLeaf(element, inTree: true)) }
   }
 
-  /// The number of elements.
+  /// Returns the number of elements.
   func count() throws(EngineError) -> Int {
     let ref = try editor.ref(root)
     if ref == 0 { return 0 }
@@ -34,7 +34,7 @@ struct BPlusTreeEditor {
     return try ColumnLeaf(arena, ref, element, inTree: true).count
   }
 
-  /// The element at `index`.
+  /// Returns the element at `index`.
   func value(at index: Int) throws(EngineError) -> ValueView {
     try ElementReader(arena, editor.ref(root), element).value(at: index)
   }
@@ -46,7 +46,7 @@ struct BPlusTreeEditor {
     try noteUnresolved(value)
   }
 
-  /// Adds integers at the end of a tree of integers that is there. The tree is the one that adding each makes.
+  /// Appends integers to an existing tree of integers. The result is the same as appending them one by one.
   func append(_ numbers: ArraySlice<Int64>) throws(EngineError) {
     var rest = numbers
     while !rest.isEmpty {
@@ -71,7 +71,7 @@ struct BPlusTreeEditor {
   }
 
   private func makeRoot(of split: Split) throws(EngineError) {
-    // The root was split: a new one takes its place.
+    // The root was split: put a new root above both parts.
     let left = try editor.ref(root)
     let offsets = slab.makeUnsigned([UInt64(split.leftCount)])
     let total = split.leftCount + split.rightCount
@@ -83,13 +83,14 @@ struct BPlusTreeEditor {
     try mark(isMarked)
   }
 
-  /// Whether the root of a tree of links says that there are unresolved ones, without which the engine would show them.
+  /// Returns true if the root of a tree of links is flagged as containing unresolved links. Without the flag, the
+  /// engine would expose them.
   private func isMarked() throws(EngineError) -> Bool {
     if element.type != .link { return false }
     return try arena.node(editor.ref(root)).hasContext
   }
 
-  /// Makes a new root of a tree of links say what the one before said.
+  /// Sets or clears the flag for unresolved links in the root of a tree of links.
   private func mark(_ isMarked: Bool) throws(EngineError) {
     let wasMarked = try self.isMarked()
     if element.type != .link || wasMarked == isMarked { return }
@@ -98,7 +99,7 @@ struct BPlusTreeEditor {
     slab.setHeader(ref, flags, node.scheme, width: node.width, count: node.count)
   }
 
-  /// Notes in the root that an unresolved link is in the tree.
+  /// Sets the flag in the root if `value` is an unresolved link.
   private func noteUnresolved(_ value: ValueView) throws(EngineError) {
     if case .link(_, let key) = value, key.isUnresolved { try mark(true) }
   }
@@ -110,10 +111,10 @@ struct BPlusTreeEditor {
     try noteUnresolved(value)
   }
 
-  /// Removes the element at `index`. The last one leaves an empty leaf.
+  /// Removes the element at `index`. Removing the last element leaves an empty leaf.
   func remove(_ index: Int) throws(EngineError) {
     _ = try remove(root, index)
-    // A root with one child is that child.
+    // Replace a root that has a single child with the child.
     while true {
       let ref = try editor.ref(root), node = try arena.node(ref)
       guard node.isInner, node.count == Inner.others + 1 else { return }
@@ -126,7 +127,7 @@ struct BPlusTreeEditor {
     }
   }
 
-  /// The leaf that holds `index`, dirty, and the position in it. For elements that are changed in place.
+  /// Returns the dirty leaf that holds `index`, and the position in it, for editing an element in place.
   func leaf(of index: Int) throws(EngineError) -> (slot: Slot, index: Int) {
     var slot = root, local = index
     while true {
@@ -138,8 +139,8 @@ struct BPlusTreeEditor {
     }
   }
 
-  /// The keys of the collections nested in a tree of Mixed values, but for one element; nil if the tree is one leaf.
-  /// O(n).
+  /// Returns the keys of all collections nested in a tree of Mixed values, except that of one element; nil if the tree
+  /// is a single leaf. Cost: O(n).
   func nestedKeys(except place: (leaf: Int, index: Int)) throws(EngineError) -> Set<Int64>? {
     if try !arena.node(editor.ref(root)).isInner { return nil }
     var keys: Set<Int64> = []
@@ -158,7 +159,7 @@ struct BPlusTreeEditor {
 
   // MARK: inner nodes
 
-  /// The child of a dirty inner node that holds `index`, and the position of its first element.
+  /// Returns the child of a dirty inner node that contains `index`, and the position of the child's first element.
   private func position(_ ref: Int, _ index: Int) throws(EngineError) -> (child: Int, start: Int) {
     let node = slab.node(ref), children = node.count - Inner.others, head = try node.int(Inner.head)
     if head & 1 != 0 {
@@ -170,7 +171,7 @@ struct BPlusTreeEditor {
     return (child, child == 0 ? 0 : Int(truncatingIfNeeded: try offsets.unsigned(child - 1)))
   }
 
-  /// The offsets node of a dirty inner node, which takes the general form.
+  /// Returns the offsets node of a dirty inner node. Converts the node to the general form.
   private func offsets(_ ref: Int) throws(EngineError) -> Int {
     let head = slab.int(ref, Inner.head)
     if head & 1 == 0 { return try slab.child(ref, Inner.head, arena) }
@@ -193,7 +194,7 @@ struct BPlusTreeEditor {
   private func insert(_ slot: Slot, _ index: Int, _ value: ValueView) throws(EngineError) -> Split? {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner { return try insertIntoLeaf(slot, ref, index, value) }
-    // Inserting at the end of a child goes to that child, not to the start of the next.
+    // An insertion at the end of a child goes to that child, not to the start of the next.
     let total = total(ref)
     let (child, start) = try position(ref, index == total ? max(0, index - 1) : index)
     let offsets = try offsets(ref)
@@ -240,7 +241,7 @@ struct BPlusTreeEditor {
     return Split(right: made, leftCount: leftCount, rightCount: count + 1 - leftCount)
   }
 
-  /// Moves the children from `middle` on of an inner node to a new one.
+  /// Moves the children from `middle` on of an inner node to a new node.
   private func splitInner(_ ref: Int, at middle: Int) throws(EngineError) -> Split {
     let offsets = try offsets(ref), children = slab.node(ref).count - Inner.others, all = total(ref)
     let leftCount = Int(truncatingIfNeeded: try slab.node(offsets).unsigned(middle - 1))
@@ -257,7 +258,7 @@ struct BPlusTreeEditor {
     return Split(right: right, leftCount: leftCount, rightCount: all - leftCount)
   }
 
-  /// Removes an element below `slot`; true if nothing is left there.
+  /// Removes an element below `slot`. Returns true if the subtree is empty afterwards.
   private func remove(_ slot: Slot, _ index: Int) throws(EngineError) -> Bool {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner {
@@ -281,7 +282,7 @@ struct BPlusTreeEditor {
     return isEmpty
   }
 
-  /// Joins a leaf that has become small with its right or left neighbour.
+  /// Merges a small leaf with its right or left neighbour.
   private func mergeIfSmall(_ ref: Int, _ child: Int) throws(EngineError) {
     let offsets = try offsets(ref), children = slab.node(ref).count - Inner.others
     func size(_ i: Int) throws(EngineError) -> Int {

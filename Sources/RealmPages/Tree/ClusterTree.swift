@@ -1,4 +1,4 @@
-// The tree from object keys to clusters of up to 256 objects. Source: docs/format/2-model.md M6.
+// The tree that maps object keys to clusters of up to 256 objects. Source: docs/format/2-model.md M6.
 
 private typealias Inner = Layout.InnerCluster
 private typealias Leaf = Layout.Cluster
@@ -7,13 +7,13 @@ private typealias Leaf = Layout.Cluster
 struct Cluster {
   /// Slot 0: count or keys; slot p + 1: the leaf of the column at position p.
   let slots: Node
-  /// Added to the keys stored in the leaf.
+  /// The base of the keys stored in the leaf.
   let offset: UInt64
-  /// The keys of a general leaf; nil for a compact one, whose keys count from 0.
+  /// The keys of a general leaf; nil for a compact one, whose keys count up from 0.
   let keys: Node?
   let count: Int
 
-  /// realm-core puts at most this many objects into a leaf, and as many children into an inner node.
+  /// The maximum number of objects in a leaf, and of children of an inner node, as in realm-core.
   static let maximumCount = 256
 
   init(_ arena: borrowing Arena, _ node: Node, offset: UInt64) throws(EngineError) {
@@ -33,19 +33,19 @@ struct Cluster {
     }
   }
 
-  /// The key of the object in `row`, as an unsigned number.
+  /// Returns the key of the object in `row`, as an unsigned number.
   @inline(__always)
   func key(_ row: Int) throws(EngineError) -> UInt64 {
     try offset &+ (keys?.unsigned(row) ?? UInt64(row))
   }
 
-  /// The first row whose key is not below `key`; `count` if there is none.
+  /// Returns the first row whose key is not less than `key`; `count` if there is none.
   func lowerBound(_ key: UInt64) throws(EngineError) -> Int {
     guard keys != nil else { return key < offset ? 0 : Int(min(key - offset, UInt64(count))) }
     return try bisect(count) { (row) throws(EngineError) in try self.key(row) < key }
   }
 
-  /// The ref of the leaf of the column at `position`.
+  /// Returns the ref of the leaf of the column at `position`.
   @inline(__always)
   func leafRef(_ position: Int) throws(EngineError) -> Int {
     let ref = try slots.childIfPresent(position + Leaf.firstColumn)
@@ -54,17 +54,18 @@ struct Cluster {
   }
 }
 
-/// Objects by ascending key; keys are compared as unsigned 64-bit numbers.
+/// A tree of objects by ascending key. Keys are compared as unsigned 64-bit numbers.
 struct ClusterTree {
   let arena: Arena
   let rootRef: Int
 
-  /// 256 to the power of 8 is all keys there are.
+  /// The maximum depth: 256 to the power of 8 covers all keys.
   fileprivate static let maximumDepth = 8
-  /// Clusters that a search looks into. Two will do in a sound file, where none below an inner node is empty.
+  /// The maximum number of nodes visited by a search. In an intact file, a search visits at most two clusters, because
+  /// clusters below an inner node are not empty.
   private static let maximumVisits = 1000
 
-  /// The number of objects as the root has it. O(1).
+  /// Returns the number of objects, according to the root. Cost: O(1).
   func count() throws(EngineError) -> Int {
     let root = try arena.refs(rootRef, slots: 1)
     if !root.isInner { return try Cluster(arena, root, offset: 0).count }
@@ -73,36 +74,37 @@ struct ClusterTree {
     return Int(count)
   }
 
-  /// The largest key, nil if there is none. O(log n).
+  /// Returns the largest key; nil if there are no objects. Cost: O(log n).
   func lastKey() throws(EngineError) -> UInt64? {
     let cluster = try cluster { (inner, _) in inner.childCount - 1 }
     return cluster.count == 0 ? nil : try cluster.key(cluster.count - 1)
   }
 
-  /// The cluster and row of the first object whose key is not below `key`; nil if there is none. O(log n).
-  ///
+  /// Returns the cluster and row of the first object whose key is not less than `key`; nil if there is none. Cost:
+  /// O(log n).
   func first(notBelow key: UInt64) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     var search = Search()
     return try first(notBelow: key, &search)
   }
 
-  /// The same, counting the clusters that are looked into.
+  /// Like `first(notBelow:)`, but counts the visited clusters in `search`.
   func first(notBelow key: UInt64, _ search: inout Search) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     search.visits = 0
     return try first(in: rootRef, offset: 0, notBelow: key, depth: nil, &search)
   }
 
-  /// What a search, or several after each other, has looked into.
+  /// The progress of one search or a sequence of searches.
   struct Search {
-    /// Called for a child that cannot be read: the search goes on with the next one. Nil ends the search there.
+    /// Called for each child that cannot be read; the search continues with the next child. If nil, the error ends the
+    /// search.
     var onDamage: ((EngineError) -> Void)?
-    /// Clusters, and children that could not be read.
+    /// The number of visited clusters and unreadable children.
     var clusters = 0
-    /// Nodes of the present search.
+    /// The number of nodes visited by the current search.
     fileprivate var visits = 0
   }
 
-  /// The cluster and row of the object with this key; nil if there is none. O(log n).
+  /// Returns the cluster and row of the object with this key; nil if there is none. Cost: O(log n).
   func place(of key: UInt64) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     let cluster = try cluster { (inner, offset) throws(EngineError) in
       key < offset ? 0 : try inner.child(for: key &- offset)
@@ -112,7 +114,8 @@ struct ClusterTree {
     return (cluster, row)
   }
 
-  /// The cluster that one way down leads to: `choose` takes a child of each inner node, which begins at the key given.
+  /// Returns the cluster at the end of a path from the root. `choose` selects a child of each inner node, given the key
+  /// at which the node begins.
   @inline(__always)
   private func cluster(
     _ choose: (InnerClusterNode, UInt64) throws(EngineError) -> Int
@@ -152,7 +155,7 @@ struct ClusterTree {
       return row < cluster.count ? (cluster, row) : nil
     }
     let inner = try InnerClusterNode(arena, node, depth: depth)
-    // Keys wrap modulo 2^64; a key before this subtree starts with its first child.
+    // Keys wrap modulo 2^64. If the key precedes this subtree, start with the first child.
     var child = key < offset ? 0 : try inner.child(for: key &- offset)
     while child < inner.childCount {
       do throws(EngineError) {
@@ -171,14 +174,14 @@ struct ClusterTree {
   }
 }
 
-/// An inner node of the tree that has been checked. What it says of keys counts from where its subtree begins.
+/// A checked inner node of the tree. Its keys are relative to the start of its subtree.
 struct InnerClusterNode {
   let level: Int
   let childCount: Int
-  /// Where the children begin; nil if each begins where the one before would be full.
+  /// The start keys of the children; nil if they are spaced as for full children.
   private let offsets: Node?
 
-  /// Checks a node that is `depth` levels above the clusters, as far as that is known.
+  /// Checks a node. `depth` is its expected level above the clusters, if known.
   init(_ arena: borrowing Arena, _ node: Node, depth: Int?) throws(EngineError) {
     level = Int(truncatingIfNeeded: try node.tagged(Inner.level))
     childCount = node.count - Inner.firstChild
@@ -194,13 +197,13 @@ struct InnerClusterNode {
     }
   }
 
-  /// The child that an object with this key is below.
+  /// Returns the child whose key range contains `key`.
   func child(for key: UInt64) throws(EngineError) -> Int {
     if let offsets { return max(0, try offsets.upperBound(key) - 1) }
     return Int(min(key >> (8 * UInt64(level)), UInt64(childCount - 1)))
   }
 
-  /// Where a child begins.
+  /// Returns the key at which a child begins.
   func start(_ child: Int) throws(EngineError) -> UInt64 {
     try offsets?.unsigned(child) ?? UInt64(child) << (8 * UInt64(level))
   }

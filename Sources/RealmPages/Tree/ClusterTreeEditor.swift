@@ -1,16 +1,17 @@
-// Changing cluster trees: rows come and go, clusters split at 256 objects and join when they are small. Source:
+// Edits cluster trees: inserts and removes rows, splits clusters of 256 objects and merges small ones. Source:
 // docs/format/2-model.md M6.
 
 private typealias Inner = Layout.InnerCluster
 private typealias Leaf = Layout.Cluster
 
-/// One column as a cluster sees it.
+/// One column of a cluster.
 struct ClusterColumn {
   enum Kind {
     case scalar(ElementType, enumRef: Int)
-    /// One root ref a row, 0 for an empty collection.
+    /// One root ref per row; 0 for an empty collection.
     case collection
-    /// See `Backlinks`.
+    /// Incoming links: per row 0, a tagged object key, or the root ref of a tree of keys. See
+    /// docs/format/1-storage.md S14.
     case backlink
   }
 
@@ -19,10 +20,10 @@ struct ClusterColumn {
   let kind: Kind
 }
 
-/// The columns of a table as its clusters have them.
+/// The columns of a table, as laid out in its clusters.
 final class RowLayout: Sendable {
   let columns: [ClusterColumn]
-  /// The slots of a cluster that has a leaf of each.
+  /// The number of slots of a cluster with a leaf for every column.
   let slotCount: Int
 
   /// No columns.
@@ -34,7 +35,7 @@ final class RowLayout: Sendable {
   }
 }
 
-/// Changes the cluster tree that a slot refers to.
+/// Edits the cluster tree that a slot refers to.
 struct ClusterTreeEditor {
   let editor: NodeEditor
   let root: Slot
@@ -45,13 +46,13 @@ struct ClusterTreeEditor {
   private var slab: Slab { editor.slab }
   private var arena: Arena { editor.arena }
 
-  /// Where an object is: its dirty cluster and its row.
+  /// The location of an object: its dirty cluster and its row.
   struct Place {
     let cluster: Int
     let row: Int
   }
 
-  /// A new tree without objects.
+  /// Creates an empty tree and returns its ref.
   static func make(_ editor: NodeEditor, _ layout: RowLayout) -> Int {
     let ref = editor.slab.makeInts(.hasRefs, repeating: 0, count: layout.slotCount)
     editor.slab.setTagged(ref, Leaf.head, 0)
@@ -70,7 +71,7 @@ struct ClusterTreeEditor {
 
   // MARK: objects
 
-  /// The dirty place of the object with this key; nil if there is none. O(log n).
+  /// Returns the location of the object with this key, in a dirty cluster; nil if there is none. Cost: O(log n).
   func find(_ key: UInt64) throws(EngineError) -> Place? {
     var slot = root, local = key
     while true {
@@ -88,14 +89,14 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds one of new rows; its key is new to the tree. O(log n + 256).
+  /// Inserts one of `rows`, whose key must be new. Cost: O(log n + 256).
   func insert(_ rows: NewRows, _ row: Int) throws(EngineError) {
     if let split = try insert(root, rows.keys[row], rows, row) {
       let left = try editor.ref(root)
       let isInner = slab.node(left).isInner
       let depth = isInner ? Int(slab.int(left, Inner.level) >> 1) + 1 : 1
       let leftCount = try count(left), rightCount = try count(split.right)
-      // Compact if the children begin where those of a full node would.
+      // The compact form is possible if the children begin where those of a full node would.
       let isCompact = split.key == 1 << (8 * UInt64(depth))
       let offsets = isCompact ? 0 : slab.makeUnsigned([0, split.key])
       editor.set(
@@ -111,7 +112,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds objects whose keys ascend and are beyond all others. O(log n) for each cluster that they fill.
+  /// Appends objects whose keys ascend and follow all others. Cost: O(log n) for each cluster filled.
   func append(_ rows: NewRows) throws(EngineError) {
     var next = rows.start
     while next < rows.count {
@@ -121,7 +122,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds as many of the rows from `first` on as the last cluster has room for; how many these are.
+  /// Appends the rows from `first` on to the last cluster while it has room. Returns their number.
   private func appendToLast(_ rows: NewRows, _ first: Int) throws(EngineError) -> Int {
     var ref = try editor.dirty(root), inner: [Int] = [], offset: UInt64 = 0
     while slab.node(ref).isInner {
@@ -138,7 +139,7 @@ struct ClusterTreeEditor {
     return added.count
   }
 
-  /// Removes the object with this key, which exists, with its values; links and collections are the caller's business.
+  /// Removes an existing object and its values. The caller handles links and collections.
   func remove(_ key: UInt64) throws(EngineError) {
     _ = try remove(root, key)
     while true {
@@ -146,12 +147,12 @@ struct ClusterTreeEditor {
       guard node.isInner, node.count == Inner.firstChild + 1 else { return }
       let offsets = try node.child(Inner.starts)
       if offsets != 0 {
-        // Keys are relative to the offset that goes away.
+        // Keys are relative to this offset, which is about to be removed.
         let start = try arena.integers(offsets).unsigned(0)
         if start != 0 { try shift(Slot(parent: ref, index: Inner.firstChild), by: start) }
         try slab.dropTree(offsets, arena)
       }
-      // Read again: the shift may have made the child dirty.
+      // Read the child's ref again, because the shift may have made the child dirty.
       editor.set(root, try arena.node(ref).child(Inner.firstChild))
       try slab.drop(ref, arena)
     }
@@ -173,7 +174,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds a column to every cluster, filled by `value` for each row.
+  /// Adds a column to every cluster, with its default value in each row.
   func addColumn(_ column: ClusterColumn) throws(EngineError) {
     try forEachCluster { (cluster, count) throws(EngineError) in
       try slab.pad(cluster, to: column.position + 1 + Leaf.firstColumn)
@@ -184,7 +185,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Takes a column out of every cluster, with all that hangs from it.
+  /// Removes a column from every cluster, including everything below its leaves.
   func removeColumn(_ position: Int) throws(EngineError) {
     try forEachCluster { (cluster, _) throws(EngineError) in
       if position + Leaf.firstColumn < slab.node(cluster).count {
@@ -205,7 +206,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds a row between others, or to an empty cluster. Its key is relative to that of the cluster.
+  /// Inserts a row between others or into an empty cluster. `key` is relative to the cluster.
   private func insertRow(
     _ cluster: Int,
     _ index: Int,
@@ -223,7 +224,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds rows to the end of a cluster that has room for them and whose keys are relative to `offset`.
+  /// Appends rows to a cluster that has room for them. `offset` is the base of the cluster's keys.
   private func append(
     _ rows: NewRows,
     _ added: Range<Int>,
@@ -251,7 +252,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Calls `body` with the slot of each column's leaf, which is there and not enumerated.
+  /// Calls `body` with the slot of each column's leaf, first creating missing leaves and expanding enumerated ones.
   private func forEachLeaf(
     _ cluster: Int,
     _ body: (Slot, ClusterColumn) throws(EngineError) -> Void
@@ -296,7 +297,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Moves the rows from `start` on to the end of another cluster, whose keys are relative to `base` of this one's.
+  /// Moves the rows from `start` on to the end of another cluster, subtracting `base` from their keys.
   private func moveRows(_ from: Int, _ start: Int, to: Int, keysMinus base: UInt64) throws(EngineError) {
     let source = try Cluster(arena, slab.node(from), offset: 0), count = source.count
     let target = try Cluster(arena, slab.node(to), offset: 0).count
@@ -336,7 +337,7 @@ struct ClusterTreeEditor {
 
   private struct Split {
     let right: Int
-    /// Where the right part begins, relative to the left part's offset.
+    /// The key at which the right part begins, relative to the left part's offset.
     let key: UInt64
   }
 
@@ -345,7 +346,7 @@ struct ClusterTreeEditor {
     return node.isInner ? Int(slab.int(ref, Inner.count) >> 1) : try Cluster(arena, node, offset: 0).count
   }
 
-  /// The child of a dirty inner node for `key`, and its offset.
+  /// Returns the child of a dirty inner node that covers `key`, and its offset.
   private func child(_ ref: Int, _ key: UInt64) throws(EngineError) -> (child: Int, start: UInt64) {
     let node = slab.node(ref), children = node.count - Inner.firstChild, starts = try node.child(Inner.starts)
     if starts == 0 {
@@ -372,7 +373,7 @@ struct ClusterTreeEditor {
     let (child, first) = try child(ref, key)
     var start = first
     if key < start {
-      // A key before all others: the first child begins earlier from now on.
+      // The key precedes all others: move the start of the first child down.
       try shift(Slot(parent: ref, index: child + Inner.firstChild), by: start - key)
       slab.setUnsigned(try generalOffsets(ref), child, key)
       start = key
@@ -406,7 +407,7 @@ struct ClusterTreeEditor {
     let middle = max(1, min(index, cluster.count - 1)) < cluster.count / 2 ? cluster.count / 2 : max(1, index)
     let base = try cluster.key(middle)
     try moveRows(ref, middle, to: right, keysMinus: base)
-    // A new object between the halves stays with the left one, whose keys are all smaller than the right one's first.
+    // A new object between the halves goes to the left one, whose keys all precede the first of the right one.
     try insertRow(ref, index, count: middle, key: key, rows, row)
     return Split(right: right, key: base)
   }
@@ -438,7 +439,7 @@ struct ClusterTreeEditor {
     return Split(right: right, key: base)
   }
 
-  /// Removes an object below `slot`; true if nothing is left there.
+  /// Removes an object below `slot`. Returns true if the subtree is empty afterwards.
   private func remove(_ slot: Slot, _ key: UInt64) throws(EngineError) -> Bool {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner {
@@ -468,7 +469,7 @@ struct ClusterTreeEditor {
     slab.removeInt(ref, child + Inner.firstChild)
   }
 
-  /// Joins a cluster that has become small with its right or left neighbour.
+  /// Merges a small cluster with its right or left neighbour.
   private func mergeIfSmall(_ ref: Int, _ child: Int) throws(EngineError) {
     let children = slab.node(ref).count - Inner.firstChild
     let node = try arena.node(slab.node(ref).child(child + Inner.firstChild))
@@ -487,7 +488,7 @@ struct ClusterTreeEditor {
     try removeChild(ref, left + 1)
   }
 
-  /// Adds `base` to all keys of the subtree in `slot`, whose parent's offset for it goes away.
+  /// Adds `base` to all keys of the subtree in `slot`, before its parent's offset is reduced or removed.
   private func shift(_ slot: Slot, by base: UInt64) throws(EngineError) {
     let ref = try editor.dirty(slot)
     if slab.node(ref).isInner {
@@ -499,8 +500,8 @@ struct ClusterTreeEditor {
 }
 
 extension NodeEditor {
-  /// Turns the leaf in `slot`, if it is enumerated, into one that holds its strings. `enumRef` leads to the strings of
-  /// the column, 0 if it has none.
+  /// Converts an enumerated leaf in `slot` to one that stores its strings. `enumRef` is the ref of the column's
+  /// strings, or 0.
   func materialise(_ slot: Slot, enumRef: Int) throws(EngineError) {
     if enumRef == 0 { return }
     let old = try arena.node(ref(slot))

@@ -1,15 +1,15 @@
-// Visits every node of a subtree by the flag "has refs" alone, without knowing what it means. Source:
+// Visits every node of a subtree, following the "has refs" flag without interpreting the nodes. Source:
 // docs/format/1-storage.md S4.
 
-/// Walks subtrees. Memory grows with their depth times their width, not with their size.
+/// Walks subtrees. Memory use is proportional to their depth times their width, not to their size.
 struct TreeWalker {
   private let arena: Arena
   private var pending: [Int] = []
 
   init(_ arena: Arena) { self.arena = arena }
 
-  /// The bytes of all nodes of the subtree at `ref`, paid for with `effort`. A subtree larger than the file is an
-  /// error: some node is reached twice.
+  /// Returns the total size in bytes of the nodes in the subtree at `ref`, within the budget `effort`. A subtree larger
+  /// than the file throws, as it must reach some node twice.
   mutating func bytes(below ref: Int, _ effort: Effort) throws(EngineError) -> Int {
     var sum = 0
     pending = [ref]
@@ -18,7 +18,7 @@ struct TreeWalker {
       try effort.spend(Node.headerSize, at: ref)
       sum += node.byteSize
       if sum > arena.maximumBytes { throw .damaged("a subtree that is larger than the file", ref: ref) }
-      // Without bits all refs are 0, however many a damaged header counts.
+      // With width 0 all refs are 0, whatever count a damaged header has.
       if !node.hasRefs || node.width == 0 { continue }
       for i in 0..<node.count {
         let element = try node.int(i)

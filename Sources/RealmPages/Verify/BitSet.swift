@@ -1,21 +1,22 @@
-// A set of small integers for whole files of any size: which granules are used, where nodes begin. Both are nearly all
-// of what there is in some regions and nearly nothing in others, and a file can be terabytes of holes. So each 65,536
-// integers are kept in the form that takes least: none, all, a list of the few, or a bit each.
+// A set of small integers that covers files of any size: used granules, starts of nodes. Density varies from nearly
+// empty to nearly full by region, and a file can have terabytes of holes. Each block of 65,536 integers is therefore
+// kept in its smallest form: none, all, a short list, or one bit each.
 
-/// A fixed range of integers, each in the set or not.
+/// A set of integers in a fixed range.
 struct BitSet {
-  /// The integers are 0 ..< count.
+  /// The range of integers is 0 ..< count.
   let count: Int
-  /// 2^24 integers each: one chunk that stands for all of them, none or all; or the chunks of 65,536 integers.
+  /// Groups of 2^24 integers: either a single chunk, none or all, for the whole group; or one chunk per 65,536
+  /// integers.
   private var groups: [[Chunk]]
 
-  /// What is in the set of 65,536 integers, counted from the first one of them.
+  /// A block of 65,536 integers, numbered from the first of them.
   private enum Chunk {
     case none
     case all
-    /// Ascending.
+    /// In ascending order.
     case few([UInt16])
-    /// A bit each, and behind them, as a last word, how many are in the set.
+    /// One bit each, followed by a word with the number of bits set.
     case many([UInt64])
   }
 
@@ -23,7 +24,7 @@ struct BitSet {
   private static let groupShift = 24
   private static let chunkSize = 1 << chunkShift
   private static let chunksPerGroup = 1 << (groupShift - chunkShift)
-  /// A list of more takes more than half of what the bits take.
+  /// A longer list would take more than half the space of the bits.
   private static let mostListed = 2048
 
   /// An empty set of integers below `count`.
@@ -32,9 +33,9 @@ struct BitSet {
     groups = Array(repeating: [.none], count: (count + 1 << Self.groupShift - 1) >> Self.groupShift)
   }
 
-  // MARK: looking
+  // MARK: reading
 
-  /// The chunk of an integer.
+  /// Returns the chunk of an integer.
   @inline(__always)
   private func chunk(of index: Int) -> Chunk {
     let group = groups[index >> Self.groupShift]
@@ -53,7 +54,7 @@ struct BitSet {
     }
   }
 
-  /// The 64 integers that begin at `word << 6`, which a chunk has.
+  /// Returns the 64 integers of a chunk that begin at `word << 6`.
   private static func word(_ word: Int, of chunk: Chunk) -> UInt64 {
     switch chunk {
     case .none: return 0
@@ -69,9 +70,9 @@ struct BitSet {
     }
   }
 
-  /// The first position whose integer is not below `place`.
+  /// Returns the first position whose integer is not less than `place`.
   private static func position(of place: UInt16, in list: [UInt16]) -> Int {
-    // Walks through a file mostly go forward.
+    // Fast path: files are mostly walked in ascending order.
     guard let last = list.last, last >= place else { return list.count }
     var low = 0, high = list.count
     while low < high {
@@ -81,7 +82,8 @@ struct BitSet {
     return low
   }
 
-  /// The first integer from `start` on that is in the set (`present`) or not; `count` if there is none.
+  /// Returns the first integer from `start` on that is in the set (or is not, if `present` is false); `count` if there
+  /// is none.
   func first(_ present: Bool, from start: Int) -> Int {
     var index = start
     while index < count {
@@ -100,7 +102,7 @@ struct BitSet {
     return count
   }
 
-  /// The first integer that is in this set but not in `other`, a set of the same count.
+  /// Returns the first integer that is in this set but not in `other`, which must have the same `count`.
   func firstMissing(in other: BitSet) -> Int? {
     var index = first(true, from: 0)
     while index < count {
@@ -120,7 +122,7 @@ struct BitSet {
 
   // MARK: adding
 
-  /// Adds `index`; false if it was there.
+  /// Adds `index`. Returns false if it was already present.
   mutating func insert(_ index: Int) -> Bool {
     let place = index & (Self.chunkSize - 1), size = min(Self.chunkSize, count - (index - place))
     return change(index) { chunk in
@@ -132,7 +134,7 @@ struct BitSet {
       case .few(var list):
         let position = Self.position(of: UInt16(place), in: list)
         if position < list.count, list[position] == UInt16(place) { return false }
-        // The list is changed in its place, not copied.
+        // Clearing `chunk` first makes the list uniquely referenced, so that it is edited in place.
         chunk = .none
         list.insert(UInt16(place), at: position)
         chunk = list.count > Self.mostListed ? .many(Self.words(list, size)) : .few(list)
@@ -148,8 +150,8 @@ struct BitSet {
     }
   }
 
-  /// Adds the integers of `range` up to the first one that is there already, and returns that one. Each integer is
-  /// added once, so the cost of all calls together is linear in what is added plus the number of calls.
+  /// Adds the integers of `range` up to the first that is already present, and returns that one. Each integer is added
+  /// once, so the total cost of all calls is linear in the integers added plus the number of calls.
   mutating func insert(_ range: Range<Int>) -> Int? {
     var index = range.lowerBound
     while index < range.upperBound {
@@ -170,7 +172,7 @@ struct BitSet {
     return nil
   }
 
-  /// The same within a chunk of `size` integers.
+  /// Adds a range within a chunk of `size` integers, like `insert(_:)`.
   private static func insert(_ range: Range<Int>, into chunk: inout Chunk, _ size: Int) -> Int? {
     var words: [UInt64]
     switch chunk {
@@ -204,7 +206,7 @@ struct BitSet {
     return taken
   }
 
-  /// Changes the chunk of an integer.
+  /// Calls `body` with the chunk of an integer, for editing.
   @inline(__always)
   private mutating func change<R>(_ index: Int, _ body: (inout Chunk) -> R) -> R {
     let group = index >> Self.groupShift
@@ -214,7 +216,8 @@ struct BitSet {
     return body(&groups[group][index >> Self.chunkShift & (Self.chunksPerGroup - 1)])
   }
 
-  /// The bits of a list, for a chunk of `size` integers: the last chunk, often the only one, has no more than it needs.
+  /// Returns the bits of a list, for a chunk of `size` integers. The last chunk, often the only one, is no larger than
+  /// necessary.
   private static func words(_ list: [UInt16], _ size: Int) -> [UInt64] {
     var words = [UInt64](repeating: 0, count: (size + 63) / 64 + 1)
     for place in list { words[Int(place) >> 6] |= 1 << UInt64(place & 63) }
@@ -222,7 +225,7 @@ struct BitSet {
     return words
   }
 
-  /// The chunk of these words, to which `added` bits were added.
+  /// Returns the chunk for `words` after `added` bits were set in them.
   private static func counted(_ words: consuming [UInt64], adding added: Int) -> Chunk {
     let last = words.count - 1
     words[last] += UInt64(added)

@@ -1,5 +1,6 @@
-// What all checks share: the nodes of the version, which of them the model has explained, where the check stands, and
-// where problems go. A node can be claimed once, so that no check ever walks in circles or takes the same path twice.
+// The state shared by all checks: the nodes of the version, which of them are explained by the model, the current
+// place, and the reported problems. Invariant: a node is claimed once, so no check walks in circles or takes the same
+// path twice.
 
 /// The state of one run of the verifier.
 final class CheckContext {
@@ -9,7 +10,7 @@ final class CheckContext {
   private let memory: Verifier.Memory
   var summary = Verifier.Summary()
 
-  /// Where the check stands.
+  /// The place being checked.
   struct Place {
     var part = ""
     var table = ""
@@ -28,19 +29,20 @@ final class CheckContext {
 
   var place = Place()
 
-  /// The links found so far, and the number there of the column at which the check stands.
+  /// The links found so far, and the number of the current column in that ledger.
   var links: LinkLedger
   var linkColumn = 0
 
-  /// Nodes that the top array leads to, by ref / 8.
+  /// Nodes reachable from the top array, by ref / 8.
   var reached: BitSet
-  /// Those of them that cannot be read or overlap another, by ref / 8. They are few, and take no room in sound files.
+  /// Reachable nodes that cannot be read or overlap another, by ref / 8. They are few, and take no memory for intact
+  /// files.
   var rejected: BitSet
-  /// Nodes that some part of the model has explained, by ref / 8.
+  /// Nodes explained by some part of the model, by ref / 8.
   private(set) var explained: BitSet
 
-  /// Elements of width 0 so far. They take no room, so only this bounds the time that they take: 1000 for each node
-  /// are as many as a sound file can have.
+  /// The number of elements of width 0 so far. They take no space in the file, so this limit bounds the time spent on
+  /// them. An intact file has at most 1000 for each node.
   private var bitless = 0
   private static let maximumBitless = 1 << 20
 
@@ -48,7 +50,7 @@ final class CheckContext {
   private let deliver: (Verifier.Problem) -> Void
   private var delivered: Set<Verifier.Problem> = []
 
-  /// The bytes of decrypted pages that may be in memory; nil if none are dropped.
+  /// The maximum number of bytes of decrypted pages in memory; nil for no limit.
   private let maximumFilled: Int?
 
   init(
@@ -65,7 +67,7 @@ final class CheckContext {
     case .whole: maximumFilled = nil
     case .bounded(let bytes): maximumFilled = bytes
     }
-    // Real files have about one link in 4 bytes, seen from both ends.
+    // Real files have about one link per 4 bytes, counted at both ends.
     links = LinkLedger(naming: (1 << 20) + 4 * snapshot.logicalSize)
     arena = snapshot.arena
     reached = BitSet(count: (arena.limit + 7) / Node.alignment)
@@ -75,7 +77,7 @@ final class CheckContext {
     deliver = report
   }
 
-  /// A context for a second walk over the same nodes, which reports nothing and records its links in `links`.
+  /// Returns a context for a second walk over the same nodes. It reports nothing and records links in `links`.
   func again(_ links: LinkLedger) -> CheckContext {
     let context = CheckContext(snapshot, isStrict: isStrict, memory: memory, limit: 0) { _ in }
     (context.links, context.reached, context.rejected) = (links, reached, rejected)
@@ -84,10 +86,10 @@ final class CheckContext {
 
   // MARK: Problems
 
-  /// Is called first, for a check that does not look at everything at once.
+  /// Called before each report, so that a check with buffered entries can process these first.
   var beforeReport: (() -> Void)?
 
-  /// Records damage at the present place, or a leftover.
+  /// Records damage, or a leftover, at the current place.
   func report(_ text: @autoclosure () -> String, ref: Int? = nil, isLeftover: Bool = false) {
     beforeReport?()
     let count = isLeftover ? \Verifier.Summary.leftovers : \Verifier.Summary.problems
@@ -101,25 +103,25 @@ final class CheckContext {
     deliver(problem)
   }
 
-  /// Runs `body` and records the error that ends it.
+  /// Runs `body` and reports an error that it throws.
   func guarded(_ body: () throws(EngineError) -> Void) {
     let start = place
     do throws(EngineError) { try body() } catch { report(error.problem, ref: error.ref) }
     place = start
   }
 
-  /// Records a link from the object and column at which the check stands; key -1 is none.
+  /// Records a link from the current object and column. Key -1 means no link.
   func recordLink(to table: TableKey, _ key: ObjKey) {
     if key != .none { links.forward(linkColumn, from: place.object ?? -1, to: table, key.value) }
   }
 
   // MARK: Memory
 
-  /// Counts a node that was read, and keeps what is mapped of the file small: views of it stay valid.
+  /// Counts a node that was read, to limit the resident part of the file. Views of the file stay valid.
   func noteRead(_ node: Node) { arena.space.noteRead(node.ref, node.byteSize) }
 
-  /// Drops decrypted pages if the check has them alone and they are many. Called only where no view of a node is held;
-  /// true if such views must be made anew.
+  /// Drops decrypted pages if they exceed the limit and the check is their only user. Call only while holding no views
+  /// of nodes that are used afterwards. Returns true if such views must be created again.
   func dropPages() -> Bool {
     guard let maximumFilled, arena.space.filledBytes > maximumFilled else { return false }
     arena.space.dropPages()
@@ -128,8 +130,8 @@ final class CheckContext {
 
   // MARK: Claims
 
-  /// The node at `ref`, which becomes explained. A second claim is an error, and so is that of a node that shares bytes
-  /// with another: no byte is looked at twice.
+  /// Returns the node at `ref` and marks it as explained. Throws on a second claim, and for a node that shares bytes
+  /// with another, so no byte is checked twice.
   func claim(_ ref: Int) throws(EngineError) -> Node {
     let node = try arena.node(ref)
     let granule = ref / Node.alignment
@@ -154,7 +156,7 @@ final class CheckContext {
     return node
   }
 
-  /// Claims a node of refs with one of the given numbers of slots.
+  /// Claims a node of refs whose number of slots is in `slots`.
   func refs(_ ref: Int, _ slots: ClosedRange<Int> = 0...0xFF_FFFF, context: Bool = false) throws(EngineError) -> Node {
     let node = try claim(ref)
     try expect(node, .bits, hasRefs: true, context: context)
@@ -162,8 +164,8 @@ final class CheckContext {
     return node
   }
 
-  /// Claims a node of a search index, which has its keys in the first slot and an entry for each in the others. It is
-  /// `levels` sub-indexes down, and `depth` inner nodes in its own.
+  /// Claims a node of a search index: keys in the first slot, an entry for each key in the others. The node is `levels`
+  /// sub-indexes below the root, and `depth` inner nodes below the top of its sub-index.
   func indexNode(_ ref: Int, levels: Int, depth: Int) throws(EngineError) -> (node: Node, keys: Node) {
     let node = try claim(ref)
     try expect(node, .bits, hasRefs: true, inner: node.isInner, context: true)
@@ -177,12 +179,12 @@ final class CheckContext {
     return (node, keys)
   }
 
-  /// Levels of sub-indexes: the longest words have about 200 bytes.
+  /// The maximum number of nested sub-indexes, sufficient for the longest words of about 200 bytes.
   static let maximumIndexLevels = 80
-  /// Inner nodes above one another within one level.
+  /// The maximum number of nested inner nodes within one level.
   private static let maximumIndexDepth = 12
 
-  /// Claims a subtree whose meaning does not matter.
+  /// Claims a subtree without interpreting it.
   func claimAll(below ref: Int) throws(EngineError) {
     var pending = [ref]
     while let ref = pending.popLast() {
@@ -195,7 +197,7 @@ final class CheckContext {
     }
   }
 
-  /// Refuses a node with other flags.
+  /// Throws if the node has other flags.
   func expect(
     _ node: Node,
     _ scheme: WidthScheme,

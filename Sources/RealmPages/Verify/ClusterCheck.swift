@@ -1,20 +1,20 @@
-// The shape of cluster trees: depths, counts, key order, at most 256 objects a cluster.
-// Source: docs/format/2-model.md M6.
+// The shape of cluster trees: depths, counts, key order, at most 256 objects per cluster. Source:
+// docs/format/2-model.md M6.
 
-/// Walks a cluster tree from cluster to cluster, in key order.
+/// Walks the clusters of a cluster tree in key order.
 struct ClusterCheck {
   private let context: CheckContext
 
-  /// 256 to the power of 8 is all keys there are.
+  /// The maximum depth: 256 to the power of 8 covers all keys.
   private static let maximumDepth = 8
-  /// More than anything writes, and few enough to copy.
+  /// More children than any writer creates, but few enough to copy.
   private static let maximumChildren = 1 << 16
 
   init(_ context: CheckContext) { self.context = context }
 
-  /// Checks the tree at `ref` and calls `leaf` for each cluster, whose own nodes are claimed but not the leaves of its
-  /// columns. Returns the number of objects. `leaf` may drop pages when it is done with its cluster, if the caller
-  /// holds no view of a node.
+  /// Checks the tree at `ref` and calls `leaf` for each cluster. The cluster's own nodes are claimed, but not the
+  /// leaves of its columns. Returns the number of objects. `leaf` may drop pages once it has finished its cluster, if
+  /// the caller holds no views of nodes.
   func check(_ ref: Int, leaf: (Cluster) throws(EngineError) -> Void) throws(EngineError) -> Int {
     var last: Int64?
     return try subtree(ref, offset: 0, depth: nil, last: &last, leaf)
@@ -82,7 +82,7 @@ struct ClusterCheck {
       if offsetsRef != 0, child > 0, starts[child - 1] >= start {
         context.report("the key offsets are not ascending", ref: node.ref)
       }
-      // A search goes to the last child whose offset is not above the key.
+      // A search descends to the last child whose offset is not greater than the key.
       if child > 0, let last, UInt64(bitPattern: last) >= offset &+ start {
         context.report("child \(child - 1) has the key \(last), which belongs to the next child", ref: node.ref)
       }

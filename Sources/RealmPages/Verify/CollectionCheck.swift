@@ -6,12 +6,12 @@ struct CollectionCheck {
   private let context: CheckContext
   private var arena: Arena { context.arena }
 
-  /// Collections do not nest deeper.
+  /// The maximum nesting of collections.
   private static let maximumNesting = 100
 
   init(_ context: CheckContext) { self.context = context }
 
-  /// Checks the collection at `ref`, which is not 0. `nesting` is the number of collections around it.
+  /// Checks the collection at `ref`, which must not be 0. `nesting` is the number of enclosing collections.
   func check(
     _ ref: Int,
     _ kind: CollectionKind,
@@ -27,8 +27,8 @@ struct CollectionCheck {
     }
   }
 
-  /// Checks value `index` of the leaf of Mixed values at `ref`, whose structure has been checked, with what is
-  /// nested in it. Returns the value; nil for a nested collection.
+  /// Checks value `index` of the leaf of Mixed values at `ref`, including nested values. The structure of the leaf must
+  /// already be checked. Returns the value; nil for a nested collection.
   func mixedValue(_ leaf: MixedLeaf, _ ref: Int, _ index: Int, nesting: Int = 0) throws(EngineError) -> ValueView? {
     if let (nested, isDictionary) = try MixedCheck.nested(arena, ref, index) {
       if nested != 0 { try check(nested, isDictionary ? .dictionary : .list, .mixed, nesting: nesting + 1) }
@@ -41,7 +41,8 @@ struct CollectionCheck {
 
   // MARK: Lists and sets
 
-  /// Checks a tree of elements and calls `body` for each, with nil for a nested collection; returns their number.
+  /// Checks a tree of elements and calls `body` for each, with nil for a nested collection. Returns the number of
+  /// elements.
   private func sequence(
     _ ref: Int,
     _ element: ElementType,
@@ -92,14 +93,14 @@ struct CollectionCheck {
       switch value {
       case .float(let number) where number.isNaN: hasNaN = true
       case .double(let number) where number.isNaN: hasNaN = true
-      // In sets of decimals null is one NaN among others.
+      // In sets of decimals, null is one of the NaN values.
       case .null where element.type == .decimal128: value = .decimal128(.storedNull)
       default: break
       }
       if let last, ValueOrder.compare(last, value) >= 0 { isOrdered = false }
       last = value
     }
-    // Typed sets of floating-point numbers follow an order that NaN breaks; other orders have changed with format 24.
+    // The order of typed sets of floating-point numbers is undefined with NaN. Other orders changed with format 24.
     let isExempt =
       hasNaN && (element.type == .float || element.type == .double)
       || arena.format < 24 && ValueOrder.changedBefore24(element.type)
@@ -133,7 +134,7 @@ struct CollectionCheck {
     if keys != values { throw .damaged("\(keys) dictionary keys for \(values) values", ref: ref) }
   }
 
-  /// A dictionary of formats 21 and 22: a cluster tree in the order of the hashes of its keys.
+  /// Checks a dictionary of formats 21 and 22: a cluster tree ordered by the hashes of its keys.
   private func hashedDictionary(_ ref: Int, _ element: ElementType, _ nesting: Int) throws(EngineError) {
     let problems = context.summary.problems
     _ = try ClusterCheck(context).check(ref) { cluster throws(EngineError) in
@@ -154,7 +155,7 @@ struct CollectionCheck {
     }
   }
 
-  /// A value of a dictionary is of the dictionary's type; nil stands for a nested collection.
+  /// Checks that a dictionary value has the dictionary's type. Nil means a nested collection.
   private func checkEntry(_ value: ValueView?, _ element: ElementType, _ ref: Int) {
     if case .null? = value {
       if !element.isNullable && element.type != .link {
@@ -167,10 +168,10 @@ struct CollectionCheck {
 }
 
 extension ByteView {
-  /// Whether the bytes are valid UTF-8.
+  /// True if the bytes are valid UTF-8.
   var isUTF8: Bool { unsafe String(validating: unsafeBytes, as: UTF8.self) != nil }
 
-  /// The text in quotes, with escapes, at most 40 bytes of it.
+  /// At most 40 bytes of the text, escaped and in quotes.
   var quoted: String {
     let text = unsafe String(decoding: unsafeBytes.prefix(40), as: UTF8.self)
     return "\"" + text.unicodeScalars.map { $0.escaped(asASCII: false) }.joined() + (count > 40 ? "...\"" : "\"")

@@ -1,21 +1,21 @@
-// Entries of a search index with one object each, gathered so that the objects are read in about the order in which the
-// file has them. The index leads to them in any order, and each would bring other pages of the file into memory.
+// Index entries of single objects, batched so that their objects are read in approximate file order. The index lists
+// them in arbitrary order, so each could load other pages of the file.
 
-/// Entries that wait until their objects are looked at.
+/// Entries whose objects have not been checked yet.
 struct IndexBatch {
-  /// An entry: the object, the index keys that lead to it, and the node that it is in.
+  /// An entry: the object, the index keys that lead to it, and the node that contains it.
   typealias Entry = (object: Int64, path: ArraySlice<Int32>, ref: Int)
 
   private var objects: [Int64] = []
-  /// The paths of all entries, and where each ends.
+  /// The concatenated paths of all entries, and the position where each ends.
   private var words: [Int32] = []
   private var ends: [Int32] = []
-  /// Each node, and its first entry.
+  /// Each node and the position of its first entry.
   private var nodes: [(ref: Int, first: Int)] = []
 
-  /// Ten megabytes in all. With fewer entries, the objects of a large table are gone through more often.
+  /// Limits a batch to ten megabytes. Smaller batches would require more passes over the objects of a large table.
   private static let mostWords = 1 << 19
-  /// Of a table of ten million objects, those of a bucket are mostly in one cluster.
+  /// For a table of ten million objects, the objects of a bucket are mostly in one cluster.
   private static let bucketBits = 16
 
   var isEmpty: Bool { objects.isEmpty }
@@ -28,7 +28,7 @@ struct IndexBatch {
     ends.append(Int32(truncatingIfNeeded: words.count))
   }
 
-  /// Forgets all entries, but not their memory.
+  /// Removes all entries but keeps their memory.
   mutating func removeAll() {
     objects.removeAll(keepingCapacity: true)
     words.removeAll(keepingCapacity: true)
@@ -38,10 +38,10 @@ struct IndexBatch {
 
   private func path(_ index: Int) -> Range<Int> { (index == 0 ? 0 : Int(ends[index - 1]))..<Int(ends[index]) }
 
-  /// The object of an entry.
+  /// Returns the object of an entry.
   func object(_ index: Int) -> Int64 { objects[index] }
 
-  /// Whether a value is where the entry is.
+  /// Returns true if the entry's path consists of the index keys of `data`.
   func leads(_ index: Int, to data: IndexData) -> Bool {
     var offset = 0
     for place in path(index) {
@@ -51,7 +51,7 @@ struct IndexBatch {
     return true
   }
 
-  /// The entries in the order in which they came.
+  /// Calls `body` for each entry in insertion order.
   func forEach(_ body: (Entry) -> Void) {
     for (position, node) in nodes.enumerated() {
       let end = position + 1 < nodes.count ? nodes[position + 1].first : objects.count
@@ -61,7 +61,7 @@ struct IndexBatch {
     }
   }
 
-  /// The positions of all entries, near objects near each other.
+  /// Returns the positions of all entries, sorted by approximate object key.
   func byObject() -> [Int32] {
     guard let low = objects.min(), let high = objects.max() else { return [] }
     func distance(_ object: Int64) -> UInt64 { UInt64(bitPattern: object &- low) }

@@ -1,5 +1,5 @@
-// Search indexes against the objects: every value is in the index where a search looks for it, and nothing else is.
-// Source: docs/format/2-model.md M10.
+// Compares search indexes with the objects: every value must be in the index where a search looks for it, and the index
+// must contain nothing else. Source: docs/format/2-model.md M10.
 
 /// Checks the search index of one column.
 final class IndexCheck {
@@ -8,25 +8,25 @@ final class IndexCheck {
   private let index: Int
   private let column: Column
   private var cursor: ObjectCursor
-  /// Entries end exactly at the end of a word: full-text indexes and indexes of lists of strings.
+  /// True if every entry ends with its word: in full-text indexes and indexes of string lists.
   private let isFullWord: Bool
-  /// The index keys from the root to where the walk stands.
+  /// The index keys from the root to the current position.
   private var path: [Int32] = []
-  /// Pairs of an entry and an object in it.
+  /// The number of pairs of an entry and an object in it.
   private var found = 0
-  /// Entries of one object, which are looked at when they are many, and before anything is reported.
+  /// Entries of single objects. They are checked when the batch is full, and before anything is reported.
   private var batch = IndexBatch()
 
   private var arena: Arena { context.arena }
 
-  /// No sub-index begins beyond this offset of a value, but in full-word indexes.
+  /// No sub-index begins beyond this offset into a value, except in full-word indexes.
   private static let maximumOffset = 200
   private static let origins = ElementType(.int, isNullable: false)
 
-  /// Whether the objects have been found in order, so that what they miss in the index can be told.
+  /// True if the objects were checked without problems, so that values missing from the index can be determined.
   private let objectsAreSound: Bool
 
-  /// A check of the index of the column at `index`.
+  /// Creates a check of the index of the column at `index`.
   init(_ context: CheckContext, _ table: Table, column index: Int, objectsAreSound: Bool) {
     self.context = context
     self.objectsAreSound = objectsAreSound
@@ -44,7 +44,7 @@ final class IndexCheck {
     defer { context.beforeReport = nil }
     _ = try walk(column.indexRef, depth: 0)
     checkBatch(mayDropPages: true)
-    // Missing entries are reported only of an index that holds together.
+    // Missing entries are only reported if the index is otherwise consistent.
     if !objectsAreSound || context.summary.problems + context.summary.leftovers != problems { return }
     let expected = isFullWord ? try lookUpWords() : table.objectCount
     if found != expected { report("the index has \(found) entries for \(expected) values") }
@@ -52,14 +52,14 @@ final class IndexCheck {
 
   // MARK: Nodes
 
-  /// Checks the node at `ref` with all below it and returns its last key.
+  /// Checks the node at `ref` and everything below it. Returns its last key.
   private func walk(_ ref: Int, depth: Int) throws(EngineError) -> Int64? {
     let (node, keys) = try context.indexNode(ref, levels: path.count, depth: depth)
     if keys.width != 32 || keys.count > TreeCheck.maximumCount {
       throw .damaged("\(keys.count) keys of \(keys.width) bits", ref: ref)
     }
     if keys.count == 0 && !(path.isEmpty && depth == 0) { context.report("an empty index node", ref: ref) }
-    // Copied: pages may be dropped between entries.
+    // Copied, because pages may be dropped between entries.
     let isInner = node.isInner
     var entries: [(key: Int64, element: Int64)] = []
     for i in 0..<keys.count {
@@ -81,7 +81,7 @@ final class IndexCheck {
     return last
   }
 
-  /// Checks what a node of the last level at `ref` has under one key.
+  /// Checks the entry of one key in the index leaf at `ref`.
   private func entry(_ element: Int64, _ key: Int64, _ ref: Int) throws(EngineError) {
     path.append(Int32(truncatingIfNeeded: key))
     defer { path.removeLast() }
@@ -107,13 +107,13 @@ final class IndexCheck {
 
   // MARK: Entries
 
-  /// Records an entry that leads elsewhere than its objects. Realm's own engine does not keep the index of a Mixed
-  /// property right (docs/format/2-model.md M15).
+  /// Reports an entry that does not match its objects. For a Mixed property it is a leftover, because Realm's engine
+  /// does not maintain these indexes correctly (docs/format/2-model.md M15).
   private func report(_ text: @autoclosure () -> String, ref: Int? = nil) {
     context.report(text(), ref: ref, isLeftover: column.type == .mixed)
   }
 
-  /// The keys of a word ascend; an index of lists can repeat them.
+  /// Checks that the object keys of a word ascend. An index of lists may contain duplicates.
   private func checkOrder(_ reader: ElementReader) throws(EngineError) {
     var last: Int64?
     for i in 0..<reader.count {
@@ -126,23 +126,23 @@ final class IndexCheck {
     }
   }
 
-  /// Refuses an entry after more than there are objects.
+  /// Throws if the index has more entries than there are objects.
   private func expectObjects(_ ref: Int) throws(EngineError) {
-    // That of a Mixed property can have stale entries beside the right ones.
+    // The index of a Mixed property can have stale entries beside the valid ones.
     if found > (column.type == .mixed ? 2 * table.objectCount + 64 : table.objectCount) {
       throw .damaged("more entries than objects", ref: ref)
     }
   }
 
-  /// Takes an entry of one object.
+  /// Adds an entry of a single object to the batch.
   private func add(_ object: Int64, _ ref: Int) throws(EngineError) {
     try expectObjects(ref)
     batch.append(object, path, ref: ref)
     if batch.isFull { checkBatch(mayDropPages: true) }
   }
 
-  /// Checks the entries that wait. Where one is wrong, all of them are looked at once more in the order of the index,
-  /// in which problems are reported.
+  /// Checks the batch. If an entry is wrong, the entries are checked again in index order, which is the order of the
+  /// reports.
   private func checkBatch(mayDropPages: Bool) {
     if batch.isEmpty { return }
     var entries = IndexBatch()
@@ -168,12 +168,13 @@ final class IndexCheck {
       }
       return true
     } catch {
-      // Reported with its entry.
+      // The second check reports the error with its entry.
       return false
     }
   }
 
-  /// The value of an object in an entry; nil if there is no such object. Reports what does not belong there.
+  /// Returns the value of an entry's object; nil if there is no such object. Reports an object that does not belong
+  /// there.
   private func value(
     of key: Int64,
     under path: ArraySlice<Int32>,
@@ -191,7 +192,7 @@ final class IndexCheck {
     return (value, data)
   }
 
-  /// Checks that the objects of one entry have values that lead there, in the right order.
+  /// Checks that the values of the objects in one entry lead to it, and that the objects are in order.
   private func checkObjects(_ list: ElementReader, _ ref: Int) throws(EngineError) {
     var list = list
     var last: (key: Int64, value: ValueView, data: IndexData)?
@@ -214,7 +215,7 @@ final class IndexCheck {
       }
       last = (key, value, data)
       if context.dropPages() {
-        // Two neighbours out of millions are not compared.
+        // Dropping pages invalidates `last`, so this pair is not compared. That is rare enough.
         last = nil
         cursor = ObjectCursor(table)
         list = try ElementReader(arena, ref, Self.origins)
@@ -230,7 +231,7 @@ final class IndexCheck {
 
   // MARK: Words
 
-  /// Looks for every word of every object; returns how many there are.
+  /// Looks up every word of every object. Returns the expected number of entries.
   private func lookUpWords() throws(EngineError) -> Int {
     var expected = 0
     while try cursor.next() {
@@ -246,7 +247,7 @@ final class IndexCheck {
         for i in 0..<list.count {
           if case .string(let text) = try list.value(at: i) { elements.insert(text.bytes) } else { hasNull = true }
         }
-        // Some words share an entry: see `SearchIndexEditor.canShareEntry`.
+        // Some words share an entry; see `SearchIndexEditor.canShareEntry`.
         var entries: Set<Entry> = []
         for element in elements {
           entries.insert(try element.withView { (word) throws(EngineError) in try lookUp(IndexData(word: word)) })
@@ -265,13 +266,13 @@ final class IndexCheck {
     return expected
   }
 
-  /// An entry of the index, by the root of its level and its key there.
+  /// An entry of the index, given by the root of its level and its key in that level.
   private struct Entry: Hashable {
     let ref: Int
     let key: Int32
   }
 
-  /// Looks for a word of the object at hand and returns where it is, or should be.
+  /// Looks up a word of the current object. Returns the entry where it is, or where it should be.
   private func lookUp(_ data: IndexData) throws(EngineError) -> Entry {
     var ref = column.indexRef
     let search = SearchIndex(arena: arena, rootRef: ref)
@@ -295,7 +296,7 @@ final class IndexCheck {
     throw .damaged("the index has more than \(CheckContext.maximumIndexLevels) levels", ref: ref)
   }
 
-  /// Whether an ascending list has `key`.
+  /// Returns true if an ascending list contains `key`.
   private func contains(_ key: Int64, in ref: Int) throws(EngineError) -> Bool {
     let reader = try ElementReader(arena, ref, Self.origins)
     let place = try bisect(reader.count) { (index) throws(EngineError) in

@@ -1,16 +1,16 @@
-// The structure of leaves of values: claims their nodes and checks what reading single values does not. Source:
-// docs/format/1-storage.md S5 to S15.
+// The structure of leaves of values: claims their nodes, and checks properties that reading single values does not
+// verify. Source: docs/format/1-storage.md S5 to S15.
 
-/// Checks one leaf of a column or of the tree of a collection.
+/// Checks one leaf of a column or of a collection's tree.
 struct LeafCheck {
   private let context: CheckContext
   private var arena: Arena { context.arena }
 
   init(_ context: CheckContext) { self.context = context }
 
-  /// Claims the nodes of a leaf of values that are not Mixed and checks their structure; returns the number of values.
-  /// A leaf of links has the context flag only if it `mayHaveContext`. `enumCount` is the number of enumerated values
-  /// that the column has, if it has any.
+  /// Claims the nodes of a leaf of values other than Mixed and checks their structure. Returns the number of values. A
+  /// leaf of links may have the context flag only if `mayHaveContext`. `enumCount` is the number of enumerated values
+  /// of the column, if it has any.
   func check(
     _ ref: Int,
     _ element: ElementType,
@@ -36,7 +36,7 @@ struct LeafCheck {
     case .date: return try dates(ref)
     case .decimal128:
       let node = try context.claim(ref)
-      // The flag tells zeros from nulls at width 0, and stays when the leaf is widened.
+      // The flag distinguishes zeros from nulls at width 0, and remains set when the leaf is widened.
       try context.expect(node, .multiply, hasRefs: false, context: node.hasContext)
       if ![0, 4, 8, 16].contains(node.width) { throw .damaged("decimals of \(node.width) bytes", ref: ref) }
       return node.count
@@ -56,12 +56,12 @@ struct LeafCheck {
     }
   }
 
-  /// The elements of `node` without the sentinel for null.
+  /// Returns the number of elements, excluding the one that represents null.
   private func nullableInts(_ node: Node) throws(EngineError) -> Int {
     if node.count == 0 {
       throw .damaged("nullable integers without the element that stands for null", ref: node.ref)
     }
-    // Others write this value without asking, and would make null of it.
+    // Other writers would store a regular value equal to this number unchecked, which turns it into null.
     let null = try node.int(0)
     if node.width < 64, null != PackedBits.largest(node.width) {
       context.report("\(null) stands for null in integers of \(node.width) bits", ref: node.ref)
@@ -109,7 +109,7 @@ struct LeafCheck {
     return root.count
   }
 
-  /// Short strings, each filled up with zeros.
+  /// Checks the padding of short strings: zeros up to the width.
   func shortStrings(_ node: Node) throws(EngineError) {
     let width = Int(node.width)
     for i in 0..<node.count {
@@ -121,8 +121,8 @@ struct LeafCheck {
     }
   }
 
-  /// Checks small or big blobs below `root`, which is claimed; returns their number. Values are in one node each;
-  /// `inChunks` allows more.
+  /// Checks small or big blobs below `root`, which must be claimed. Returns their number. Each value has a single node,
+  /// or several if `inChunks`.
   func blobs(_ root: Node, isText: Bool, inChunks: Bool = false) throws(EngineError) -> Int {
     try context.expect(root, .bits, hasRefs: true, context: root.hasContext)
     if root.hasContext {
@@ -132,7 +132,7 @@ struct LeafCheck {
       }
       return root.count
     }
-    // Before values could be null, their leaves had no flags.
+    // Leaves had no null flags before values could be null.
     let hasFlags = root.count == 3
     if !hasFlags && !(arena.format < 10 && root.count == 2) {
       throw .damaged("a small-blobs leaf of \(root.count) slots", ref: root.ref)

@@ -1,7 +1,7 @@
 // Formats 2 to 9: tables, columns side by side, subtables, links from both ends, search indexes. Source:
 // docs/format/2-model.md M14, "Format 2..9".
 
-/// Checks the tables of an old file. Every node below them is claimed once, so whatever the bytes are, the check ends.
+/// Checks the tables of an old file. Every node below them is claimed once, so the check terminates for any content.
 struct LegacyCheck {
   private let context: CheckContext
   private var arena: Arena { context.arena }
@@ -39,7 +39,7 @@ struct LegacyCheck {
     return tables
   }
 
-  /// Reads every value, for the rules that single values have.
+  /// Reads every value, to check the rules for single values.
   private func readAll(_ table: Table) throws(EngineError) {
     let cursor = ObjectCursor(table)
     while try cursor.next() {
@@ -49,7 +49,7 @@ struct LegacyCheck {
     context.place.object = nil
   }
 
-  /// Subtables end, because each of their nodes has been found in one place only.
+  /// Terminates for nested subtables, because each of their nodes was claimed once.
   private func read(_ value: ValueView) throws(EngineError) {
     switch value {
     case .list(var list): for i in 0..<list.count { try read(list.value(at: i)) }
@@ -60,7 +60,7 @@ struct LegacyCheck {
 
   // MARK: Tables
 
-  /// Claims a table's top array with all below it; returns the number of its rows. A table in a group has a key.
+  /// Claims a table's top array and everything below it. Returns the number of rows. `key` is nil for a subtable.
   private func checkTable(_ ref: Int, _ key: TableKey?) throws(EngineError) -> Int {
     let top = try context.refs(ref, 2...3)
     try claimSpec(top.child(0))
@@ -69,7 +69,7 @@ struct LegacyCheck {
     return try checkColumns(spec, roots, key)
   }
 
-  /// Claims what lies in slots of no known meaning.
+  /// Claims the content of slots of unknown meaning.
   private func claimRest(of node: Node, from first: Int) throws(EngineError) {
     for slot in first..<max(first, node.count) {
       let element = try node.int(slot)
@@ -103,7 +103,7 @@ struct LegacyCheck {
     if at != subSpecs.count { context.report("\(subSpecs.count) sub-specs instead of \(at)", ref: ref) }
   }
 
-  /// Claims the columns below the array of roots at `ref`; returns the number of rows.
+  /// Claims the columns below the array of roots at `ref`. Returns the number of rows.
   private func checkColumns(_ spec: LegacySpec, _ ref: Int, _ key: TableKey?) throws(EngineError) -> Int {
     if ref == 0 {
       if spec.rootCount > 0 { throw .damaged("a table whose columns are missing", ref: spec.ref) }
@@ -139,7 +139,7 @@ struct LegacyCheck {
 
   // MARK: Columns
 
-  /// Claims one column and returns its number of rows. `links` is the number of the column in the ledger.
+  /// Claims one column. Returns its number of rows. `links` is the number of the column in the ledger.
   private func checkColumn(_ column: LegacyColumn, _ ref: Int, _ links: Int?) throws(EngineError) -> Int {
     switch column.kind {
     case .plain where column.column.type == .bool && column.column.isNullable, .oldDate where column.column.isNullable:
@@ -214,21 +214,21 @@ struct LegacyCheck {
 
   // MARK: Trees
 
-  /// Claims a tree of values; returns their number.
+  /// Claims a tree of values. Returns their number.
   private func tree(_ ref: Int, _ element: ElementType) throws(EngineError) -> Int {
     try TreeCheck(context).check(ref) { (leafRef, _) throws(EngineError) in
       try LeafCheck(context).check(leafRef, element)
     }
   }
 
-  /// Claims a tree of integers and calls `body` with each and its position.
+  /// Claims a tree of integers and calls `body` with each integer's position and value.
   private func forEachElement(
     of ref: Int,
     _ body: (Int64, Int64) throws(EngineError) -> Void
   ) throws(EngineError) -> Int {
     try TreeCheck(context).check(ref, firstPosition: 0) { (leafRef, start) throws(EngineError) in
       let leaf = try context.integers(leafRef)
-      // Zeros take no room, so only this bounds the links that a damaged header makes up.
+      // Zeros take no space, so only this bounds the number of links that a damaged header can claim.
       if leaf.width == 0 && leaf.count > TreeCheck.maximumCount {
         throw .damaged("a leaf of \(leaf.count) elements in a B+tree", ref: leafRef)
       }
@@ -237,7 +237,7 @@ struct LegacyCheck {
     }
   }
 
-  /// Claims a tree of refs and numbers, and calls `body` with each ref that is not 0, and its position.
+  /// Claims a tree of refs and numbers and calls `body` with the position and value of each ref that is not 0.
   private func forEachRef(
     of ref: Int,
     _ body: (Int64, Int) throws(EngineError) -> Void

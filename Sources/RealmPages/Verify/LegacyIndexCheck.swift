@@ -1,5 +1,5 @@
-// Search indexes of formats 2 to 9: every row once, and from format 5 on under the words of its value. Source:
-// v5.23.9 index_string.hpp; older ones made their words in other ways.
+// Search indexes of formats 2 to 9: every row is listed once and, since format 5, under the words of its value. Source:
+// v5.23.9 index_string.hpp. Older versions derived the words differently.
 
 /// Checks the search index of one column.
 final class LegacyIndexCheck {
@@ -10,13 +10,13 @@ final class LegacyIndexCheck {
   private var seen: BitSet
   private var path: [Int32] = []
 
-  /// From this format on an 'X' marks the end of a value, as today.
+  /// Since this format, an 'X' marks the end of a value, as in current formats.
   private static let firstFormatOfWords = 5
 
   init(_ context: CheckContext, _ reader: LegacyReader, _ column: LegacyColumn) {
     self.context = context
     self.reader = reader
-    // A column with a size that nothing holds is reported where its tree is checked.
+    // An impossible column size is reported by the check of its tree.
     count = min(reader.count, context.arena.limit)
     isOldDate = if case .oldDate = column.kind { true } else { false }
     seen = BitSet(count: count)
@@ -31,7 +31,7 @@ final class LegacyIndexCheck {
     if missing < count { context.report("row \(missing) is missing from the index", ref: ref) }
   }
 
-  /// Checks the node at `ref` with all below it and returns its last key.
+  /// Checks the node at `ref` and everything below it. Returns its last key.
   private func walk(_ ref: Int, depth: Int) throws(EngineError) -> Int64? {
     let (node, keys) = try context.indexNode(ref, levels: path.count, depth: depth)
     var last: Int64?
@@ -60,7 +60,7 @@ final class LegacyIndexCheck {
     }
     _ = try TreeCheck(context).check(Int(element)) { (leafRef, _) throws(EngineError) in
       let leaf = try context.integers(leafRef)
-      // Zeros take no room, so a damaged header can make up millions of them.
+      // Zeros take no space, so a damaged header can claim millions of them.
       if leaf.count > count { throw .damaged("\(leaf.count) rows in the index, where \(count) exist", ref: leafRef) }
       for i in 0..<leaf.count { try row(leaf.int(i), leafRef) }
       return leaf.count

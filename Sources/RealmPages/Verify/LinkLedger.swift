@@ -1,18 +1,18 @@
-// Links and backlinks, column by column: for every column the multiset of links equals the multiset of backlinks.
-// Source: docs/format/2-model.md M7.
+// Links and backlinks by column: for every column, the multisets of links and backlinks must be equal. Source:
+// docs/format/2-model.md M7.
 //
-// Sums of hashes tell that they are equal, in constant memory. Where they are not, the objects are walked a second time
-// for the links whose sums differ, which are few unless most are wrong.
+// Sums of hashes compare them in constant memory. If they differ, a second walk over the objects collects the links in
+// the hash buckets that differ, which are few unless most links are wrong.
 
-/// Gathers the links and backlinks of all tables and compares them.
+/// Collects the links and backlinks of all tables and compares them.
 struct LinkLedger {
-  /// The column that links start from.
+  /// The column that contains the links.
   fileprivate struct Origin: Hashable {
     let table: TableKey
     let column: ColKey
   }
 
-  /// One link, seen from either end.
+  /// One link, recorded at either end.
   private struct Link: Comparable {
     let table: UInt32
     let target: Int64
@@ -25,7 +25,7 @@ struct LinkLedger {
     @inline(__always)
     func hashes(_ seed: UInt64) -> (UInt64, UInt64) { (hash(seed), hash(~seed)) }
 
-    /// A hash of 64 bits that spreads over all of them.
+    /// Returns a 64-bit hash with all bits well distributed.
     @inline(__always)
     func hash(_ seed: UInt64) -> UInt64 {
       var hash = Self.mix(seed ^ UInt64(table))
@@ -41,7 +41,7 @@ struct LinkLedger {
     }
   }
 
-  /// Links less backlinks: 0 if each has its other end, whatever their order, and hardly ever otherwise.
+  /// Links minus backlinks: 0 if each link has its backlink, in any order, and almost never 0 otherwise.
   private struct Balance: Equatable {
     var first: UInt64 = 0, second: UInt64 = 0
 
@@ -54,34 +54,34 @@ struct LinkLedger {
 
   private struct Tally {
     let origin: Origin
-    /// Where the hashes of its links begin, so that no other column makes up for one that is missing.
+    /// The seed of the hashes of its links, so that another column's link cannot compensate for a missing one.
     let seed: UInt64
     var balance = Balance()
-    /// Whether links are kept, in the second walk.
+    /// True if links are collected, in the second walk.
     var isWanted = false
     var forward: [Link] = []
     var backward: [Link] = []
   }
 
-  /// What a second walk looks for.
+  /// The links that a second walk collects.
   private struct Suspects {
     let origins: Set<Origin>
-    /// Whether the sums of a bucket differ.
+    /// For each bucket, true if its sums differ.
     let buckets: [Bool]
   }
 
   private var positions: [Origin: Int] = [:]
   private var columns: [Tally] = []
-  /// The balance of all columns, by the hash of the link; empty in the second walk.
+  /// The balances of all columns by hash of the link; empty in the second walk.
   private var buckets: [Balance] = []
   private var suspects: Suspects?
-  /// How many more links, each seen from one end, may come and be named if they are wrong. Links without a bit would
-  /// otherwise take any amount of memory.
+  /// The remaining number of link ends for which errors name the links. Links of width 0 would otherwise require
+  /// unlimited memory.
   private var room: Int
 
   private static let bucketCount = 1 << 12
 
-  /// A ledger for the first walk. Of more than `maximum` links only the property is named if one is wrong.
+  /// A ledger for the first walk. With more than `maximum` link ends, an error names only the property.
   init(naming maximum: Int) {
     room = maximum
     buckets = Array(repeating: Balance(), count: Self.bucketCount)
@@ -93,7 +93,7 @@ struct LinkLedger {
     self.suspects = suspects
   }
 
-  /// The number by which `forward` and `backward` name a column.
+  /// Returns the number that identifies a column in calls of `forward` and `backward`.
   mutating func number(_ table: TableKey, _ column: ColKey) -> Int {
     let origin = Origin(table: table, column: column)
     if let position = positions[origin] { return position }
@@ -103,12 +103,12 @@ struct LinkLedger {
     return columns.count - 1
   }
 
-  /// Records a link as its origin has it.
+  /// Records a link from its origin.
   mutating func forward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
     record(Link(table: table.value, target: target, origin: origin), column, isBackward: false)
   }
 
-  /// Records a link as its target has it.
+  /// Records a backlink from the link's target.
   mutating func backward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
     record(Link(table: table.value, target: target, origin: origin), column, isBackward: true)
   }
@@ -128,13 +128,13 @@ struct LinkLedger {
   }
 
   /// Reports every link whose two ends disagree. `tables` are those of the snapshot. `walkAgain` records all links
-  /// once more, in a ledger that is given, and is called only if there are such.
+  /// again in the given ledger. It is called only if there are such links.
   mutating func compare(
     _ context: CheckContext,
     tables: [TableKey: Table],
     walkAgain: (LinkLedger) -> LinkLedger
   ) {
-    // Backlinks of a property that is gone: reported with the schema.
+    // The schema check reports backlinks of a missing property.
     let origins = columns.filter { $0.balance != Balance() && property($0.origin, tables) != nil }.map(\.origin)
     if origins.isEmpty { return }
     if room < 0 {
@@ -149,7 +149,7 @@ struct LinkLedger {
     var second = walkAgain(LinkLedger(suspects))
     for origin in origins {
       guard let index = second.positions[origin] else { continue }
-      // Taken out, so that both are sorted in place and given back before the next column.
+      // Moved out, so that both are sorted in place and released before the next column.
       var forward: [Link] = [], backward: [Link] = []
       swap(&forward, &second.columns[index].forward)
       swap(&backward, &second.columns[index].backward)
@@ -179,8 +179,8 @@ struct LinkLedger {
       let name = target?.name ?? "the missing table \(link.table)"
       if let target, (try? exists(link.target, in: target)) ?? true {  // an unreadable tree is reported elsewhere
         let links = f - firstForward, backlinks = b - firstBackward
-        // Realm's own engine forgets those of collections within Mixed values, and those that an unresolved object has
-        // of a class that is cleared (docs/format/2-model.md M15).
+        // Realm's engine leaves behind backlinks from collections in Mixed values, and backlinks of unresolved objects
+        // from objects of a class that was cleared (docs/format/2-model.md M15).
         let isStale =
           backlinks > links && (property(origin, tables)?.type == .mixed || ObjKey(link.target).isUnresolved)
         context.report(

@@ -1,19 +1,19 @@
-// Leaves of Mixed values: each entry of a payload belongs to exactly one value, and the keys of what is nested in one
-// list or dictionary differ. Source: docs/format/1-storage.md S15.
+// Leaves of Mixed values: each payload entry belongs to exactly one value, and the keys of collections nested in one
+// list or dictionary are distinct. Source: docs/format/1-storage.md S15.
 
 /// Checks the structure of leaves of Mixed values.
 struct MixedCheck {
   private let context: CheckContext
   private var arena: Arena { context.arena }
 
-  /// Where the payload of a value is: the slot of the leaf.
+  /// The location of a value's payload: the slot of the leaf.
   private enum Payload: Int, CaseIterable {
     case inline, ints, pairs, strings, collections
   }
 
   init(_ context: CheckContext) { self.context = context }
 
-  /// Claims the nodes of the leaf at `ref`, but not those of nested collections, and returns the number of values.
+  /// Claims the nodes of the leaf at `ref`, except those of nested collections. Returns the number of values.
   func check(_ ref: Int) throws(EngineError) -> Int {
     let root = try context.refs(ref, 4...6)
     let composite = try context.integers(root.child(0))
@@ -49,8 +49,9 @@ struct MixedCheck {
     return composite.count
   }
 
-  /// Adds the keys of the collections nested in the leaf at `ref`, which has been checked, to those in `keys`. Within a
-  /// list or dictionary each is used once. In a Mixed property the object tells them apart, and they can be equal.
+  /// Adds the keys of the collections nested in the leaf at `ref`, which must already be checked, to `keys`. Keys are
+  /// unique within a list or dictionary. In a Mixed property they may repeat, because the object identifies the
+  /// collection.
   func checkKeys(_ ref: Int, _ keys: inout Set<Int64>) throws(EngineError) {
     let keyRef = try arena.node(ref).childIfPresent(5)
     if keyRef == 0 { return }
@@ -63,7 +64,7 @@ struct MixedCheck {
     }
   }
 
-  /// The payload that values of a type have; `slot` is what the value says.
+  /// Returns the payload for values of a type. Throws if it is not the one in `slot`, as stored in the value.
   private func place(of code: Int, _ slot: Int, _ ref: Int) throws(EngineError) -> Payload {
     let payload: Payload
     switch code {
@@ -79,7 +80,7 @@ struct MixedCheck {
     return payload
   }
 
-  /// Claims the payload nodes; for each, a set as large as its number of entries.
+  /// Claims the payload nodes. Returns an empty set for each, sized to its number of entries.
   private func payloads(_ root: Node) throws(EngineError) -> [BitSet] {
     let pairs = try optional(root, 2)
     if let pairs, pairs.count % 2 != 0 { throw .damaged("half a pair", ref: pairs.ref) }
@@ -98,8 +99,8 @@ struct MixedCheck {
     return ref == 0 ? nil : try context.integers(ref)
   }
 
-  /// The ref of the nested collection of value `index` of the leaf at `ref`, and whether it is a dictionary; nil if the
-  /// value is something else. The leaf has been checked.
+  /// Returns the ref of the nested collection of value `index` of the leaf at `ref`, and whether it is a dictionary;
+  /// nil for other values. The leaf must already be checked.
   static func nested(_ arena: Arena, _ ref: Int, _ index: Int) throws(EngineError) -> (ref: Int, isDictionary: Bool)? {
     let root = try arena.node(ref)
     let word = try arena.node(root.child(0)).int(index)
@@ -111,6 +112,6 @@ struct MixedCheck {
 }
 
 extension Spec.TypeCode {
-  /// Collections inside a Mixed.
+  /// Type codes of collections inside a Mixed.
   fileprivate static let nestedList = 19, nestedDictionary = 21
 }

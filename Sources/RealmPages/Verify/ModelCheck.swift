@@ -1,14 +1,14 @@
-// The model above the storage: tables, objects, indexes, links, history, and that every node belongs to one of them.
-// Source: docs/format/2-model.md.
+// The model above the storage: tables, objects, indexes, links, history. Invariant: every reachable node belongs to one
+// of them. Source: docs/format/2-model.md.
 
-/// Checks what the nodes mean.
+/// Checks the model that the nodes represent.
 struct ModelCheck {
   private let context: CheckContext
   private var arena: Arena { context.arena }
   private var snapshot: Snapshot { context.snapshot }
   private var top: TopArray { snapshot.top }
 
-  /// Older files have columns of their own form: `LegacyCheck`.
+  /// Files before this format store columns in another form; see `LegacyCheck`.
   private static let oldestClusterFormat = 10
 
   init(_ context: CheckContext) { self.context = context }
@@ -29,7 +29,7 @@ struct ModelCheck {
 
   // MARK: Tables
 
-  /// Checks all tables, of whatever format, and returns those that could be read.
+  /// Checks all tables of any format and returns the readable ones.
   private func checkAllTables() -> [TableKey: Table] {
     if snapshot.fileFormat >= Self.oldestClusterFormat { return checkTables() }
     var tables: [TableKey: Table] = [:]
@@ -43,7 +43,7 @@ struct ModelCheck {
     return tables
   }
 
-  /// Checks all tables and returns those that could be read.
+  /// Checks all tables and returns the readable ones.
   private func checkTables() -> [TableKey: Table] {
     var tables: [CheckedTable] = []
     context.guarded { () throws(EngineError) in tables = try readTables() }
@@ -104,7 +104,7 @@ struct ModelCheck {
     context.place = CheckContext.Place()
   }
 
-  /// Primary keys are unique. Where there is an index, its check has told.
+  /// Checks that primary keys are unique. If there is an index, `IndexCheck` does this.
   private func checkPrimaryKeys(_ table: Table) throws(EngineError) {
     guard let index = table.primaryKeyIndex, table.columns[index].indexRef == 0 else { return }
     if let (a, b) = try PrimaryKeyTable(table, index).firstDuplicate(table, index) {
@@ -112,7 +112,8 @@ struct ModelCheck {
     }
   }
 
-  /// Two halves of a hash and an object key for each object whose key was taken. Source: docs/format/2-model.md M5.
+  /// Checks the collision map: two halves of a hash and an object key for each object whose preferred key was taken.
+  /// Source: docs/format/2-model.md M5.
   private func checkCollisions(_ ref: Int) throws(EngineError) {
     if ref == 0 { return }
     let map = try context.refs(ref, 3...3)
@@ -143,7 +144,8 @@ struct ModelCheck {
     }
   }
 
-  /// The in-Realm history is a B+tree of binaries; histories of synchronisation are left alone.
+  /// Checks the history. An in-Realm history is a B+tree of binaries. Sync histories are claimed without
+  /// interpretation.
   private func checkHistory() throws(EngineError) {
     if top.historyType > 4 { context.report("of the type \(top.historyType), which there is not") }
     if top.historyType == 2 && top.historySchemaVersion > 1 {

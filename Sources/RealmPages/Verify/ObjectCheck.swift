@@ -6,7 +6,7 @@ struct ObjectCheck {
   private let context: CheckContext
   private let checked: CheckedTable
   private let isTombstones: Bool
-  /// The numbers of the columns in the link ledger: named columns, then backlink columns.
+  /// The numbers of the columns in the link ledger: first of named columns, then of backlink columns.
   private let linkNumbers: [Int]
   private let backlinkNumbers: [Int]
   private let positions: Set<Int>
@@ -23,7 +23,7 @@ struct ObjectCheck {
     positions = Set(checked.facts.map(\.key.leafPosition))
   }
 
-  /// Checks all live objects, or all tombstones; returns their number.
+  /// Checks all live objects, or all tombstones. Returns their number.
   func run(_ rootRef: Int) throws(EngineError) -> Int {
     try ClusterCheck(context).check(rootRef) { cluster throws(EngineError) in
       checkCluster(cluster)
@@ -62,7 +62,7 @@ struct ObjectCheck {
       context.guarded { () throws(EngineError) in
         for (row, count) in owners.enumerated() where count != 1 {
           context.place.object = Int64(bitPattern: try cluster.key(row))
-          // Realm's own engine leaves them when the property that held them is removed.
+          // Realm's engine leaves such objects behind when their owning property is removed.
           context.report("an embedded object with \(count) owners", isLeftover: count == 0)
         }
       }
@@ -92,7 +92,7 @@ struct ObjectCheck {
       try expect(MixedCheck(context).check(ref), in: cluster, ref)
       let leaf = try MixedLeaf(arena, ref)
       for row in 0..<cluster.count {
-        // Before the value is read, so that its links start from this object.
+        // Must precede the read, so that the value's links are recorded from this object.
         try stand(on: row, of: cluster)
         _ = try CollectionCheck(context).mixedValue(leaf, ref, row)
       }
@@ -109,7 +109,7 @@ struct ObjectCheck {
     }
   }
 
-  /// Nulls and links of a scalar column; other values have no rules of their own.
+  /// Checks nulls and links of a scalar column. Other values have no further rules.
   private func checkValues(_ column: Column, _ ref: Int, _ cluster: Cluster) throws(EngineError) {
     let hasLinks = column.type == .link || column.type == .mixed
     if !hasLinks && (column.isNullable || column.type == .int || isTombstones) { return }

@@ -1,18 +1,18 @@
-// Tables and their columns: table tops, specs, column keys, attributes, and the arrays that tie links to backlinks.
-// Source: docs/format/2-model.md M1 to M4.
+// Tables and their columns: table tops, specs, column keys, attributes, and the arrays that connect links with
+// backlinks. Source: docs/format/2-model.md M1 to M4.
 
-/// A table whose top array and spec could be read.
+/// A table whose top array and spec are readable.
 struct CheckedTable {
   let table: Table
-  /// Everything the spec and the arrays beside it say of each column, the hidden ones included.
+  /// The stored facts about each column, including hidden ones.
   let facts: [ColumnFacts]
-  /// By position in `table.columns`: the number of enumerated values, nil if the column is not enumerated.
+  /// For each position in `table.columns`, the number of enumerated values; nil if the column is not enumerated.
   let enumCounts: [Int?]
   /// The collision map, or 0.
   let collisionRef: Int
 }
 
-/// What is stored about one column.
+/// The stored facts about one column.
 struct ColumnFacts {
   let name: String
   let isNamed: Bool
@@ -23,7 +23,7 @@ struct ColumnFacts {
   let oppositeColumn: ColKey
   let indexRef: Int
 
-  /// The type, with the old code of link lists read as link.
+  /// The type code, with the old code of link lists mapped to link.
   var type: Int { key.typeCode == Spec.TypeCode.linkList ? Spec.TypeCode.link : key.typeCode }
 }
 
@@ -36,14 +36,14 @@ struct SchemaCheck {
   private static let tableKeys: ClosedRange<Int64> = 0...0x7FFF_FFFF
   /// The primary key types of the object store. Source: docs/format/2-model.md M11.
   private static let primaryKeyTypes: Set<ValueType> = [.int, .string, .objectID, .uuid]
-  /// What attributes a column key holds, but for those of indexes.
+  /// The attributes that a column key holds, without those of indexes.
   private static let keyAttributes = 0xFF & ~Spec.Attribute.indexed
 
   init(_ context: CheckContext) { self.context = context }
 
   // MARK: Tables
 
-  /// Claims the schema of the table in `slot` and checks what can be told from it alone.
+  /// Claims the schema of the table in `slot` and checks everything that does not depend on other tables.
   func table(slot: Int, ref: Int) throws(EngineError) -> CheckedTable {
     let top = try context.refs(ref, Layout.Table.minimum...Layout.Table.count)
     for number in [Layout.Table.columnCounter, Layout.Table.contentVersion, Layout.Table.sequence] {
@@ -117,7 +117,7 @@ struct SchemaCheck {
     return TableKey(UInt32(value))
   }
 
-  /// The arrays of index refs, opposite tables and opposite columns; nil where a table has none.
+  /// Returns the arrays of index refs, opposite tables and opposite columns; nil if the table has none.
   private func arraysBeside(
     _ top: Node,
     _ size: Int
@@ -155,7 +155,7 @@ struct SchemaCheck {
 
   // MARK: Columns
 
-  /// Checks the columns of one table against its own keys and attributes, and against the other tables.
+  /// Checks the columns of one table against their own keys and attributes, and against the other tables.
   func columns(_ checked: CheckedTable, _ all: [TableKey: CheckedTable]) {
     let start = context.place
     var names: Set<ExactName> = []
@@ -192,13 +192,13 @@ struct SchemaCheck {
   private func checkIndex(_ facts: ColumnFacts, _ table: Table) {
     let isPrimaryKey = facts.isNamed && table.primaryKey?.key == facts.key
     let isDeclared = facts.attributes & (Spec.Attribute.indexed | Spec.Attribute.fullText) != 0
-    // Before format 22 primary keys had an index or none.
+    // Before format 22, an index on the primary key was optional.
     if isPrimaryKey && arena.format < 22 { return }
     if (isDeclared || isPrimaryKey) != (facts.indexRef != 0) {
       if facts.indexRef == 0 {
         context.report("the index is missing")
       } else {
-        // Realm's own engine keeps the index, not the attribute, of a property that becomes optional or required.
+        // Realm's engine keeps the index, but not the attribute, of a property that becomes optional or required.
         context.report("an index that the attributes do not tell of", isLeftover: true)
       }
     }
@@ -208,7 +208,7 @@ struct SchemaCheck {
     let other = all[facts.oppositeTable]?.facts.first { $0.key == facts.oppositeColumn }
     if let other {
       let pointsBack = other.oppositeTable == checked.table.key && other.oppositeColumn == facts.key
-      // Links in a Mixed lead to many tables, so their column names none.
+      // Links in a Mixed lead to many tables, so their column does not specify one.
       let isFromMixed =
         facts.type == Spec.TypeCode.backlink
         && (other.type == Spec.TypeCode.mixed || other.type == Spec.TypeCode.typedLink)

@@ -1,7 +1,7 @@
-// The storage below the model: the file header, every node that can be reached, and the free list. Header, nodes and
-// free space must tile the logical size without a gap or an overlap. Source: docs/format/1-storage.md S2 to S4.
+// The storage below the model: the file header, all reachable nodes, and the free list. Invariant: header, nodes and
+// free space tile the logical size without gaps or overlaps. Source: docs/format/1-storage.md S2 to S4.
 
-/// Checks that need no knowledge of what nodes mean.
+/// Checks that do not require knowing what nodes represent.
 struct SpaceCheck {
   private let context: CheckContext
   private var arena: Arena { context.arena }
@@ -14,7 +14,7 @@ struct SpaceCheck {
     guard top.ref != 0 else { return }
     context.place.part = "storage"
     var covered = BitSet(count: context.reached.count)
-    // The file header takes the first granules; a limit below it cannot hold a top array.
+    // The file header occupies the first granules. A limit below its size has no room for a top array.
     _ = covered.insert(0..<min(covered.count, Arena.fileHeaderSize / Node.alignment))
     walk(&covered)
     context.place.part = "free list"
@@ -35,7 +35,7 @@ struct SpaceCheck {
     let first = space.word(at: Layout.Header.topRef(0)), second = space.word(at: Layout.Header.topRef(1))
     let other = flags & 1 == 0 ? second : first
     if context.snapshot.isStreamingForm {
-      // A conversion that was interrupted has written it already.
+      // An interrupted conversion has already written it.
       if second != 0 && second != UInt64(top.ref) { context.report("the streaming form with a second top ref") }
     } else if other % 8 != 0 && other != .max {
       context.report("the top ref of the other slot, \(other), is not aligned")
@@ -47,8 +47,8 @@ struct SpaceCheck {
 
   // MARK: Nodes
 
-  /// Visits every node by the flag "has refs" alone. What lies in a node that overlaps another is not followed, so each
-  /// byte is looked at once.
+  /// Visits every node, following only the "has refs" flag. Does not follow the refs of a node that overlaps another,
+  /// so each byte is checked once.
   private func walk(_ covered: inout BitSet) {
     var pending = [(ref: top.ref, parent: 0, slot: 0)]
     _ = context.reached.insert(top.ref / Node.alignment)
@@ -99,13 +99,13 @@ struct SpaceCheck {
         ref: node.ref
       )
     }
-    // The top array is laid out before its elements are known.
+    // The width of the top array is chosen before its elements are known.
     if node.ref != top.ref && Int(node.width) != Self.width(magnitudes, isNegative) {
       context.report("\(node.width) bits an element are not the fewest for its refs", ref: node.ref)
     }
   }
 
-  /// The least width that holds integers whose magnitudes were or-ed together.
+  /// Returns the minimum width of integers, given the bitwise or of their magnitudes.
   private static func width(_ magnitudes: UInt64, _ isNegative: Bool) -> Int {
     if !isNegative && magnitudes < 16 { return magnitudes < 2 ? Int(magnitudes) : magnitudes < 4 ? 2 : 4 }
     return magnitudes >> 31 != 0 ? 64 : magnitudes >> 15 != 0 ? 32 : magnitudes >> 7 != 0 ? 16 : 8
@@ -124,7 +124,7 @@ struct SpaceCheck {
     if sizes.count != positions.count || versions.map({ $0.count != positions.count }) ?? false {
       throw .damaged("positions, sizes and versions differ in number", ref: refs[0])
     }
-    // Nothing bounds the number of entries of width 0.
+    // Reject these, because entries of width 0 take no space, which makes their number unbounded.
     if positions.width == 0 && positions.count != 0 { throw .damaged("free space at 0", ref: refs[0]) }
     var last: Int64 = 0
     for i in 0..<positions.count {

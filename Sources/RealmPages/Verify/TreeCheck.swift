@@ -1,23 +1,23 @@
-// The shape of B+trees: every inner node's sizes and offsets agree with what lies below it.
-// Source: docs/format/1-storage.md S16.
+// The shape of B+trees: the sizes and offsets of every inner node agree with the elements below it. Source:
+// docs/format/1-storage.md S16.
 
 private typealias Inner = Layout.InnerTree
 
-/// Walks a B+tree from leaf to leaf.
+/// Walks the leaves of a B+tree.
 struct TreeCheck {
   private let context: CheckContext
 
-  /// At most this many elements in a leaf or children in an inner node.
+  /// The maximum number of elements in a leaf, and of children of an inner node.
   static let maximumCount = 1000
-  /// Deeper trees do not exist.
+  /// The maximum depth.
   private static let maximumDepth = 12
 
   init(_ context: CheckContext) { self.context = context }
 
-  /// Where a node is in its tree.
+  /// The position of a node in its tree.
   private struct Position {
     var depth: Int
-    /// Whether the first element of the tree is below.
+    /// True if the subtree contains the first element of the tree.
     var isFirst: Bool
     let ofLinks: Bool
 
@@ -30,13 +30,13 @@ struct TreeCheck {
   private struct Extent {
     var count: Int
     var height: Int
-    /// The elements of its largest leaf.
+    /// The number of elements in its largest leaf.
     var largestLeaf: Int
   }
 
-  /// Checks the tree at `ref` and returns the number of its elements. `leaf` checks and claims one leaf, which is given
-  /// by its ref and whether it is the first one, and returns the number of its elements. The nodes that lead to the
-  /// first leaf, and this leaf, may have the context flag in a tree of links: each was the root when it was set.
+  /// Checks the tree at `ref` and returns the number of its elements. `leaf` claims and checks one leaf, given its ref
+  /// and whether it is the first, and returns the number of its elements. In a tree of links, the first leaf and its
+  /// ancestors may have the context flag: it is set on the root, and each of them was the root at some time.
   func check(
     _ ref: Int,
     ofLinks: Bool = false,
@@ -51,7 +51,7 @@ struct TreeCheck {
     return extent.count
   }
 
-  /// Checks the tree at `ref` in the same way; `leaf` is given its ref and the position of its first element.
+  /// Like `check(_:ofLinks:leaf:)`, but passes `leaf` the ref and the position of the leaf's first element.
   func check(
     _ ref: Int,
     firstPosition: Int,

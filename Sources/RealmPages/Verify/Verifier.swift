@@ -1,32 +1,31 @@
-// Checks one version of a realm against every rule of the format: the structure that lies under all values, the schema,
-// the values, and what one part of a file says about another.
-// Sources: docs/format/1-storage.md, docs/format/2-model.md, docs/format/6-history.md.
+// Checks one version of a realm against every rule of the format: storage, schema, values, and the consistency between
+// parts of the file. Sources: docs/format/1-storage.md, docs/format/2-model.md, docs/format/6-history.md.
 
 /// Checks a snapshot.
 ///
 ///     let summary = Verifier(snapshot).run { problem in print(problem) }
 ///
-/// Reads every node of the version, whatever bytes it finds: damage is reported, and never ends the process or the run.
-/// Time grows with the size of the file (about a third of a second for a million objects); memory is some 30 MiB, one
-/// thirty-second of the file, 24 bytes for each link that is wrong, and 16 bytes for each object of a table whose
-/// primary key has no index. Where links are wrong the objects are walked twice; of more links than two in a byte,
-/// and half a million besides, only their property is named. An encrypted file is decrypted into memory as a whole but
-/// for `Memory.bounded`.
+/// Reads every node of the version. Damage of any kind is reported, and ends neither the process nor the run. Time is
+/// proportional to the size of the file (about a third of a second per million objects). Memory is some 30 MiB, one
+/// thirty-second of the file size, 24 bytes for each wrong link, and 16 bytes for each object of a table whose primary
+/// key has no index. If links are wrong, the objects are walked a second time. If the file has more than half a million
+/// links plus two per byte, only the properties of wrong links are named. An encrypted file is decrypted into memory
+/// completely, except with `Memory.bounded`.
 ///
-/// The snapshot must stay the newest one while the check runs: when another process commits meanwhile, space may be
-/// reused and problems be reported that are none (see ``Realm/isCurrent(_:)``).
+/// The snapshot must remain the newest one during the check. If another process commits meanwhile, space may be reused
+/// and false problems reported (see ``Realm/isCurrent(_:)``).
 public struct Verifier {
-  /// One broken rule, or a leftover.
+  /// One violated rule, or a leftover.
   public struct Problem: Hashable, Sendable, CustomStringConvertible {
-    /// Where in the model: the header, the free list, a table, an object, a property.
+    /// The part of the model: the header, the free list, a table, an object, a property.
     public let place: String
-    /// The byte offset of the node concerned, or nil.
+    /// The byte offset of the node, or nil.
     public let ref: Int?
-    /// What is wrong.
+    /// A description of the problem.
     public let text: String
-    /// Whether this is no damage, but what Realm's own engine leaves behind in sound files: objects, links and index
-    /// entries that no value leads to, most of them after a property was removed (docs/format/2-model.md M15). Nothing
-    /// of an app's data is lost or wrong.
+    /// True if this is not damage but something that Realm's engine leaves behind in intact files: objects, links and
+    /// index entries that no value leads to, mostly after a property was removed (docs/format/2-model.md M15). No data
+    /// of an app is lost or wrong.
     public let isLeftover: Bool
 
     /// `place: node at ref: text`.
@@ -35,35 +34,36 @@ public struct Verifier {
     }
   }
 
-  /// What a run has seen.
+  /// The statistics of a run.
   public struct Summary: Sendable {
-    /// Tables, those of the SDK included.
+    /// The number of tables, including those of the SDK.
     public internal(set) var tables = 0
-    /// Live objects of all tables, as far as they could be read.
+    /// The number of readable live objects in all tables.
     public internal(set) var objects = 0
-    /// Nodes that the top array leads to.
+    /// The number of nodes reachable from the top array.
     public internal(set) var nodes = 0
-    /// Bytes of these nodes.
+    /// The total size of these nodes in bytes.
     public internal(set) var bytes = 0
-    /// Bytes in the free list.
+    /// The number of bytes in the free list.
     public internal(set) var freeBytes = 0
-    /// Damage found, also what is beyond the limit of what was reported.
+    /// The number of problems that are damage, including those beyond the report limit.
     public internal(set) var problems = 0
-    /// Leftovers found, likewise.
+    /// The number of leftovers, including those beyond the report limit.
     public internal(set) var leftovers = 0
 
-    /// Whether there is no damage.
+    /// True if there is no damage.
     public var isSound: Bool { problems == 0 }
   }
 
-  /// What a run may keep of an encrypted file.
+  /// The memory limit for decrypted pages of an encrypted file.
   enum Memory {
-    /// All pages that were decrypted.
+    /// No limit: keeps all decrypted pages.
     case whole
-    /// So many bytes of them. For a snapshot that nothing else reads meanwhile: its pages are dropped on the way.
+    /// A number of bytes. The run drops pages, so nothing else may read the snapshot meanwhile.
     case bounded(Int)
 
-    /// 256 MiB. Less would make the check slow: an index leads to pages in any order, and each is decrypted anew.
+    /// 256 MiB. A lower limit would make the check slow: an index leads to pages in any order, and each would be
+    /// decrypted repeatedly.
     static let bounded = bounded(1 << 28)
   }
 
@@ -71,8 +71,8 @@ public struct Verifier {
   private let isStrict: Bool
   private let memory: Memory
 
-  /// A verifier of `snapshot`. A strict one wants the key of each nested collection, too: Realm's own engine drops it
-  /// when it moves the collection within a list, and reads such a list all the same.
+  /// A verifier of `snapshot`. A strict one also requires a key for each nested collection. Realm's engine drops the
+  /// key when it moves the collection within a list, and reads such lists without it.
   public init(_ snapshot: Snapshot, isStrict: Bool = false) {
     self.init(snapshot, isStrict: isStrict, memory: .whole)
   }
@@ -83,8 +83,8 @@ public struct Verifier {
     self.memory = memory
   }
 
-  /// Checks everything and calls `report` for each of the first `limit` damages, and of the first `limit` leftovers, as
-  /// it is found. Problems that only follow from an earlier one are left out where that can be told.
+  /// Checks everything and calls `report` for the first `limit` instances of damage and the first `limit` leftovers, as
+  /// they are found. Problems that are only consequences of an earlier one are omitted where possible.
   public func run(limit: Int = 1000, _ report: (Problem) -> Void) -> Summary {
     withoutActuallyEscaping(report) { report in
       let context = CheckContext(snapshot, isStrict: isStrict, memory: memory, limit: limit, report: report)
@@ -94,7 +94,7 @@ public struct Verifier {
     }
   }
 
-  /// The first `limit` problems of each kind; empty for a sound file without leftovers.
+  /// Returns the first `limit` problems of each kind; empty for an intact file without leftovers.
   public func problems(limit: Int = 1000) -> [Problem] {
     var problems: [Problem] = []
     _ = run(limit: limit) { problems.append($0) }

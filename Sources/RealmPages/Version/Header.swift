@@ -1,28 +1,28 @@
-// The first 24 bytes of a file, and where they lead. Source: docs/format/1-storage.md S2.
+// The first 24 bytes of a file, and the top array that they select. Source: docs/format/1-storage.md S2.
 
-/// The header of a realm file, and the top ref that it selects. Two are equal if they select the same, whatever the
-/// other slot holds.
+/// The header of a realm file, and the top ref that it selects. Headers are equal if they select the same, whatever the
+/// other slot contains.
 struct Header: Equatable {
   /// The selected slot, 0 or 1.
   let slot: Int
   /// The format byte of the selected slot.
   private(set) var format: Int
-  /// A file written front to back, whose top ref is in a footer.
+  /// True for a file written front to back, which has its top ref in a footer.
   private(set) var isStreaming: Bool
-  /// The top array, or 0 for a file without content.
+  /// The ref of the top array, or 0 for a file without content.
   private(set) var topRef: Int
 
   static let size = Layout.Header.size
   static let footerSize = 16
   /// "T-DB" at offset 16.
   static let signature: UInt32 = 0x4244_2d54
-  /// The top ref in the other slot from just before our first commit until it is published. Without it, a crash in that
-  /// commit looks like a header that lost its refs. No file has a top array there.
+  /// The top ref in the other slot from just before our first commit until it is published. Without this mark, a crash
+  /// during that commit would look like a header that lost its refs. No file has a top array at this position.
   static let firstCommitMark: UInt64 = 0x00FF_FFFF_FFFF_FFF8
-  /// The last word of a copy.
+  /// The last word of a file in streaming form.
   static let cookie: UInt64 = 0x3034_1252_37E5_26C8
 
-  /// Reads the header of `space`. `isEncrypted` only shapes the message.
+  /// Reads the header of `space`. `isEncrypted` only affects the error message.
   init(_ space: PageSpace, path: String, isEncrypted: Bool) throws(EngineError) {
     guard space.size >= Self.size, Self.signature(of: space) == Self.signature else {
       if isEncrypted {
@@ -60,7 +60,7 @@ struct Header: Equatable {
     topRef = Int(ref)
   }
 
-  /// The headers that lead to what either slot shows; without those that can lead nowhere.
+  /// Returns the headers for the top refs of both slots, without those that cannot be valid.
   static func bothSlots(of space: PageSpace) throws(EngineError) -> [Header] {
     if space.size < Self.size { return [] }
     try space.require(0, Self.size)
@@ -71,43 +71,43 @@ struct Header: Equatable {
     }
   }
 
-  /// The slot that counts, 0 or 1. The header must be there.
+  /// Returns the selected slot, 0 or 1. The header must be present.
   static func selectedSlot(of space: PageSpace) -> Int {
     Int(space.byte(at: Layout.Header.flags) & 1)
   }
 
-  /// The top ref in the slot that counts. The header must be there.
+  /// Returns the top ref in the selected slot. The header must be present.
   static func selectedTopRef(of space: PageSpace) -> UInt64 { slot(selectedSlot(of: space), of: space).topRef }
 
-  /// The signature. The header must be there.
+  /// Returns the signature. The header must be present.
   static func signature(of space: PageSpace) -> UInt32 {
     UInt32(truncatingIfNeeded: space.word(at: Layout.Header.signature))
   }
 
-  /// What a slot holds, whether it makes sense or not. The header must be there.
+  /// Returns the content of a slot, without checks. The header must be present.
   static func slot(_ index: Int, of space: PageSpace) -> (topRef: UInt64, format: Int) {
     (space.word(at: Layout.Header.topRef(index)), Int(space.byte(at: Layout.Header.format(index))))
   }
 
-  /// As if a header led to a version that the version list names.
+  /// A header for a version from the version list.
   init(topRef: Int, format: Int) {
     (slot, isStreaming, self.topRef, self.format) = (0, false, topRef, format)
   }
 
-  /// The same header, as if it led to a version of our own that it does not show yet.
+  /// Returns a copy of this header that leads to a version of our own that is not published yet.
   func showing(_ topRef: Int) -> Header {
     var header = self
     (header.topRef, header.format, header.isStreaming) = (topRef, 24, false)
     return header
   }
 
-  /// The header of a file that is written front to back.
+  /// Returns the header of a file written front to back.
   static func ofCopy(format: Int) -> [UInt8] {
     [UInt8](repeating: 0xFF, count: 8) + [UInt8](repeating: 0, count: 8) + [0x54, 0x2d, 0x44, 0x42]
       + [UInt8(truncatingIfNeeded: format), 0, 0, 0]
   }
 
-  /// The end of a file that is written front to back.
+  /// Returns the footer of a file written front to back.
   static func footer(topRef: Int) -> [UInt8] {
     [UInt64(topRef), cookie].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
   }

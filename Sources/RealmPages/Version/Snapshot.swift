@@ -1,33 +1,33 @@
-// One committed state of a realm, immutable.
+// One committed, immutable state of a realm.
 
 import Synchronization
 
-/// One version of a realm. Immutable and Sendable; nothing is read but what is asked for.
+/// One version of a realm. Immutable and Sendable. Reads data on demand.
 public final class Snapshot: Sendable {
   /// The version number; each commit adds 1.
   public var version: UInt64 { top.version }
-  /// The file format, 10 to 24; 0 for a file without content.
+  /// The file format, 2 to 24; 0 for a file without content.
   public let fileFormat: Int
   /// The logical size in bytes.
   public var logicalSize: Int { top.logicalSize }
-  /// 0 none, 2 in-Realm, 3 sync client, 4 sync server. Source: docs/format/6-history.md 6.1.
+  /// The history type: 0 none, 2 in-Realm, 3 sync client, 4 sync server. Source: docs/format/6-history.md 6.1.
   public var historyType: Int { top.historyType }
-  /// Whether links to objects that are still to be made show: in the versions of a branch.
+  /// True if links to expected objects, not created yet, are visible: in versions of a branch.
   package var showsExpectedObjects: Bool { arena.isBranch }
-  /// Whether the file is in the form that copies and compactions have, with its top ref at the end.
+  /// True if the file is in the form of copies and compactions, with its top ref at the end.
   public let isStreamingForm: Bool
 
   let arena: Arena
   let top: TopArray
-  /// What tells other programs that this version is being read; nil outside a session.
+  /// The pin that shows other programs that this version is in use; nil outside a session.
   let pin: VersionPin?
   let path: String
   private let tables = Mutex<[Int: Table]>([:])
-  /// What pays for the schemas of all tables.
+  /// The budget for reading the schemas of all tables.
   private let schemaEffort: Mutex<Effort>
 
-  /// Reads the top array that `header` selects. With `swapsGuids`, UUIDs show with the order of bytes that .NET has, if
-  /// they are stored as it did before 10.10.
+  /// Reads the top array that `header` selects. With `swapsGuids`, UUIDs are presented in .NET byte order if the file
+  /// stores them as .NET did before 10.10.
   init(
     _ space: PageSpace,
     _ header: Header,
@@ -47,17 +47,17 @@ public final class Snapshot: Sendable {
     if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
 
-  /// The version `base` with `tables`, by slot, in the place of its own.
+  /// The version `base` with its tables replaced by `tables`, by slot.
   init(_ base: Snapshot, as tables: [Int: Table]) {
     (path, pin, fileFormat, isStreamingForm) = (base.path, base.pin, base.fileFormat, base.isStreamingForm)
-    // Theirs has the nodes that a transaction made, too.
+    // The arena of the tables also contains the nodes created by the transaction.
     (arena, top) = (tables.values.first?.arena ?? base.arena, base.top)
     schemaEffort = Mutex(Effort(arena))
     self.tables.withLock { $0 = tables }
     if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
 
-  /// The version that a transaction on `base` would make: what `arena` has below `top`.
+  /// The version that a transaction on `base` would create: the content of `arena` below `top`.
   init(_ base: Snapshot, _ arena: Arena, _ top: TopArray) {
     (path, pin, fileFormat, isStreamingForm) = (base.path, base.pin, base.fileFormat, base.isStreamingForm)
     (self.arena, self.top) = (arena, top)
@@ -67,7 +67,7 @@ public final class Snapshot: Sendable {
 
   deinit { if pin == nil { VersionRegistry.shared.remove(path, top.version) } }
 
-  /// The names and refs of all table slots, as many of both, each of which can be read; nil without content.
+  /// Returns the nodes of names and refs of all table slots, readable and of equal length; nil without content.
   func group() throws(EngineError) -> (names: Node, refs: Node)? {
     if top.ref == 0 { return nil }
     let names = try arena.node(top.namesRef), refs = try arena.integers(top.tablesRef)
@@ -77,7 +77,7 @@ public final class Snapshot: Sendable {
     return (names, refs)
   }
 
-  /// The slots in use: the position and the ref of each table.
+  /// Returns the slots in use: slot number and ref of each table.
   func tableSlots() throws(EngineError) -> [(slot: Int, ref: Int)] {
     guard let (_, refs) = try group() else { return [] }
     var slots: [(slot: Int, ref: Int)] = []
@@ -88,7 +88,7 @@ public final class Snapshot: Sendable {
     return slots
   }
 
-  /// The keys of all tables in slot order.
+  /// Returns the keys of all tables in slot order.
   public func tableKeys() throws(EngineError) -> [TableKey] {
     var keys: [TableKey] = []
     for (slot, _) in try tableSlots() {
@@ -97,13 +97,13 @@ public final class Snapshot: Sendable {
     return keys
   }
 
-  /// The table with this key; nil if there is none. One that is damaged is there too: see `Table.damage`.
+  /// Returns the table with this key; nil if there is none. A damaged table is returned too: see `Table.damage`.
   public func table(_ key: TableKey) throws(EngineError) -> Table? {
     guard let table = try table(slot: key.slot), table.key == key || table.damage != nil else { return nil }
     return table
   }
 
-  /// The table with this stored name (`class_Person`); nil if there is none.
+  /// Returns the table with this stored name (`class_Person`); nil if there is none.
   public func table(named name: String) throws(EngineError) -> Table? {
     guard let (names, _) = try group() else { return nil }
     var alike: Int?
@@ -112,22 +112,22 @@ public final class Snapshot: Sendable {
       if ExactName(stored) == ExactName(name) { return try table(slot: slot) }
       alike = alike ?? slot
     }
-    // People type either form of a letter with an accent.
+    // Users type either form of an accented letter.
     return try alike.flatMap { slot throws(EngineError) in try table(slot: slot) }
   }
 
-  /// The name of the table by which a local copy of a synced realm knows its server. Source: docs/format/7-sync.md
-  /// 7.10.
+  /// The name of the table in which a local copy of a synced realm identifies its server. Source:
+  /// docs/format/7-sync.md 7.10.
   package static let mirrorTable = "sync_mirror"
 
-  /// Whether it is a local copy of a synced realm, which only a sync client may write. Damage counts as no.
+  /// True for a local copy of a synced realm, which only a sync client may write. False if this cannot be read.
   var isMirror: Bool {
-    // A damaged group is reported to those who read it.
+    // Reading the tables reports a damaged group.
     (try? table(named: Self.mirrorTable)) != nil
   }
 
-  /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot. Damage costs
-  /// the table that it is in, not its neighbours.
+  /// Returns the table in a slot of the group; nil if the slot is free or beyond the end. Read once per snapshot.
+  /// Damage makes only the affected table unreadable.
   func table(slot: Int) throws(EngineError) -> Table? {
     if let table = tables.withLock({ $0[slot] }) { return table }
     guard let (names, refs) = try group(), slot < refs.count else { return nil }
@@ -148,7 +148,7 @@ public final class Snapshot: Sendable {
     } catch {
       table = Table(arena, name: name, slot: slot, ref: Int(element), damage: error)
     }
-    // Another thread may have read it meanwhile: one of the two stays.
+    // Another thread may have read the table meanwhile: keep the first.
     return tables.withLock { tables in
       if let first = tables[slot] { return first }
       tables[slot] = table
@@ -156,30 +156,30 @@ public final class Snapshot: Sendable {
     }
   }
 
-  /// The version before this one, to which the header of the file still leads. Commits leave alone what it consists of,
-  /// but not the next one: read it while no writer can commit. Nil where there is none, as in a file that was just
-  /// made, compacted or converted. Source: docs/format/3-commit.md 3.7.
+  /// Returns the previous version, to which the header of the file still leads. This commit left its content alone, but
+  /// the next one may overwrite it: read it only while no writer can commit. Nil if there is none, as in a file that
+  /// was just created, compacted or converted. Source: docs/format/3-commit.md 3.7.
   public func previous() throws(EngineError) -> Snapshot? {
     var newest: Snapshot?
     for header in try Header.bothSlots(of: arena.space)
     where header.topRef != top.ref && Realm.readableFormats.contains(header.format) {
       let former = try Snapshot(arena.space, header, path: path, pin: pin, swapsGuids: arena.swapsGuids)
-      // After a grouped commit both slots may show older versions, of which only the newer one is left alone.
+      // After a grouped commit, both slots may lead to older versions, of which only the newer one is intact.
       if former.version < version, former.version > newest?.version ?? 0 { newest = former }
     }
     return newest
   }
 
-  /// So many reads make no more of the file resident than a few megabytes.
+  /// The number of reads between two checks. This many reads make at most a few megabytes of the file resident.
   package static let readsBetweenLooks: UInt = 64
 
-  /// Keeps what is mapped of the file below some 24 MiB of memory; for loops that read much of it.
+  /// Keeps the resident part of the mapped file below some 24 MiB; for loops that read much of it.
   ///
-  /// Reads of single objects are looked at only now and then, see `readsBetweenLooks`.
+  /// Readers of single objects call this only every `readsBetweenLooks` reads.
   package func limitResidentPages() { arena.space.limitResidentPages() }
 
-  /// The schema version that the SDK stores in table `metadata`; nil if not versioned.
-  /// Source: docs/format/2-model.md M11.
+  /// Returns the schema version that the SDK stores in table `metadata`; nil if not versioned. Source:
+  /// docs/format/2-model.md M11.
   public func schemaVersion() throws(EngineError) -> UInt64? {
     guard let table = try table(named: "metadata") else { return nil }
     if let damage = table.damage { throw damage }
@@ -191,7 +191,7 @@ public final class Snapshot: Sendable {
     return UInt64(bitPattern: version)
   }
 
-  /// The number of free bytes below the logical size, by the free list. O(free entries).
+  /// Returns the number of free bytes below the logical size, according to the free list. Cost: O(free entries).
   public func freeBytes() throws(EngineError) -> Int {
     if top.freeRefs[1] == 0 { return 0 }
     let sizes = try arena.integers(top.freeRefs[1])
@@ -200,8 +200,8 @@ public final class Snapshot: Sendable {
     return sum
   }
 
-  /// For each of these older versions, the bytes that commits have released since, which cannot be used again while it
-  /// is in use. Cost: one pass over the free list.
+  /// For each of these older versions, the number of bytes that later commits released and that cannot be reused while
+  /// the version is in use. Cost: one pass over the free list.
   public func bytesReleased(since versions: [UInt64]) throws(EngineError) -> [Int] {
     var sums = Array(repeating: 0, count: versions.count)
     if versions.isEmpty || top.freeRefs[1] == 0 || top.freeRefs[2] == 0 { return sums }
@@ -214,12 +214,12 @@ public final class Snapshot: Sendable {
     return sums
   }
 
-  /// The bytes of all nodes below a table, found by walking it. O(size of the table).
+  /// Returns the total size in bytes of all nodes below a table, determined by a walk. Cost: O(size of the table).
   public func storedBytes(of key: TableKey) throws(EngineError) -> Int {
     try storedBytes(of: key, sweep: Effort(arena))
   }
 
-  /// The same, for a walk through many tables that pays for all of them with `effort`.
+  /// Like `storedBytes(of:)`, for a walk through many tables that shares the budget `effort`.
   package func storedBytes(of key: TableKey, sweep effort: Effort) throws(EngineError) -> Int {
     guard let table = try table(key) else { return 0 }
     if let damage = table.damage { throw damage }
@@ -229,13 +229,14 @@ public final class Snapshot: Sendable {
 }
 
 extension Effort {
-  /// Work for the file of a snapshot.
+  /// A budget for the file of a snapshot.
   package convenience init(_ snapshot: Snapshot) { self.init(snapshot.arena) }
 }
 
 extension Snapshot {
-  /// What tells this version from any other of this or another file: its number, and where its top array and its tables
-  /// are. A version that was restored from a backup and went on differently has the same number, but other places.
+  /// Returns a string that identifies this version among all versions of this and other files: its number, and the
+  /// locations of its top array and tables. A version restored from a backup and then changed can have the same number,
+  /// but not the same locations.
   ///
   /// Cost: O(tables).
   package func identity() throws(EngineError) -> String {

@@ -10,7 +10,7 @@ struct TopArray: Sendable, Equatable {
   /// Refs of free positions, sizes and versions; 0 where absent.
   let freeRefs: [Int]
   let version: UInt64
-  /// 0 none, 2 in-Realm, 3 sync client, 4 sync server.
+  /// The history type: 0 none, 2 in-Realm, 3 sync client, 4 sync server.
   let historyType: Int
   let historyRef: Int
   let historySchemaVersion: Int
@@ -20,10 +20,10 @@ struct TopArray: Sendable, Equatable {
   /// The number of slots.
   let slotCount: Int
 
-  /// The lengths that the engine accepts.
+  /// The lengths that Realm's engine accepts.
   static let acceptedCounts: Set<Int> = [3, 5, 7, 9, 10, 11, 12]
 
-  /// A file without content.
+  /// The top array of a file without content.
   static let empty = TopArray()
 
   private init() {
@@ -31,7 +31,7 @@ struct TopArray: Sendable, Equatable {
     (historyType, historyRef, historySchemaVersion, syncFileIdent, evacuation, slotCount) = (0, 0, 0, 0, 0, 0)
   }
 
-  /// The top array of `base` with other tables, as a transaction has it.
+  /// The top array of `base` with the tables of a transaction.
   init(_ base: TopArray, ref: Int, names: Int, tables: Int) {
     (self.ref, namesRef, tablesRef, logicalSize) = (ref, names, tables, base.logicalSize)
     (freeRefs, version, historyType, historyRef) = (base.freeRefs, base.version, base.historyType, base.historyRef)

@@ -1,14 +1,14 @@
-// Raw memory for the fields of rows in PostgreSQL's binary form: numbers in network order, fields behind their lengths.
-// COPY, parameters of statements, and the hashes of verification are made of the same bytes.
+// Raw memory for the fields of rows in PostgreSQL's binary form: numbers in network order, each field preceded by its
+// length. COPY, statement parameters and verification hashes all use these bytes.
 //
 // Invariant: `count <= capacity`, and every append reserves before it stores.
 
 import Glibc
 import RealmPages
 
-/// A growable buffer of fields. One thread at a time.
+/// A growable buffer of fields. Not thread-safe: one thread at a time.
 @safe final class FieldBuffer {
-  // Safe: it owns its memory, and makes more before it is written to; views of it say how long they are valid.
+  // Safe: it owns its memory, and reserves before it writes; views of it document how long they are valid.
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
   @exclusivity(unchecked) private var capacity: Int
   @exclusivity(unchecked) private(set) var count = 0
@@ -54,7 +54,7 @@ import RealmPages
 
   // MARK: fields
 
-  /// Begins a field whose length is not known yet; `end` fills it in.
+  /// Begins a field whose length is not known yet; `endField` fills it in.
   @inline(__always)
   func beginField() -> Int {
     append(Int32(0))
@@ -81,7 +81,7 @@ import RealmPages
     append(bytes)
   }
 
-  /// The field that begins with its length at `offset`; nil for null.
+  /// Returns the field whose length is at `offset`; nil for null.
   func field(at offset: Int) -> UnsafeRawBufferPointer? {
     let length = unsafe Int32(bigEndian: base.loadUnaligned(fromByteOffset: offset, as: Int32.self))
     if length < 0 { return nil }

@@ -1,11 +1,5 @@
-// One connection to PostgreSQL through libpq, without ever blocking in it: whoever waits for the server gives time to
-// `onWait`, so that no version of a realm is held because a server is slow.
-//
-// Statements are queued in pipeline mode and sent together; `sync` reads their results. The first failure ends the
-// connection's use: its transaction is lost, and so is what was queued behind it.
-//
-// A pooler that gives each transaction another connection of the server loses prepared statements. Their names are
-// hashes of their texts, so no other statement is run in their place; the first one that is missing ends their use.
+// One connection to PostgreSQL through libpq, which is never allowed to block: while waiting for the server, the
+// connection calls `onWait`, so that a slow server does not keep a version of a realm pinned.
 
 import CPostgres
 import Glibc
@@ -13,14 +7,14 @@ import RealmPages
 import Synchronization
 import Threads
 
-/// Where a database is, in libpq's own words.
+/// The address of a database, in libpq's syntax.
 public struct PostgresAddress: Sendable {
   /// A URI `postgresql://..`, or `key=value` words.
   let text: String
-  /// The same without what is secret, for messages.
+  /// The address without secrets, for messages.
   public let shown: String
 
-  /// Checks the words. A password in them would be visible to all users of the machine.
+  /// Validates the address. Rejects a password in it, which would be visible to all users of the machine.
   public init(_ text: String) throws(ReplicaError) {
     if let reason = unsafe cpostgres_load() {
       throw .unsuitable(unsafe "replicas need libpq (Debian package libpq5): \(String(cString: reason))")
@@ -51,20 +45,27 @@ public struct PostgresAddress: Sendable {
   }
 }
 
-/// A connection.
+/// A connection to the server.
+///
+/// Statements are queued in pipeline mode and sent together; `sync` reads their results. After the first failure the
+/// connection is unusable: its transaction and all later statements in the queue are lost.
+///
+/// A pooler that assigns a different server connection to each transaction loses prepared statements. Their names are
+/// hashes of their texts, so no other statement can run in their place; once one is missing, prepared statements are no
+/// longer used.
 @safe final class PostgresConnection {
-  // Safe: it owns the handle, which is closed with it alone.
+  // Safe: it owns the handle and is the only one to close it.
   private let handle: OpaquePointer
   private let address: PostgresAddress
-  /// Called at least every 30 ms while the server is awaited.
+  /// Called at least every 30 ms while waiting for the server.
   var onWait: () throws(ReplicaError) -> Void = {}
-  /// The names of prepared statements by their texts.
+  /// The names of prepared statements, by text.
   private var prepared: [String: String] = [:]
-  /// Whether a pooler has lost a prepared statement.
+  /// True if a pooler has lost a prepared statement.
   static let hasPooler = Atomic(false)
   private var expected: [Expected] = []
   private var isInPipeline = false
-  /// Bytes that were queued since the last `sync`.
+  /// The number of bytes queued since the last `sync`.
   private(set) var queuedBytes = 0
 
   private enum Expected {
@@ -72,10 +73,10 @@ public struct PostgresAddress: Sendable {
     case statement(((PostgresResult) throws(ReplicaError) -> Void)?)
   }
 
-  /// Connects.
+  /// Connects to the server.
   init(_ address: PostgresAddress, onWait: @escaping () throws(ReplicaError) -> Void) throws(ReplicaError) {
     self.address = address
-    // What the address says wins over what comes before it.
+    // Parameters in the address override those before it.
     let defaults = [
       ("connect_timeout", "10"), ("keepalives_idle", "20"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
       ("tcp_user_timeout", "30000"), ("fallback_application_name", "realmfs"), ("dbname", address.text),
@@ -114,7 +115,7 @@ public struct PostgresAddress: Sendable {
 
   deinit { unsafe PQfinish(handle) }
 
-  /// The server's process for this connection, as pg_stat_activity lists it.
+  /// The process ID of the server process for this connection, as listed in pg_stat_activity.
   var processID: Int32 { unsafe PQbackendPID(handle) }
 
   private func parameter(_ name: String) -> String? {
@@ -128,7 +129,7 @@ public struct PostgresAddress: Sendable {
 
   // MARK: waiting
 
-  /// Waits up to 30 ms; whether something came.
+  /// Waits up to 30 ms; returns true if the socket is ready.
   private func wait(for events: Int32) throws(ReplicaError) -> Bool {
     var descriptor = unsafe pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
     if unsafe poll(&descriptor, 1, 0) > 0 { return true }
@@ -136,7 +137,7 @@ public struct PostgresAddress: Sendable {
     return unsafe poll(&descriptor, 1, 30) > 0
   }
 
-  /// Hands over what was queued, and takes in what the server sends meanwhile, so that neither waits for the other.
+  /// Sends the queue and reads input meanwhile, so that client and server cannot block each other.
   private func flush() throws(ReplicaError) {
     while true {
       let left = unsafe PQflush(handle)
@@ -146,7 +147,7 @@ public struct PostgresAddress: Sendable {
     }
   }
 
-  /// The next result; nil at the end of those of a statement.
+  /// Returns the next result; nil after the last result of a statement.
   private func next() throws(ReplicaError) -> PostgresResult? {
     try flush()
     while unsafe PQisBusy(handle) != 0 {
@@ -160,7 +161,7 @@ public struct PostgresAddress: Sendable {
     if unsafe PQstatus(handle) == CONNECTION_BAD { throw failure() }
     let error = result.error
     if case .server(let state, _) = error, state == "26000" || state == "42P05" {
-      // The statement is not there, or one that another program has prepared.
+      // The prepared statement does not exist, or another program has prepared one with this name.
       Self.hasPooler.store(true, ordering: .relaxed)
       throw .overtaken
     }
@@ -169,7 +170,7 @@ public struct PostgresAddress: Sendable {
 
   // MARK: statements without parameters
 
-  /// Runs statements by the simple protocol; the last result.
+  /// Runs statements by the simple protocol and returns the last result.
   @discardableResult
   func run(_ sql: String) throws(ReplicaError) -> PostgresResult {
     try leavePipeline()
@@ -185,7 +186,7 @@ public struct PostgresAddress: Sendable {
     return last
   }
 
-  /// Runs a statement and calls `body` with each row as it comes, in binary form; memory stays bounded.
+  /// Runs a statement and calls `body` with each row as it arrives, in binary form; memory use is bounded.
   func forEachRow(
     _ sql: String,
     _ parameters: [PostgresParameter] = [],
@@ -216,7 +217,7 @@ public struct PostgresAddress: Sendable {
     isInPipeline = false
   }
 
-  /// Queues a statement. Its result goes to `body`, at the latest when `sync` returns.
+  /// Queues a statement. Its result is passed to `body` no later than the return of `sync`.
   func queue(
     _ sql: String,
     _ parameters: [PostgresParameter],
@@ -238,7 +239,7 @@ public struct PostgresAddress: Sendable {
     if queuedBytes > 1 << 16 { try flush() }
   }
 
-  /// Prepares a statement if it is not.
+  /// Prepares a statement unless it is prepared already, and returns its name.
   private func preparedName(_ sql: String, _ parameters: [PostgresParameter]) throws(ReplicaError) -> String {
     if let known = prepared[sql] { return known }
     let name = "realmfs_" + hexadecimal(SHA256Digest.word(of: Array(sql.utf8)), digits: 16)
@@ -249,7 +250,7 @@ public struct PostgresAddress: Sendable {
     return name
   }
 
-  /// Sends what is queued and reads all results. The first error of them is thrown.
+  /// Sends the queue and reads all results. Throws the first error among them.
   func sync() throws(ReplicaError) {
     guard isInPipeline else { return }
     if unsafe PQpipelineSync(handle) == 0 { throw failure() }
@@ -268,7 +269,7 @@ public struct PostgresAddress: Sendable {
         }
       }
     }
-    // The answer to the sync itself, which no further one follows.
+    // The result of the sync itself; no other result follows.
     guard let end = try next(), end.isSync else { throw error ?? failure() }
     if let error { throw error }
   }
@@ -311,7 +312,7 @@ public struct PostgresAddress: Sendable {
 }
 
 extension String {
-  /// The first line of a message, and what follows it behind a comma.
+  /// The lines of a message, joined by semicolons.
   var withoutLineEnd: String {
     split(whereSeparator: \.isNewline).map { $0.drop { $0 == "\t" || $0 == " " } }.joined(separator: "; ")
   }

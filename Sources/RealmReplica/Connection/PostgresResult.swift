@@ -3,9 +3,9 @@
 import CPostgres
 import RealmPages
 
-/// One result.
+/// A result of a statement.
 @safe final class PostgresResult {
-  // Safe: it owns the handle, which is freed with it alone.
+  // Safe: it owns the handle and is the only one to free it.
   private let handle: OpaquePointer
 
   init(_ handle: OpaquePointer) { unsafe self.handle = handle }
@@ -21,7 +21,7 @@ import RealmPages
     }
   }
 
-  /// What the server said.
+  /// The error that the server reported.
   var error: ReplicaError {
     func field(_ code: String) -> String? {
       unsafe code.unicodeScalars.first.flatMap { unsafe PQresultErrorField(handle, Int32($0.value)) }
@@ -32,12 +32,12 @@ import RealmPages
     return .server(state: field("C") ?? "?", (message + (field("D").map { "; \($0)" } ?? "")).withoutLineEnd)
   }
 
-  /// What the statement did, such as `COMMIT`.
+  /// The command tag of the statement, such as `COMMIT`.
   var command: String { unsafe PQcmdStatus(handle).map { unsafe String(cString: $0) } ?? "" }
 
   var rowCount: Int { unsafe Int(PQntuples(handle)) }
 
-  /// The bytes of a field; nil for null.
+  /// Returns the bytes of a field; nil for null.
   func bytes(_ row: Int, _ column: Int) -> [UInt8]? {
     if unsafe PQgetisnull(handle, Int32(row), Int32(column)) != 0 { return nil }
     let count = unsafe Int(PQgetlength(handle, Int32(row), Int32(column)))
@@ -46,7 +46,7 @@ import RealmPages
 
   func text(_ row: Int, _ column: Int) -> String? { bytes(row, column).map { String(decoding: $0, as: UTF8.self) } }
 
-  /// An integer of eight or four bytes, in binary form.
+  /// Returns an integer of eight or four bytes, in binary form.
   func integer(_ row: Int, _ column: Int) -> Int64? {
     guard let bytes = bytes(row, column) else { return nil }
     if bytes.count == 4 { return Int64(Int32(truncatingIfNeeded: bytes.reduce(Int64(0)) { $0 << 8 | Int64($1) })) }
@@ -57,13 +57,13 @@ import RealmPages
 /// A parameter of a statement.
 struct PostgresParameter {
   let type: UInt32
-  /// In binary form; nil for null.
+  /// The value in binary form; nil for null.
   let bytes: [UInt8]?
 
   init(type: UInt32, _ bytes: [UInt8]?) { (self.type, self.bytes) = (type, bytes) }
 
   static func text(_ text: String?) -> PostgresParameter {
-    // A text of PostgreSQL has no NUL.
+    // PostgreSQL does not allow NUL in text.
     PostgresParameter(type: 25, text.map { Array($0.utf8.filter { $0 != 0 }) })
   }
 
@@ -76,7 +76,7 @@ struct PostgresParameter {
 }
 
 extension [PostgresParameter] {
-  /// Calls `body` with the arrays that libpq wants.
+  /// Calls `body` with the arrays that libpq takes.
   func withArrays<R>(
     _ body: (
       UnsafePointer<UInt32>, UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<Int32>, UnsafePointer<Int32>

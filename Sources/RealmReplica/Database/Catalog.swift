@@ -1,18 +1,19 @@
-// What a replica has made in its schema, kept beside the data in `_realmfs_columns`: which table holds which class, and
-// which column which property. So names stay the same whatever else comes, and nothing is touched that others made.
+// The catalog of what a replica has created in its schema, stored next to the data in `_realmfs_columns`: the table of
+// each class and the column of each property. It keeps names stable when other classes and properties are added, and
+// keeps the replica from changing objects that others created.
 
 import RealmPages
 import RealmTransfer
 
-/// The tables and columns of a replica. One thread at a time.
+/// The tables and columns of a replica. Not thread-safe: one thread at a time.
 final class Catalog {
-  /// What a row of the catalog stands for.
+  /// The kind of a catalog row.
   enum Role: String {
-    /// A table of a class; its form is that of the key.
+    /// The table of a class; the form is that of the key.
     case table
     /// The column of a property.
     case value
-    /// The column beside it.
+    /// The companion column of a property, for values that do not fit.
     case exact
     /// The table of a property's links.
     case links
@@ -28,12 +29,12 @@ final class Catalog {
     /// Empty for tables.
     let column: String
 
-    /// The table of the class that it belongs to; for links, that of their owners.
+    /// The table of the class that the entry belongs to; for links, the table of the owners.
     var owner: String { role == .links ? keyForm : table }
     var place: Place { Place(table: table, column: column) }
   }
 
-  /// Where something is in the schema: a column, or a table if that is empty.
+  /// A location in the schema: a column, or a table if `column` is empty.
   struct Place: Hashable {
     let table: String
     var column = ""
@@ -46,7 +47,7 @@ final class Catalog {
 
   private var table: String { place.qualified("_realmfs_columns") }
 
-  /// Makes the schema and its own tables, if they are not there.
+  /// Creates the schema and the catalog tables if they do not exist.
   static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
     func holds(_ condition: String, _ parameter: String) throws(ReplicaError) -> Bool {
       var holds = false
@@ -63,19 +64,20 @@ final class Catalog {
       return
     }
     try connection.run("BEGIN; \(lock(place))")
-    // In a schema that is there, a role needs no right to make one.
+    // If the schema exists, the role does not need the right to create one.
     let schema = place.schema.quotedForSQL
     if try !holds("to_regnamespace($1) IS NOT NULL", schema) { try connection.run("CREATE SCHEMA \(schema)") }
     try connection.run("\(Catalog.creation(place)) COMMIT")
   }
 
-  /// The statement that keeps other programs from changing the tables of a schema until the transaction ends.
+  /// Returns the statement that prevents other programs from changing the tables of a schema until the transaction
+  /// ends.
   static func lock(_ place: ReplicaPlace) -> String {
     let key = Int64(bitPattern: SHA256Digest.word(of: Array("realmfs \(place.schema)".utf8)))
     return "SELECT pg_advisory_xact_lock(\(key))"
   }
 
-  /// The statements that make the catalog of a schema and the table of states, where they are not there.
+  /// Returns the statements that create the catalog and the state table if they do not exist.
   private static func creation(_ place: ReplicaPlace) -> String {
     """
     CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs_columns")) (
@@ -91,7 +93,7 @@ final class Catalog {
     """
   }
 
-  /// Adds the column that replicas of earlier versions do not have.
+  /// Adds the column that replicas written by earlier versions of the program lack.
   private static func addLineage(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
     var isThere = false
     try connection.forEachRow(
@@ -102,7 +104,8 @@ final class Catalog {
     try connection.run("ALTER TABLE \(place.qualified("_realmfs")) ADD COLUMN IF NOT EXISTS lineage text")
   }
 
-  /// Reads the catalog. What others have dropped is left out, so that it is made anew, and forgotten if `mending`.
+  /// Reads the catalog. Entries whose table or column was dropped by others are skipped, so that it is created again;
+  /// if `mending`, they are also removed.
   func load(_ connection: PostgresConnection, mending: Bool = false) throws(ReplicaError) {
     entries = []
     let isThere = """
@@ -149,7 +152,7 @@ final class Catalog {
     entries.append(entry)
   }
 
-  /// Gives an entry another name.
+  /// Renames an entry.
   func rename(
     _ entry: Entry,
     property: String,
@@ -182,7 +185,7 @@ final class Catalog {
     }
   }
 
-  /// Forgets a column.
+  /// Removes a column.
   func remove(column: String, of name: String, _ connection: PostgresConnection) throws(ReplicaError) {
     try connection.queue(
       "DELETE FROM \(table) WHERE table_name = $1 AND column_name = $2",
@@ -191,13 +194,13 @@ final class Catalog {
     entries.removeAll { $0.table == name && $0.column == column }
   }
 
-  /// Forgets a table.
+  /// Removes a table.
   func remove(table name: String, _ connection: PostgresConnection) throws(ReplicaError) {
     try connection.queue("DELETE FROM \(table) WHERE table_name = $1", [.text(name)])
     entries.removeAll { $0.table == name }
   }
 
-  /// What was made for a property of the class in a table, in that order.
+  /// Returns the entries for a property of the class in table `owner`, in the order of their creation.
   func entries(_ role: Role, of owner: String, _ property: String) -> [Entry] {
     entries.filter { $0.role == role && $0.owner == owner && $0.property.isExactly(property) }
   }
@@ -205,7 +208,7 @@ final class Catalog {
   /// The names of all tables.
   var tables: Set<String> { Set(entries.lazy.filter { $0.role == .table || $0.role == .links }.map(\.table)) }
 
-  /// A name as the catalog keeps it: a text of PostgreSQL has no NUL.
+  /// Returns a name as stored in the catalog: PostgreSQL does not allow NUL in text, so it is escaped.
   static func shown(_ name: String) -> String {
     guard name.utf8.contains(0) else { return name }
     return name.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "%00")

@@ -1,39 +1,39 @@
-// The version that a replica has of a realm: a row of `_realmfs`, written in the transaction that writes the data.
+// The version of a realm that a replica contains: a row of `_realmfs`, written in the same transaction as the data.
 
 import RealmPages
 
-/// What tells a version from all others, of this or another file.
+/// Identifies a version among all versions of this and other files.
 struct VersionMark: Equatable {
-  /// That of `Snapshot`.
+  /// The identity from `Snapshot`.
   let identity: String
-  /// That of the file when it had the version.
+  /// The stamp of the file at the time of the version.
   let stamp: String
 }
 
-/// What the database says of a realm.
+/// The state of a realm as stored in the database.
 struct ReplicaState: Equatable {
-  /// The realm file.
+  /// The path of the realm file.
   let file: String?
-  /// That of the version; nil if the realm was never replicated in full.
+  /// The mark of the version; nil if the realm was never replicated completely.
   let mark: VersionMark?
   let version: Int64?
-  /// What a later version must agree with; nil if it is not known.
+  /// The lineage that a later version must be consistent with; nil if unknown.
   let lineage: Lineage?
-  /// True if the row says that the realm is followed, and not why it is not.
+  /// True if the stored state is "following"; otherwise the row contains the reason that the realm is not replicated.
   let isFollowing: Bool
 
   private static let following = "following"
 
   private static func key(_ place: ReplicaPlace) -> PostgresParameter { .text(place.realm ?? "") }
 
-  /// Reads it, and locks the row; nil if there is none.
+  /// Reads and locks the row; returns nil if it does not exist.
   static func read(
     _ place: ReplicaPlace,
     _ connection: PostgresConnection,
     locking: Bool = true
   ) throws(ReplicaError) -> ReplicaState? {
     var state: ReplicaState?
-    // Replicas of earlier versions have no lineage until they are written.
+    // Replicas written by earlier versions of the program have no lineage until they are written again.
     try connection.forEachRow(
       """
       SELECT file, identity, version, stamp, state, \(locking ? "lineage" : "NULL::text") \
@@ -53,8 +53,8 @@ struct ReplicaState: Equatable {
     return state
   }
 
-  /// Queues the new version. If another program has written the row meanwhile, the statement fails, and with it the
-  /// transaction.
+  /// Queues the update to the new version. If another program has changed the row meanwhile, the statement fails, and
+  /// with it the transaction.
   static func write(
     _ place: ReplicaPlace,
     file: String,
@@ -82,7 +82,7 @@ struct ReplicaState: Equatable {
     )
   }
 
-  /// Queues that the realm is followed again, at the version that the replica has.
+  /// Queues an update that marks the realm as followed again, at the version that the replica contains.
   static func resume(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
     try connection.queue(
       "UPDATE \(place.qualified("_realmfs")) SET state = '\(following)', reason = NULL WHERE realm = $1",
@@ -90,7 +90,7 @@ struct ReplicaState: Equatable {
     )
   }
 
-  /// Notes that a realm cannot be replicated, or is gone.
+  /// Queues an update that marks a realm as failed or gone.
   static func write(
     _ place: ReplicaPlace,
     file: String,

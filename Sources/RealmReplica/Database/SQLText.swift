@@ -1,15 +1,15 @@
-// Names and literals in statements.
+// Formats names and literals for SQL statements.
 import RealmTransfer
 
 extension String {
-  /// The first characters that have at most so many bytes.
+  /// Returns the longest prefix of at most `count` bytes.
   func cut(to count: Int) -> String {
     var text = self
     while text.utf8.count > count { text.unicodeScalars.removeLast() }
     return text
   }
 
-  /// A literal in SQL.
+  /// The text as an SQL literal.
   var quotedForSQLText: String {
     let text = doubling("'")
     return (unicodeScalars.contains("\\") ? " E'" + text.doubling("\\") : "'" + text) + "'"

@@ -1,10 +1,10 @@
-// Columns of properties, their indexes, and the columns beside them for values that do not fit.
+// Creates and renames the columns of properties, their indexes, and the companion columns for values that do not fit.
 
 import RealmPages
 import RealmTransfer
 
 extension SchemaPlanner {
-  /// The type of a column with its checks.
+  /// Returns the type of a column, with its constraints.
   static func declaration(_ form: ColumnForm, _ name: String) -> String {
     guard case .scalar(let scalar) = form else { return form.sql }
     switch scalar.type {
@@ -13,10 +13,10 @@ extension SchemaPlanner {
     }
   }
 
-  /// Names of columns that no property gets.
+  /// Column names that no property gets.
   static let reservedColumns = ["realm", "_object_key", "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
 
-  /// A name that no column of a table has, whoever made it.
+  /// Returns a name that no column of the table has, including columns that others created.
   func freeColumnName(_ wanted: String, in table: String) throws(ReplicaError) -> String {
     var taken = Self.reservedColumns
     try connection.forEachRow(
@@ -68,7 +68,7 @@ extension SchemaPlanner {
     return name
   }
 
-  /// An index of text is one of hashes: other indexes refuse long texts.
+  /// Returns the statement that creates an index. Text gets a hash index, because other index types reject long texts.
   func index(on column: String, of table: String, _ form: ColumnForm) -> String {
     let isText = form.sql == "text"
     if isText { return "CREATE INDEX ON \(place.qualified(table)) USING hash (\(column.quotedForSQL))" }
@@ -76,7 +76,7 @@ extension SchemaPlanner {
     return "CREATE INDEX ON \(place.qualified(table)) (\(columns.map(\.quotedForSQL).joined(separator: ", ")))"
   }
 
-  /// Gives the column or the table of a property its new name, with all that others made on it.
+  /// Renames the column or links table of a property; objects that others created on it stay attached.
   func rename(_ renamed: PropertyRename) throws(ReplicaError) {
     let from = Catalog.shown(renamed.from), to = Catalog.shown(renamed.to)
     let classes = catalog.entries.filter {
@@ -102,7 +102,7 @@ extension SchemaPlanner {
         }
       }
     }
-    // The key of a table has its property in its form, and so have links to it.
+    // The form of a table's key contains the property name, and so do links to the table.
     let form = owner.form.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     guard form.count == 2, String(form[1]).isExactly(from) else { return }
     try catalog.rename(owner, property: "", form: "\(form[0]) \(to)", connection)
@@ -123,7 +123,7 @@ extension SchemaPlanner {
     column.cut(to: 63 - suffix.utf8.count) + suffix
   }
 
-  /// Adds the column beside that of a property.
+  /// Adds the companion column of a property.
   func addExact(_ table: ReplicaTable, property: Int, of source: Table) throws(ReplicaError) {
     guard case .value(let form, false) = table.slots[property], let exact = form.exact else { return }
     let propertyName = Catalog.shown(source.columns[property].name)

@@ -1,4 +1,4 @@
-// Tables of lists and sets of links, and the foreign keys of all links.
+// Creates the tables for lists and sets of links, and the foreign keys of all links.
 
 import RealmPages
 import RealmTransfer

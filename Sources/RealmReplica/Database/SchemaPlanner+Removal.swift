@@ -1,14 +1,15 @@
-// What a version does not need any more: it is dropped, or renamed where a view or the like needs it. A realm among
-// many leaves tables and columns to the others.
+// Drops what a version no longer needs, or renames it if a view or the like depends on it. With many realms, tables and
+// columns are kept for the other realms.
 
 import RealmPages
 import RealmTransfer
 
 extension SchemaPlanner {
-  /// The SQLSTATE of what others depend on.
+  /// The SQLSTATE of an object that other objects depend on.
   private static let isNeeded = "2BP01"
 
-  /// A realm among many leaves tables and columns to the others, but no rows and values, which may lead nowhere.
+  /// Queues the removal of obsolete rows and values, for a replica of many realms: tables and columns are kept for the
+  /// other realms, but stale rows and values may have dangling links.
   func clearObsolete(_ tables: some Collection<ReplicaTable>) {
     let columns = Dictionary(
       tables.map { ($0.name, Set($0.columns.map(\.name))) },
@@ -28,7 +29,7 @@ extension SchemaPlanner {
     }
   }
 
-  /// True if the class of an entry is one whose schema cannot be read.
+  /// True if the entry belongs to a class whose schema cannot be read.
   private func isDamaged(_ entry: Catalog.Entry) -> Bool {
     changes.damaged.contains { $0.className.isExactly(entry.className) }
   }
@@ -94,7 +95,7 @@ extension SchemaPlanner {
     ) { row in
       if let from = row.text(0, 0), let name = row.text(0, 1) { references.append((from, name)) }
     }
-    // A reference that others made keeps the table.
+    // A reference that others created keeps the table.
     for (from, name) in references where catalog.tables.contains(from) {
       try run("ALTER TABLE \(place.qualified(from)) DROP CONSTRAINT \(name.quotedForSQL)")
     }
@@ -106,6 +107,6 @@ extension SchemaPlanner {
     try catalog.remove(table: table, connection)
   }
 
-  /// What is kept of a name, if that is free.
+  /// Returns the name for a table or column that must be kept.
   private func formerName(_ name: String) -> String { "_former_\(name.cut(to: 30))_\(snapshot.version)" }
 }

@@ -1,4 +1,4 @@
-// Tables of classes: their names, keys, comments and partitions.
+// Creates the tables of classes: their names, keys, comments and partitions.
 
 import RealmPages
 import RealmTransfer
@@ -50,7 +50,7 @@ extension SchemaPlanner {
         )
       )
     }
-    // Others have dropped a table of this name, but not the links of its objects.
+    // A table of this name was dropped by others, but its links tables remain.
     for links in catalog.entries where !isMany && links.role == .links && links.owner == name {
       try dropTable(links.table)
     }
@@ -64,13 +64,13 @@ extension SchemaPlanner {
     return name
   }
 
-  /// A name that no table has, whoever made it.
+  /// Returns a name that no table has, including tables that others created.
   func freeName(_ wanted: String) throws(ReplicaError) -> String {
     var names = SQLNames.postgres(reserved: ["_realmfs", "_realmfs_columns"] + catalog.tables)
     while true {
       let name = names.take(wanted)
       var isFree = true
-      // The rows of a table are a type, which takes the name as well.
+      // Each table also defines a row type with its name, so the name must not be a type either.
       try connection.forEachRow(
         "SELECT to_regclass($1) IS NULL AND to_regtype($1) IS NULL",
         [.text(place.qualified(name))]
@@ -101,13 +101,13 @@ extension SchemaPlanner {
     }
   }
 
-  /// Where each realm has a part of its own, makes those that this one lacks.
+  /// If each realm has its own partition, creates the missing ones for this realm.
   func makeParts(for tables: some Sequence<ReplicaTable>) throws(ReplicaError) {
     guard place.partition == .list, let realm = place.realm else { return }
     for table in tables {
       for name in [table.name] + table.links.map(\.name) {
         let hash = SHA256Digest.word(of: Array("\(name)/\(realm)".utf8))
-        // A name of 63 bytes at most, with the whole hash.
+        // A name of at most 63 bytes, including the whole hash.
         let part = place.qualified(name.cut(to: 40) + "_" + hexadecimal(hash, digits: 16))
         var isThere = false
         try connection.forEachRow(

@@ -1,34 +1,36 @@
-// The tables that a version of a realm needs, and the statements that lead there from what the replica has. A class, a
-// property or a link finds what was made for it in the catalog; what is missing is made. A replica of one realm drops
-// what the realm has no more; one of many realms only ever adds, because others may need it.
-//
-// Here are the walk through the schema and the look-up; what is made and removed is in SchemaPlanner+Tables.swift,
-// +Columns, +Links and +Removal.
+// Computes the tables that a version of a realm needs, and creates them from the tables that the replica has. This file
+// traverses the schema and looks up tables; creation and removal are in SchemaPlanner+Tables.swift, +Columns, +Links
+// and +Removal.
 
 import RealmPages
 import RealmTransfer
 
-/// What became of the tables of a replica.
+/// The changes made to the tables of a replica.
 struct SchemaChangeSet {
-  /// Classes whose tables are new, and so empty.
+  /// Classes with new tables, which are empty.
   var created: Set<TableKey> = []
-  /// Classes with columns that are new, and so not filled in.
+  /// Classes with new columns, which have no values yet.
   var altered: Set<TableKey> = []
-  /// Statements that come when the rows are there: keys, indexes, references.
+  /// Statements to run after the rows are written: keys, indexes, references.
   var keys: [String] = [], constraints: [String] = []
-  /// Statements that clear what a realm among many has no more, with its name as parameter.
+  /// Statements that remove what one realm among many no longer has, with the realm's name as parameter.
   var obsolete: [String] = []
-  /// Tables and columns that were dropped, and the rows of those tables.
+  /// Tables and columns that were dropped, and the number of rows in those tables.
   var dropped: [String] = [], droppedRows = 0
-  /// Classes whose schema cannot be read, and why: their tables stay as they are.
+  /// Classes whose schema cannot be read, and the reason; their tables are not changed.
   var damaged: [(className: String, reason: String)] = []
-  /// What the user should know.
+  /// Messages for the user.
   var remarks: [String] = []
 
   var isEmpty: Bool { created.isEmpty && altered.isEmpty && keys.isEmpty && constraints.isEmpty }
 }
 
-/// Brings the tables of a replica to the schema of one version. One thread at a time, in one transaction.
+/// Updates the tables of a replica to the schema of one version.
+///
+/// Classes, properties and links are looked up in the catalog; what is missing is created. A replica of one realm drops
+/// what the realm no longer has; a replica of many realms only adds, because other realms may need it.
+///
+/// Not thread-safe: one thread at a time, in one transaction.
 final class SchemaPlanner {
   let catalog: Catalog
   let connection: PostgresConnection
@@ -36,21 +38,21 @@ final class SchemaPlanner {
   var place: ReplicaPlace { catalog.place }
   var isMany: Bool { place.realm != nil }
   var changes = SchemaChangeSet()
-  /// What of the catalog has found its class or property in this version.
+  /// The catalog entries that belong to a class or property of this version.
   var used: Set<Catalog.Place> = []
   private(set) var isLocked: Bool
 
-  /// `isLocked` says that no other program changes the tables of the schema meanwhile.
+  /// Creates a planner. `isLocked` is true if no other program can change the tables of the schema meanwhile.
   init(_ catalog: Catalog, _ connection: PostgresConnection, _ snapshot: Snapshot, isLocked: Bool) {
     (self.catalog, self.connection, self.snapshot, self.isLocked) = (catalog, connection, snapshot, isLocked)
   }
 
-  /// The tables that a version would need are not all there, and other programs may be making them.
+  /// Throws `overtaken` if the planner is not locked: a table is missing, and other programs may be creating it.
   func lock() throws(ReplicaError) {
     if !isLocked { throw .overtaken }
   }
 
-  /// Brings the tables to the schema of the version; they are returned by table key.
+  /// Updates the tables to the schema of the version and returns them by table key.
   func plan() throws(ReplicaError) -> [TableKey: ReplicaTable] {
     var tables: [TableKey: ReplicaTable] = [:]
     var classes: [Table] = []
@@ -80,7 +82,7 @@ final class SchemaPlanner {
     try connection.run(sql)
   }
 
-  /// Runs a statement, and leaves it out if it fails with an SQLSTATE; false then.
+  /// Runs a statement and rolls it back if it fails with the SQLSTATE `state`; returns false in that case.
   func attempt(_ sql: String, unless state: String) throws(ReplicaError) -> Bool {
     try lock()
     try connection.run("SAVEPOINT attempt")
@@ -152,10 +154,10 @@ final class SchemaPlanner {
     )
   }
 
-  // MARK: what is there
+  // MARK: lookup
 
-  /// What was made for a property earlier. Nil if it is to be made; then what the property had with another type is
-  /// gone, unless another realm may need it.
+  /// Returns the existing entry for a property; nil if it must be created. In that case entries of the property with
+  /// another type are dropped, unless another realm may need them.
   func known(
     _ role: Catalog.Role,
     of owner: String,

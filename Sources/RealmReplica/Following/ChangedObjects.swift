@@ -1,22 +1,22 @@
-// The objects whose rows are not up to date. Commits that come while a server is slow or away are joined here, so no
-// version of a realm waits for it: an object that changes a thousand times is one entry. What is too much for memory is
-// no longer known object by object: the whole class is compared then.
+// The objects whose rows are out of date. Commits that arrive while a server is slow or unreachable are merged here, so
+// no version of a realm has to be held: an object that changes a thousand times is one entry. If a class has too many
+// changes for memory, they are dropped and the whole class is compared instead.
 
 import RealmPages
 
-/// Objects that changed since the version that a replica has.
+/// The objects that changed since the version that the replica contains.
 struct ChangedObjects {
-  /// What changed in one class.
+  /// The changes in one class.
   struct Class {
-    /// Fields of keys whose rows are to go. Those of objects that came back under the same key are written again, since
-    /// rows go first.
+    /// Key fields of rows to be removed. Removals are executed first, so an object that was created again under the
+    /// same key is written afterwards.
     var removed: [[UInt8]] = []
-    /// Objects whose rows are to be written, and whether their lists of links changed.
+    /// Objects whose rows must be written, with true if their lists of links changed.
     var written: [ObjKey: Bool] = [:]
   }
 
   private(set) var classes: [TableKey: Class] = [:]
-  /// Classes of which more changed than is kept.
+  /// Classes with more changes than can be kept.
   private(set) var overflowing: Set<TableKey> = []
   private(set) var count = 0
   let limit: Int
@@ -38,7 +38,7 @@ struct ChangedObjects {
     removeRow(field, of: table)
   }
 
-  /// A row whose object has another key now, or is unknown.
+  /// Adds a row to be removed because its object has a different key now or is unknown.
   mutating func removeRow(_ field: [UInt8], of table: TableKey) {
     guard hasRoom(for: table) else { return }
     classes[table, default: Class()].removed.append(field)
@@ -52,19 +52,19 @@ struct ChangedObjects {
     return false
   }
 
-  /// Forgets the objects of a class: all of it is to be compared.
+  /// Replaces the changes of a class by a comparison of the whole class.
   mutating func overflow(_ table: TableKey) {
     forget(table)
     overflowing.insert(table)
   }
 
-  /// Forgets a class, which is up to date or gone.
+  /// Drops the changes of a class that is up to date or was removed.
   mutating func forget(_ table: TableKey) {
     if let gone = classes.removeValue(forKey: table) { count -= gone.removed.count + gone.written.count }
     overflowing.remove(table)
   }
 
-  /// Takes rows that are to go.
+  /// Takes all rows to be removed.
   mutating func takeRemoved() -> [(table: TableKey, fields: [[UInt8]])] {
     var taken: [(TableKey, [[UInt8]])] = []
     for (table, changes) in classes where !changes.removed.isEmpty {
@@ -75,7 +75,7 @@ struct ChangedObjects {
     return taken
   }
 
-  /// Takes up to `limit` objects of one class that are to be written, in the order of their keys.
+  /// Takes up to `limit` objects of one class to be written, ordered by key.
   mutating func takeWritten(_ limit: Int) -> (table: TableKey, objects: [(key: ObjKey, links: Bool)])? {
     guard let table = classes.first(where: { !$0.value.written.isEmpty })?.key,
       var written = classes[table]?.written
@@ -95,7 +95,7 @@ struct ChangedObjects {
     return (table, taken.sorted { $0.key < $1.key })
   }
 
-  /// Adds what was taken and did not reach the database.
+  /// Adds changes that were taken but did not reach the database.
   mutating func restore(_ earlier: ChangedObjects) {
     for table in earlier.overflowing { overflow(table) }
     for (table, changes) in earlier.classes {

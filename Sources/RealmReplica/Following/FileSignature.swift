@@ -1,20 +1,21 @@
-// Whether a file changed since it was read: cheap to ask of ten thousand files, four times a second. Two copies of a
-// realm that went on with commits of the same kind can have versions with one number and the same places, so a replica
-// knows its version by the file as well.
+// Detects that a file changed since it was read, cheaply enough to poll ten thousand files four times a second. Two
+// copies of a realm that diverged through similar commits can have versions with the same number and layout, so a
+// replica identifies its version by the file as well.
 
 import Glibc
 
-/// What tells one state of a file from the next.
+/// Distinguishes the states of a file.
 struct FileSignature: Equatable {
   private let device: UInt
   private let inode: UInt
   private let size: Int
   private let modified: timespec
   private let changed: timespec
-  /// The first bytes, which each commit changes: a program that maps the file may change its time much earlier.
+  /// The first bytes, which each commit changes. A program that maps the file may change its modification time much
+  /// earlier.
   private var head: [UInt8]?
 
-  /// Nil if there is no such file.
+  /// Reads the signature of a file; nil if it does not exist or is not a regular file.
   init?(_ path: String, readsHead: Bool) {
     var status = stat()
     guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -23,10 +24,10 @@ struct FileSignature: Equatable {
     if readsHead { head = Self.head(path) }
   }
 
-  /// What no copy and no file that was written to since has: no program can set that time.
+  /// Differs for every copy of the file and after every write: programs cannot set the change time.
   var stamp: String { "\(device)-\(inode)-\(changed.tv_sec).\(changed.tv_nsec)" }
 
-  /// The number of the file in its file system.
+  /// The inode number of the file.
   var number: UInt64 { UInt64(inode) }
 
   private static func head(_ path: String) -> [UInt8]? {
@@ -38,7 +39,7 @@ struct FileSignature: Equatable {
     return count == bytes.count ? bytes : nil
   }
 
-  /// Whether it was changed a moment ago, so that another change may have the same time.
+  /// True if the file was changed so recently that another change may get the same time.
   var isRecent: Bool {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &now)
@@ -46,7 +47,7 @@ struct FileSignature: Equatable {
     return age < 50
   }
 
-  /// Whether the other one is of another state; heads count where both have one.
+  /// True if the signatures are of different states. Heads are compared if both have one.
   func differs(from other: FileSignature) -> Bool {
     if let head, let otherHead = other.head, head != otherHead { return true }
     return device != other.device || inode != other.inode || size != other.size

@@ -1,17 +1,17 @@
-// The facts of a version by which a later file is judged. A Realm file has no identity of its own: neither the schema
-// nor the number of a version tells one user's realm from another's. What only grows in one realm is the number of its
-// version and, for each table, the number of commits that changed it. Source: docs/format/2-model.md M2, slot 6.
+// The properties of a version that decide whether a later file continues it. A Realm file has no identity: neither the
+// schema nor the version number distinguishes the realms of two users. In one realm, only the version number and each
+// table's count of commits that changed it always grow. Source: docs/format/2-model.md M2, slot 6.
 
 import RealmPages
 
-/// The file of a version, and how many commits had changed each of its classes.
+/// The file of a version, and the number of commits that had changed each of its classes.
 struct Lineage: Equatable {
-  /// The number of the file in its file system; 0 if there is no file.
+  /// The inode number of the file; 0 if there is no file.
   let inode: UInt64
-  /// By table key; empty for formats that do not count.
+  /// Commit counts by table key; empty for formats that do not count.
   private let changes: [UInt32: UInt64]
 
-  /// The lineage of a version in the file with that number.
+  /// Creates the lineage of a version in the file with inode number `inode`.
   init(_ snapshot: Snapshot, inode: UInt64) throws(EngineError) {
     self.inode = inode
     var changes: [UInt32: UInt64] = [:]
@@ -24,7 +24,7 @@ struct Lineage: Equatable {
     self.changes = changes
   }
 
-  /// Reads `text`; nil if it is not the text of a lineage.
+  /// Parses `text`; nil if it is not a valid lineage.
   init?(_ text: String) {
     let words = text.split(separator: " ")
     guard let first = words.first, let inode = UInt64(first) else { return nil }
@@ -37,12 +37,12 @@ struct Lineage: Equatable {
     (self.inode, self.changes) = (inode, changes)
   }
 
-  /// The form that the database keeps.
+  /// The text form that is stored in the database.
   var text: String {
     ([String(inode)] + changes.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }).joined(separator: " ")
   }
 
-  /// True if `later` can be `commits` commits after this version: each commit changes a class once or not at all.
+  /// True if `later` can be `commits` commits after this version: each commit changes a class at most once.
   func canBecome(_ later: Lineage, after commits: UInt64) -> Bool {
     changes.allSatisfy { key, count in
       guard let now = later.changes[key] else { return true }
@@ -50,7 +50,7 @@ struct Lineage: Equatable {
     }
   }
 
-  /// True if `later` still has one of the classes, or there were none.
+  /// True if `later` still has one of the classes, or if there were no classes.
   func sharesClass(with later: Lineage) -> Bool {
     changes.isEmpty || changes.keys.contains { later.changes[$0] != nil }
   }

@@ -1,11 +1,11 @@
-// The three ways in which rows reach a replica: all of a class by COPY, one by one those that changed, and after a
-// comparison those that differ.
+// The three ways of writing rows: all rows of a class by COPY, individual rows that changed, and rows that a comparison
+// finds different.
 
 import RealmJSON
 import RealmPages
 import RealmTransfer
 
-/// A version that the rows of a replica show.
+/// The version that the rows of a replica show.
 struct ReplicaTarget {
   let version: UInt64
   let mark: VersionMark
@@ -14,9 +14,9 @@ struct ReplicaTarget {
 }
 
 extension Replicator {
-  // MARK: all of a class
+  // MARK: copying a class
 
-  /// Steps through the objects of a class, on versions that move on.
+  /// Iterates over the objects of a class while the version window moves on.
   private func walk(
     _ key: TableKey,
     _ body: (RowEncoder) throws(ReplicaError) -> Void,
@@ -40,7 +40,7 @@ extension Replicator {
           case .damaged(let text): complaints.append(text)
           case .needsExact(let properties): if try !needsExact(properties) { skipsRows = true }
           }
-          // The same object again, with the new columns.
+          // Retry the same object, with the new columns.
           if tables[key] !== table { break }
           last = reader.last
           continue
@@ -63,7 +63,7 @@ extension Replicator {
     onComplaint(text)
   }
 
-  /// Fills the tables of a class, which are empty.
+  /// Fills the empty tables of a class.
   func copy(_ key: TableKey) throws(ReplicaError) {
     let realm = place.realm.map { Array($0.utf8) }
     let stream = CopyStream(connection), links = (tables[key]?.links ?? []).map { _ in FieldBuffer() }
@@ -95,9 +95,9 @@ extension Replicator {
     try drain(true)
   }
 
-  // MARK: what changed
+  // MARK: changed rows
 
-  /// Writes what changed until nothing is left, and says which version the rows show then.
+  /// Writes changed rows until none are left, and returns the version that the rows then show.
   func flush() throws(ReplicaError) -> ReplicaTarget {
     while true {
       try tick()
@@ -114,7 +114,7 @@ extension Replicator {
         if !window.changed.isEmpty { continue }
         return try engine { () throws(EngineError) in
           let snapshot = self.window.snapshot
-          // A schema version that cannot be read is no reason to stop.
+          // An unreadable schema version is not a reason to fail.
           let schemaVersion = (try? snapshot.schemaVersion()).flatMap { $0 }
           if !self.window.hold.isKnownToWriters, !self.window.realm.isCurrent(snapshot) {
             self.window.isLost = true
@@ -134,7 +134,7 @@ extension Replicator {
     }
   }
 
-  /// Writes the rows of objects, as they are in the newest version.
+  /// Writes the rows of objects as of the newest version.
   private func write(_ objects: [(key: ObjKey, links: Bool)], of key: TableKey) throws(ReplicaError) {
     for object in objects {
       while true {
@@ -164,7 +164,7 @@ extension Replicator {
 
   private func write(_ encoder: RowEncoder, links: Bool) throws(ReplicaError) {
     let table = encoder.table, realm = table.realmParameters
-    // All is made before it is queued: what is queued may have to wait, and the version may move on.
+    // Build everything before queueing: queueing may wait, and the version may move on meanwhile.
     let row = realm + encoder.parameters, key = encoder.keyParameter
     let lists = links ? table.links.indices.map { encoder.targetArray($0) } : []
     hasWritten = true
@@ -179,7 +179,7 @@ extension Replicator {
     if !fields.isEmpty { hasWritten = true }
     for field in fields {
       let key = PostgresParameter(type: table.keyColumn.oid, field)
-      // Before the keys of a new table are made nothing cascades, but then nothing is removed, either.
+      // Deletes do not cascade before the keys of a new table are created, but a new table has no rows to remove.
       try connection.queue(table.delete, table.realmParameters + [key]) { result in
         if result.command == "DELETE 1" { self.pass.removed += 1 }
       }
@@ -187,7 +187,7 @@ extension Replicator {
     }
   }
 
-  // MARK: what differs
+  // MARK: comparison
 
   /// Compares the rows of a class with its objects by key and hash, and writes those that differ.
   func compare(_ key: TableKey) throws(ReplicaError) {
@@ -197,7 +197,8 @@ extension Replicator {
     for part in 0..<parts { while try !compare(key, part, of: parts) {} }
   }
 
-  /// Compares one part; false if it is to be done again, as there is more to remove or a new column.
+  /// Compares one part; returns false if it must be repeated because there are more rows to remove or a column was
+  /// added.
   private func compare(_ key: TableKey, _ part: UInt64, of parts: UInt64) throws(ReplicaError) -> Bool {
     guard let table = tables[key] else { return true }
     var known: [UInt64: (object: ObjKey, row: UInt64, links: [UInt64])] = [:]
@@ -213,7 +214,7 @@ extension Replicator {
       needsExact: { properties throws(ReplicaError) in try self.addExact(key, properties) }
     )
     if tables[key] !== table { return false }
-    // By object: whether there is a row, and whether its links differ.
+    // By object: true if it has a row, and true if its links differ.
     var differing: [ObjKey: (hasRow: Bool, links: Bool)] = [:], removed: [[UInt8]] = [], found: Set<UInt64> = []
     try connection.forEachRow(table.rows, table.realmParameters) { row in
       let hash = UInt64(bitPattern: row.integer(0, 0) ?? 0)
@@ -255,7 +256,7 @@ extension Replicator {
     losses.removed += removed.count
     try remove(removed, from: table)
     if removed.count == removedAtOnce {
-      // There may be more.
+      // There may be more rows to remove.
       try connection.sync()
       return false
     }
@@ -269,13 +270,13 @@ extension Replicator {
 }
 
 extension UInt64 {
-  /// A sum of numbers of 64 bits as the server prints it, of which the lowest 64 bits count.
+  /// Parses a sum of 64-bit numbers, as the server prints it, and keeps its lowest 64 bits.
   init(truncatingSum text: String?) {
     self = UInt64(truncatingIfNeeded: text.flatMap { Int128($0) } ?? 0)
   }
 }
 
-/// A COPY in binary form that begins when there is something to send.
+/// A COPY in binary form that starts with the first data.
 final class CopyStream {
   let buffer = FieldBuffer()
   private let connection: PostgresConnection
@@ -294,7 +295,7 @@ final class CopyStream {
     buffer.append(Self.signature)
   }
 
-  /// Sends the rows in another buffer.
+  /// Sends the rows of another buffer.
   func put(_ rows: FieldBuffer) throws(ReplicaError) {
     try send()
     try unsafe connection.put(rows.bytes)

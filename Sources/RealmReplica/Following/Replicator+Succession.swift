@@ -1,25 +1,25 @@
-// Whether a file may take rows away from a replica. What a commit removes is removed, however much it is. But a file
-// that only turned up at the path of the realm may be an older copy, another realm, or the remains of one: it is
-// compared first, in the transaction that would write it, and if the replica would lose something, it must be shown to
-// be a later version of the same realm. Otherwise the transaction is rolled back. docs/POSTGRESQL.md has the rules.
+// Decides whether a file may remove rows from a replica. Removals by commits are always applied. But a file that merely
+// appeared at the path of the realm may be an older copy or another realm: it is compared first, in the transaction
+// that would write it. If the replica would lose data and the file is not proven to be a later version of the same
+// realm, the transaction is rolled back. docs/POSTGRESQL.md has the rules.
 
 import RealmPages
 
-/// What a transaction does to the rows that a replica had.
+/// The effect of a transaction on the existing rows of a replica.
 struct ReplicaLosses {
-  /// Rows that the realm has, too, byte for byte.
+  /// Rows that are identical in the realm, byte for byte.
   var kept = 0
-  /// Rows whose object has other values in the realm.
+  /// Rows whose objects have different values in the realm.
   var overwritten = 0
   /// Rows without an object.
   var removed = 0
   /// Tables and columns that are dropped or cleared.
   var dropped: [String] = []
 
-  /// True if nothing that the replica had is lost.
+  /// True if the replica loses nothing.
   var isEmpty: Bool { overwritten == 0 && removed == 0 && dropped.isEmpty }
 
-  /// What is lost, in words.
+  /// A description of the losses.
   var words: String {
     var words: [String] = []
     if removed > 0 { words.append("remove \(Self.counted(removed, "row"))") }
@@ -35,8 +35,8 @@ struct ReplicaLosses {
 }
 
 extension Replicator {
-  /// Throws `replaced` if the transaction takes something from the replica, and `target` is not known to be a later
-  /// version of the realm that the replica shows.
+  /// Throws `replaced` if the transaction loses data of the replica and `target` is not known to be a later version of
+  /// the replicated realm.
   func judge(_ target: ReplicaTarget, _ losses: ReplicaLosses, after base: ReplicaState?) throws(ReplicaError) {
     if losses.isEmpty { return }
     guard let reason = try objection(target, losses, after: base) else { return }
@@ -47,7 +47,7 @@ extension Replicator {
     )
   }
 
-  /// Why the target is not to be followed; nil if it is.
+  /// Returns the reason not to follow the target; nil if it may be followed.
   private func objection(
     _ target: ReplicaTarget,
     _ losses: ReplicaLosses,
@@ -63,14 +63,14 @@ extension Replicator {
     let version = UInt64(bitPattern: number),
       isSameFile = base.lineage.map { $0.inode == target.lineage.inode } ?? false
     if target.version < version {
-      // Another program may have written a newer version to the replica than this one has seen.
+      // Another program may have written a version to the replica that is newer than the one seen here.
       let newest = try engine { () throws(EngineError) in try self.window.realm.latest().version }
       if newest >= version { throw .overtaken }
       return "the file is at version \(target.version), but the replica at version \(version): an older copy or "
         + "another realm has taken the place of the realm"
     }
     if target.version == version {
-      // The same places in the same file: what differs was changed in the database.
+      // The same version of the same file: differences were made in the database.
       if wantsComparison, isSameFile, target.mark.identity == mark.identity { return nil }
       return "the file is at version \(version) as the replica is, but its objects are not the rows of the replica: "
         + "another copy of the realm has taken its place, or rows were changed in the database"
@@ -91,14 +91,14 @@ extension Replicator {
       + "unchanged"
   }
 
-  /// True if the version before the newest one is that of the replica. Its space may be written to meanwhile, so what
-  /// cannot be read proves nothing.
+  /// True if the version before the newest one is that of the replica. Its space may have been reused, so a failed read
+  /// proves nothing.
   private func follows(_ mark: VersionMark) throws(ReplicaError) -> Bool {
     let snapshot = window.snapshot
     do throws(EngineError) { return try snapshot.previous()?.identity() == mark.identity } catch { return false }
   }
 
-  /// True if no class of the realm has an object.
+  /// True if no class of the realm has objects.
   private func holdsNothing() throws(EngineError) -> Bool {
     let snapshot = window.snapshot
     for key in try snapshot.tableKeys() {

@@ -1,81 +1,82 @@
-// Brings a replica of one realm to the newest version, in one transaction of the database: tables first, then rows that
-// are new, that are to be compared, and that changed. The version is written beside them in the same transaction, so
-// after a crash of either side the replica is at one version of the realm, and says which.
-//
-// The realm moves on meanwhile: the window notes what changes behind the rows that were made already, and the loop ends
-// when there is nothing left. What was taken from the window is given back if the transaction fails.
+// Updates the replica of one realm to the newest version, in one database transaction. Invariant: the version is
+// written in the same transaction, so after a crash on either side the replica contains exactly one version of the
+// realm, and records which.
 
 import RealmJSON
 public import RealmPages
 import Synchronization
 import Threads
 
-/// What a pass did.
+/// The result of a pass.
 public struct ReplicaPass: Sendable {
-  /// The version that the replica has now.
+  /// The version that the replica now contains.
   public internal(set) var version: UInt64 = 0
-  /// Rows of objects that were written, by COPY or one by one, and removed.
+  /// The number of object rows written, by COPY or individually, and removed.
   public internal(set) var written = 0, removed = 0
-  /// Classes whose rows were compared.
+  /// The number of classes whose rows were compared.
   public internal(set) var compared = 0
-  /// Objects that are damaged and were left out.
+  /// The number of damaged objects that were omitted.
   public internal(set) var damaged = 0
-  /// What the user should know.
+  /// Messages for the user.
   public internal(set) var remarks: [String] = []
-  /// How long it took from the first look to the end of the transaction, in nanoseconds.
+  /// The time from the start of the pass to the end of its transaction, in nanoseconds.
   public internal(set) var duration: Int64 = 0
 }
 
-/// Replicates one realm. One thread at a time.
+/// Replicates one realm. Not thread-safe: one thread at a time.
+///
+/// A pass updates the tables first, then writes rows that are new, need comparison, or changed. The realm moves on
+/// meanwhile: the window records changes to rows that were already written, and the pass ends when none are left. If
+/// the transaction fails, changes taken from the window are returned to it.
 public final class Replicator {
   let place: ReplicaPlace
   let catalog: Catalog
   let window: VersionWindow
   private(set) var connection: PostgresConnection
-  /// The version from which `window.changed` leads on, and the one of a commit whose end was not seen.
+  /// The version that `window.changed` starts from, and the version of a commit whose outcome is unknown.
   private var lastMark: VersionMark?
   private var attemptedMark: VersionMark?
   private let address: PostgresAddress
   let path: String
-  /// Whether the connection is of no use any more.
+  /// True if the connection is unusable.
   private(set) var isBroken = false
-  /// What the database is believed to hold; nil if that is to be asked.
+  /// The state expected in the database; used only if `isBaseKnown`.
   private var base: ReplicaState?
   private var isBaseKnown = false
   var tables: [TableKey: ReplicaTable] = [:]
   private var hasTables = false
-  /// What was taken from the window in the present transaction.
+  /// The changes taken from the window in the current transaction.
   var inFlight = ChangedObjects(limit: 400_000)
   var encoders: [TableKey: RowEncoder] = [:]
   var planner: SchemaPlanner?
-  /// Columns that are to be added with the tables of the schema locked.
+  /// Companion columns to be added while the tables of the schema are locked.
   private var wantedExact: [(table: TableKey, property: Int)] = []
   var pass = ReplicaPass()
   private var isDrained = false
-  /// How many of the window's renamed properties the present transaction has renamed.
+  /// The number of the window's renamed properties that the current transaction has renamed.
   private var renamedCount = 0
-  /// Whether rows were left out that need columns which are not there yet.
+  /// True if rows were skipped because they need columns that do not exist yet.
   var mustBeginAgain = false
-  /// Whether the present transaction has written or removed rows one by one.
+  /// True if the current transaction has written or removed individual rows.
   var hasWritten = false
-  /// What the present transaction does to the rows that the replica had, as far as it compared them.
+  /// The effect of the current transaction on existing rows, as far as they were compared.
   var losses = ReplicaLosses()
 
-  /// True if the next pass follows the file whatever it takes from the replica: another realm, an older version, or one
-  /// whose damaged objects are left out.
+  /// True if the next pass follows the file even if the replica loses data: a different realm, an older version, or one
+  /// whose damaged objects are omitted.
   public var acceptsReplacement = false
-  /// True if the next pass compares all rows, also of a version that the replica has.
+  /// True if the next pass compares all rows, even of a version that the replica already contains.
   public var wantsComparison = false
 
-  /// Objects whose hashes are in memory at a time, and rows that are to go.
+  /// The maximum number of objects whose hashes are in memory at a time, and of rows to be removed.
   var comparedAtOnce = 400_000, removedAtOnce = 50_000
 
-  /// Receives what is damaged and left out.
+  /// Receives messages about damaged items that are omitted.
   public var onComplaint: (String) -> Void = { _ in }
-  /// Asked while a server is awaited; true ends the pass with `stopped`.
+  /// Called while waiting for a server; returning true ends the pass with `stopped`.
   public var shouldStop: () -> Bool = { false }
 
-  /// Opens the window on a realm. The connection is used for this realm alone until `release()`.
+  /// Opens the window on a realm. The connection is used only for this realm as long as the replicator uses it.
   init(
     _ realm: Realm,
     _ place: ReplicaPlace,
@@ -91,14 +92,14 @@ public final class Replicator {
     } catch { throw .engine(error) }
   }
 
-  /// Connects and opens the window on a realm.
+  /// Connects, and opens the window on a realm.
   public convenience init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws(ReplicaError) {
     let connection = try PostgresConnection(address) { () throws(ReplicaError) in }
     try Catalog.prepare(place, connection)
     try self.init(realm, place, address, connection)
   }
 
-  /// Goes on with a new connection: the former one broke, or a transaction on it was given up in the middle.
+  /// Replaces the connection after it broke or a transaction on it was abandoned.
   func reconnect() throws(ReplicaError) {
     let connection = try PostgresConnection(address) { [unowned self] () throws(ReplicaError) in
       if self.shouldStop() { throw .stopped }
@@ -109,10 +110,10 @@ public final class Replicator {
     (isBaseKnown, hasTables, isBroken) = (false, false, false)
   }
 
-  /// True if no file is at the path of the realm. The one that was there is still open.
+  /// True if there is no file at the path of the realm. The previous file is still open.
   public var isFileGone: Bool { window.realm.standing.place == .gone }
 
-  /// The newest version that was seen.
+  /// The newest version that the window has reached.
   public var newestVersion: UInt64 { window.snapshot.version }
 
   /// Waits for a newer version, at most for `timeout`.
@@ -120,14 +121,14 @@ public final class Replicator {
     window.realm.waitForChange(since: window.snapshot, timeout: timeout)
   }
 
-  /// Moves on with the realm while the database is away, so that no version is held.
+  /// Follows the realm while the database is unreachable, so that no version is held.
   public func keepUp() throws(ReplicaError) { _ = try engine { () throws(EngineError) in try self.window.moveIfDue() } }
 
   func engine<R>(_ body: () throws(EngineError) -> R) throws(ReplicaError) -> R {
     do throws(EngineError) { return try body() } catch { throw .engine(error) }
   }
 
-  /// Called between rows and while the server is awaited.
+  /// Called between rows and while waiting for the server.
   func tick() throws(ReplicaError) {
     if shouldStop() { throw .stopped }
     guard try engine({ () throws(EngineError) in try self.window.moveIfDue() }) else { return }
@@ -137,11 +138,11 @@ public final class Replicator {
 
   // MARK: a pass
 
-  /// Brings the replica to the newest version; nil if it was there.
+  /// Updates the replica to the newest version; returns nil if it already contains that version.
   ///
-  /// Cost: that of what changed; the whole realm where the replica does not know what changed.
+  /// Cost: proportional to the changes; the whole realm if the changes are not known.
   ///
-  /// After an error the next call takes a new connection, and takes up what this one left.
+  /// After an error, the next call reconnects and continues with the remaining changes.
   public func run() throws(ReplicaError) -> ReplicaPass? {
     let start = MonotonicTime.now
     if isBroken { try reconnect() }
@@ -175,13 +176,13 @@ public final class Replicator {
       let taken = inFlight
       inFlight = ChangedObjects(limit: 400_000)
       window.changed.restore(taken)
-      // What the tables are after a transaction that failed is to be asked.
+      // After a failed transaction, the state of the tables must be queried again.
       (planner, hasTables, isBaseKnown, isBroken) = (nil, false, false, true)
       throw error
     }
   }
 
-  /// Throws if the file was cut: what is missing may not be read before the next commit.
+  /// Throws if the file was truncated: the missing part might not be read before the next commit.
   private func checkSize() throws(EngineError) {
     let size = try window.realm.fileStatus().size, expected = window.snapshot.logicalSize
     if size < expected {
@@ -189,7 +190,7 @@ public final class Replicator {
     }
   }
 
-  /// What the window noted besides the objects that changed.
+  /// The state of the window other than the changed objects.
   private struct Flags {
     let isLost: Bool, isExchanged: Bool
     let unsure: Set<TableKey>
@@ -200,7 +201,7 @@ public final class Replicator {
       hasNewSchema = window.hasNewSchema
     }
 
-    /// Gives back what a transaction took that failed.
+    /// Returns the state that a failed transaction took.
     func restore(to window: VersionWindow) {
       window.isLost = window.isLost || isLost
       window.isExchanged = window.isExchanged || isExchanged
@@ -212,7 +213,8 @@ public final class Replicator {
   private func transact(_ flags: Flags, _ identity: String) throws(ReplicaError) -> ReplicaPass? {
     let unsure = flags.unsure
     try connection.queue("BEGIN", [])
-    // What a transaction takes depends on the realm. A setting of the session would be that of others behind a pooler.
+    // The duration of a transaction depends on the realm. The timeouts are set locally to the transaction, because a
+    // session setting would affect other clients of a pooler.
     try connection.queue(
       "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)",
       []
@@ -222,14 +224,15 @@ public final class Replicator {
       base = try ReplicaState.read(place, connection)
       isBaseKnown = true
       let former = base?.mark
-      // What is known to have changed leads on from another version than the replica has.
+      // The known changes start from a different version than the one in the replica.
       if former == nil || former != lastMark && former != attemptedMark { (comparesAll, isSuccessor) = (true, false) }
       isSame =
         former?.identity == identity && window.changed.isEmpty && !comparesAll && unsure.isEmpty
         && !flags.hasNewSchema && wantedExact.isEmpty
     }
     var changes = SchemaChangeSet()
-    // Others may have dropped tables of a replica that is up to date; of many, each that changes is looked at.
+    // Others may have dropped tables of an up-to-date replica. In a replica of many realms, a realm's tables are
+    // checked only when the realm changes.
     if isSame ? place.realm == nil : !hasTables || flags.hasNewSchema || !wantedExact.isEmpty || comparesAll {
       changes = try plan()
     }
@@ -260,7 +263,7 @@ public final class Replicator {
     if mustBeginAgain { throw .overtaken }
     isDrained = true
     if !isSuccessor, !acceptsReplacement {
-      // What is queued has not been counted yet.
+      // The results of queued statements are not counted yet.
       try connection.sync()
       try judge(target, losses, after: base)
     }
@@ -269,11 +272,11 @@ public final class Replicator {
       changes.remarks.append("the replica was that of \(former) before")
     }
     if !changes.constraints.isEmpty {
-      // Tables whose references are still to be checked cannot be altered.
+      // Tables with deferred constraint checks cannot be altered.
       try connection.run("SET CONSTRAINTS ALL IMMEDIATE")
     }
     for sql in changes.constraints {
-      // Citus refuses some foreign keys.
+      // Citus rejects some foreign keys.
       guard let planner, try !planner.attempt(sql, unless: "0A000") else { continue }
       changes.remarks.append("the server does not support this, so it is left out: \(sql)")
     }
@@ -300,7 +303,7 @@ public final class Replicator {
     return pass
   }
 
-  /// Throws if classes that the replica has cannot be read; reports those that it does not have.
+  /// Throws if a class that the replica contains cannot be read; reports other unreadable classes.
   private func check(_ damaged: [(className: String, reason: String)]) throws(ReplicaError) {
     for (name, reason) in damaged {
       if catalog.entries.contains(where: { $0.className.isExactly(name) }) {
@@ -310,7 +313,7 @@ public final class Replicator {
     }
   }
 
-  /// Throws if rows that the replica has would be removed, or stay as they are, because objects cannot be read.
+  /// Throws if existing rows of the replica would be removed, or become stale, because objects cannot be read.
   func stopAtDamage(_ reason: String) throws(ReplicaError) {
     if base?.mark == nil || acceptsReplacement { return }
     throw .engine(
@@ -322,7 +325,7 @@ public final class Replicator {
     )
   }
 
-  /// Clears what a realm among many has no more.
+  /// Removes what one realm among many no longer has.
   private func clear(_ statements: [String]) throws(ReplicaError) {
     for sql in statements {
       try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) { result in
@@ -372,9 +375,9 @@ public final class Replicator {
     try engine { () throws(EngineError) in try self.window.snapshot.table(key) }
   }
 
-  /// Adds columns beside those of properties. In a replica of many realms that needs the schema for ourselves, and a
-  /// table with references that are still to be checked cannot be altered: then the transaction begins again, when all
-  /// of the class was looked at; false then.
+  /// Adds companion columns. A replica of many realms must lock the schema for this, and a table with deferred
+  /// constraint checks cannot be altered. In these cases returns false, and the transaction is restarted after the rest
+  /// of the class was read.
   func addExact(_ key: TableKey, _ properties: [Int]) throws(ReplicaError) -> Bool {
     guard place.realm == nil, !hasWritten, let planner else {
       for property in properties where !wantedExact.contains(where: { $0 == (key, property) }) {
@@ -400,7 +403,7 @@ public final class Replicator {
     return isEmpty
   }
 
-  /// The encoder of a class, on the present version.
+  /// Returns the encoder of a class, for the current version.
   func encoder(_ key: TableKey) throws(ReplicaError) -> RowEncoder? {
     if let known = encoders[key] { return known }
     guard let table = tables[key], let source = try source(of: key) else { return nil }

@@ -1,37 +1,37 @@
-// The version of a realm that is read, which moves on with the realm: no version is held for more than some hundredths
-// of a second once there is a newer one. What differs between the old and the new version is added to the objects that
-// changed, so rows that were made from the old one are still right or known to be out of date.
+// The version of a realm that is being read. It moves on with the realm: once a newer version exists, the old one is
+// held for only some hundredths of a second. The difference between the two is added to the changed objects, so rows
+// made from the old version are either still right or known to be out of date.
 
 import RealmPages
 import Threads
 
-/// A property that has another name.
+/// A renamed property.
 struct PropertyRename: Hashable {
   let className: String
   let from: String
   let to: String
 }
 
-/// Follows the versions of one realm. One thread at a time.
+/// Follows the versions of one realm. Not thread-safe: one thread at a time.
 final class VersionWindow {
   let realm: Realm
   private(set) var hold: VersionHold
-  /// What changed since the version that the replica has.
+  /// The changes since the version that the replica contains.
   var changed = ChangedObjects()
-  /// Whether what changed is not known: everything is to be compared.
+  /// True if the changes are unknown: everything must be compared.
   var isLost = false
-  /// True if the versions that were seen are not known to be those of one realm, each made from the one before.
+  /// True if the versions seen are not known to be consecutive versions of one realm.
   var isExchanged = false
-  /// Classes that are to be compared because their schema changed, or that of what their rows show.
+  /// Classes to be compared because of a change to their schema, or to the schema of classes that their rows refer to.
   var unsure: Set<TableKey> = []
-  /// Whether the schema changed.
+  /// True if the schema changed.
   var hasNewSchema = false
-  /// Properties that have another name, in that order.
+  /// Renamed properties, in the order of renaming.
   var renamed: [PropertyRename] = []
   private var file: Int
   private var last = MonotonicTime.now
 
-  /// How long a version is read after a newer one has come, before the window moves on.
+  /// The time for which a version is still read after a newer one exists, in nanoseconds.
   private static let patience: Int64 = 30_000_000
 
   init(_ realm: Realm) throws(EngineError) {
@@ -42,10 +42,11 @@ final class VersionWindow {
 
   var snapshot: Snapshot { hold.snapshot }
 
-  /// Moves on if there is a newer version and this one has been read for a while; whether it moved.
+  /// Moves to the newest version if there is one and the current version was read for a while; returns true if it
+  /// moved.
   func moveIfDue() throws(EngineError) -> Bool {
     guard MonotonicTime.coarse.nanoseconds - last.nanoseconds > Self.patience else { return false }
-    // Where writers do not know what is read, only looking tells whether it is still there.
+    // If writers do not know which version is read, only a check of the file shows whether it still exists.
     guard realm.hasChanged(since: hold.snapshot) || !hold.isKnownToWriters else {
       last = .coarse
       return false
@@ -53,7 +54,7 @@ final class VersionWindow {
     return try move()
   }
 
-  /// Moves to the newest version; false if this is it.
+  /// Moves to the newest version; returns false if the window is already there.
   func move() throws(EngineError) -> Bool {
     last = .now
     if try realm.latest() === hold.snapshot { return false }
@@ -68,7 +69,7 @@ final class VersionWindow {
       renamed = []
       return true
     }
-    // Without a place among the programs that have the realm open, only the file tells what became of it.
+    // If the realm is not among the programs known to the lock file, the history between the versions is not known.
     if !new.isKnownToWriters { isExchanged = true }
     if new.snapshot.version == old.snapshot.version { return true }
     do throws(EngineError) { try add(from: old.snapshot, to: new.snapshot) } catch { isLost = true }
@@ -117,13 +118,13 @@ final class VersionWindow {
     }
   }
 
-  /// Notes which classes are to be compared because of a schema that changed. A new property has values that no commit
-  /// wrote.
+  /// Records the classes to be compared because of a schema change. The default values of a new property are not part
+  /// of any commit.
   private func add(schemaOf table: TableDifference, _ new: Snapshot) throws(EngineError) {
     hasNewSchema = true
     guard let after = table.new else { return }
     if table.old == nil {
-      // A class of its name may have been there before.
+      // A class with this name may have existed before.
       if after.kind != .embedded { unsure.insert(after.key) }
       return
     }
@@ -139,7 +140,7 @@ final class VersionWindow {
     if isLocal {
       unsure.insert(after.key)
     } else {
-      // Rows of other classes may show the names and primary keys of this one.
+      // Rows of other classes may contain the names and primary keys of this class.
       for key in try new.tableKeys() { unsure.insert(key) }
     }
     for key in unsure { changed.forget(key) }

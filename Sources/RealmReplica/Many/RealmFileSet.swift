@@ -1,22 +1,22 @@
-// The files of many realms: what patterns find, and what each realm is called.
+// The files of many realms: the files that patterns match, and the name of each realm.
 
 import Glibc
 import RealmPages
 
 /// One realm among many.
 public struct RealmFile: Hashable, Sendable {
-  /// Where its file is.
+  /// The path of its file.
   public let path: String
-  /// What it is called in the column `realm`.
+  /// Its value in the column `realm`.
   public let realm: String
 }
 
-/// Files by patterns of the shell, and names by a pattern with `{id}`.
+/// A set of files given by shell patterns, with realm names taken from a template with `{id}`.
 public struct RealmFileSet: Sendable {
   private let patterns: [String]
   private let template: [UInt8]
 
-  /// Takes files or patterns, and the pattern that names realms; nil if that has not one `{id}`.
+  /// Creates a set from files or patterns and a template; nil if the template does not contain exactly one `{id}`.
   public init?(_ patterns: [String], template: String) {
     let pieces = template.components(around: "{id}")
     if pieces.count != 2 { return nil }
@@ -24,7 +24,7 @@ public struct RealmFileSet: Sendable {
     self.template = Array(template.utf8)
   }
 
-  /// The files that there are now, in the order of their names, and those that the template does not name.
+  /// Returns the existing files, sorted by name, and the files that do not match the template.
   public func find() -> (files: [RealmFile], unnamed: [String]) {
     var files: [RealmFile] = [], unnamed: [String] = [], seen: Set<ExactName> = []
     for pattern in patterns {
@@ -42,21 +42,22 @@ public struct RealmFileSet: Sendable {
   private static func expand(_ pattern: String) -> [String] {
     var found = unsafe glob_t()
     defer { unsafe globfree(&found) }
-    // A file without wildcards is one that may come later.
+    // A name without wildcards may refer to a file that does not exist yet.
     guard unsafe glob(pattern, GLOB_NOSORT, nil, &found) == 0 else { return [] }
     return unsafe (0..<Int(found.gl_pathc)).compactMap { index in
       unsafe found.gl_pathv[index].map { unsafe String(cString: $0) }
     }.sorted()
   }
 
-  /// The name of the realm at a path; nil if the template does not fit.
+  /// Returns the name of the realm at a path; nil if the path does not match the template.
   public func name(of path: String) -> String? {
     let bytes = Array(path.utf8)
     guard let name = Self.match(template[...], bytes[...]), !name.isEmpty else { return nil }
     return String(decoding: name, as: UTF8.self)
   }
 
-  /// What `{id}` stands for: a part of one name; `*` stands for any such part. The longest is taken.
+  /// Returns the text matched by `{id}`, which is the longest match within one path component; `*` matches any part of
+  /// a component.
   private static func match(_ template: ArraySlice<UInt8>, _ path: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     let id = Array("{id}".utf8), star = UInt8(ascii: "*")
     if template.starts(with: id) || template.first == star {
@@ -72,7 +73,7 @@ public struct RealmFileSet: Sendable {
     return match(template.dropFirst(), path.dropFirst())
   }
 
-  /// Whether the part of a template behind `{id}` fits.
+  /// True if the rest of the template, after `{id}`, matches.
   private static func matches(_ template: ArraySlice<UInt8>, _ path: ArraySlice<UInt8>) -> Bool {
     guard let first = template.first else { return path.isEmpty }
     if first == UInt8(ascii: "*") {
@@ -84,7 +85,7 @@ public struct RealmFileSet: Sendable {
 }
 
 extension String {
-  /// The parts between the places where another text is.
+  /// Returns the parts between the occurrences of `separator`.
   fileprivate func components(around separator: String) -> [Substring] {
     var parts: [Substring] = [], rest = self[...]
     while let range = rest.firstRange(of: separator) {

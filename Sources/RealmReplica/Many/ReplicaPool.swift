@@ -1,25 +1,25 @@
-// Many realms in one replica: a scanner finds files that changed, and workers bring them to their newest version, each
-// through a connection of its own. A realm is open while a worker reads it, and no longer, so neither memory nor
-// descriptors grow with their number.
-//
-// Everything behind `monitor` is looked at with its lock held; entries of files that a worker has are its own until it
-// gives them back.
+// Replicates many realms: a scanner finds changed files, and workers, each with its own connection, update their
+// replicas. A realm is open only while a worker reads it, so neither memory nor descriptors grow with the number of
+// realms.
 
 import Glibc
 public import RealmPages
 import Threads
 
 /// Replicates the realms of many files.
+///
+/// Invariant: the state guarded by `monitor` is accessed only with its lock held. The entry of a file that a worker has
+/// taken belongs to the worker until it returns the entry.
 public final class ReplicaPool: @unchecked Sendable {
-  // Unchecked: `monitor` guards what changes.
+  // Unchecked: `monitor` guards all mutable state.
 
-  /// What a pool did, and has to do.
+  /// Statistics of a pool.
   public struct Progress: Sendable {
-    /// Realms that there are, that wait, and that cannot be replicated at present.
+    /// The number of realms that exist, that wait, and that currently cannot be replicated.
     public var realms = 0, waiting = 0, failed = 0
-    /// Passes and rows since the beginning.
+    /// The number of passes and rows since the start.
     public var passes = 0, written = 0, removed = 0
-    /// Objects that are damaged and were left out.
+    /// The number of damaged objects that were omitted.
     public var damaged = 0
   }
 
@@ -27,11 +27,11 @@ public final class ReplicaPool: @unchecked Sendable {
     let file: RealmFile
     var signature: FileSignature?
     var isBusy = false
-    /// When it is tried again, whatever its file looks like.
+    /// The time of the next attempt, whether or not the file changes.
     var again: MonotonicTime?
     var failure: String?
     var isGone = false
-    /// True if it was replicated since the pool began.
+    /// True if it was replicated since the pool started.
     var hasPassed = false
 
     init(_ file: RealmFile) { self.file = file }
@@ -56,13 +56,13 @@ public final class ReplicaPool: @unchecked Sendable {
 
   /// Receives messages for the user.
   public var onMessage: @Sendable (String) -> Void = { _ in }
-  /// Receives what was done, with the path of the file.
+  /// Receives the result of each pass, with the path of the file.
   public var onPass: @Sendable (String, ReplicaPass) -> Void = { _, _ in }
-  /// True if the first pass of each realm follows its file whatever it takes from the replica.
+  /// True if the first pass of each realm follows its file even if the replica loses data.
   public var acceptsReplacement = false
   /// True if the first pass of each realm compares all rows.
   public var wantsComparison = false
-  /// Asked while a server is awaited; true gives up.
+  /// Called while waiting for a server; returning true ends the work.
   public var shouldStop: @Sendable () -> Bool = { false }
 
   /// Prepares a pool; `open` opens the realm at a path.
@@ -76,7 +76,7 @@ public final class ReplicaPool: @unchecked Sendable {
     (self.files, self.address, self.schema, self.partition, self.open) = (files, address, schema, partition, open)
   }
 
-  /// What was done so far.
+  /// The statistics since the start.
   public var state: Progress {
     monitor.locked {
       var state = progress
@@ -87,14 +87,14 @@ public final class ReplicaPool: @unchecked Sendable {
     }
   }
 
-  /// Replicates until `isStopping` says to end, or once.
+  /// Replicates until `isStopping` returns true, or once.
   public func run(
     connections: Int,
     once: Bool,
     isStopping: () -> Bool,
     everySecond: () -> Void
   ) throws(ReplicaError) {
-    // What keeps all of them from working is reported at once.
+    // Report problems that affect all workers immediately.
     let place = ReplicaPlace(schema: schema, realm: "", partition: partition)
     try Catalog.prepare(place, try PostgresConnection(address) { () throws(ReplicaError) in })
     isOnce = once
@@ -128,14 +128,14 @@ public final class ReplicaPool: @unchecked Sendable {
     everySecond()
   }
 
-  /// Whether nothing waits, and nothing is to be tried again soon.
+  /// True if nothing waits and no retry is due soon.
   private var isDone: Bool {
     queueStart == queue.count && busy == 0 && !entries.values.contains { $0.again != nil && $0.failure == nil }
   }
 
   // MARK: files
 
-  /// Takes up files that came, and notes those that went.
+  /// Adds new files, and marks files that were removed.
   private func find() {
     let (found, unnamed) = files.find()
     var messages: [String] = []
@@ -193,7 +193,7 @@ public final class ReplicaPool: @unchecked Sendable {
         changed.append(entry)
         continue
       }
-      // Each file is looked into every two seconds.
+      // The head of each file is read every two seconds.
       guard let signature = FileSignature(entry.file.path, readsHead: (index + round) & 7 == 0) else { continue }
       if signature.differs(from: known) { changed.append(entry) }
     }
@@ -286,7 +286,7 @@ public final class ReplicaPool: @unchecked Sendable {
           progress.damaged += pass.damaged
         }
         if entry.isGone, wasGone, again == nil { entries[ExactName(entry.file.path)] = nil }
-        // What was taken back, or went meanwhile, comes again.
+        // Queue the entry again if its file was removed meanwhile, or if recording the removal must be retried.
         if entry.isGone, !wasGone || again != nil { enqueue(entry) }
       }
     }
@@ -332,7 +332,7 @@ public final class ReplicaPool: @unchecked Sendable {
     throw .overtaken
   }
 
-  /// Notes why a realm cannot be replicated; the connection if it is still of use.
+  /// Records the reason that a realm cannot be replicated; returns the connection if it is still usable.
   private func fail(_ entry: Entry, _ reason: String, _ kept: PostgresConnection?) -> PostgresConnection? {
     do throws(ReplicaError) {
       let connection: PostgresConnection

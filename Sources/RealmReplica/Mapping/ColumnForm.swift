@@ -1,17 +1,17 @@
-// How a property of a realm is kept in PostgreSQL. The types themselves are in RealmTransfer/SQLTypes.swift; docs/
-// POSTGRESQL.md shows the whole table.
+// The PostgreSQL form of a realm's properties. The types themselves are in RealmTransfer/SQLTypes.swift;
+// docs/POSTGRESQL.md has the whole table.
 
 import RealmPages
 import RealmTransfer
 
-/// A scalar type of PostgreSQL that values of Realm go to.
+/// A scalar PostgreSQL type for Realm values.
 struct ScalarForm: Hashable {
   let type: ValueType
 
-  /// The type in SQL.
+  /// The SQL name of the type.
   var sql: String { type.postgresType }
 
-  /// The number by which the server knows the type. Source: PostgreSQL's pg_type.dat, stable over versions.
+  /// The OID of the type. Source: PostgreSQL's pg_type.dat, stable across versions.
   var oid: UInt32 {
     switch type {
     case .bool: 16
@@ -27,7 +27,7 @@ struct ScalarForm: Hashable {
     }
   }
 
-  /// That of an array of them.
+  /// The OID of the array type.
   var arrayOID: UInt32 {
     switch type {
     case .bool: 1000
@@ -44,7 +44,7 @@ struct ScalarForm: Hashable {
   }
 }
 
-/// What links lead to: a class, by the key of its table.
+/// The target of links: a class, and the key of its table.
 struct LinkTarget: Hashable {
   let className: String
   let key: KeyForm
@@ -52,7 +52,7 @@ struct LinkTarget: Hashable {
   /// The type of the key.
   var scalar: ScalarForm { key.scalar }
 
-  /// The target in the catalog: with the key, because a class with another key has another table.
+  /// The target in the catalog. It includes the key, because a class with a different key has a different table.
   var name: String { "\(scalar.sql) \(className)(\(key.property))" }
 }
 
@@ -61,16 +61,16 @@ enum ColumnForm: Hashable {
   case scalar(ScalarForm)
   /// A list or set of scalars.
   case array(ScalarForm)
-  /// A dictionary, a value of any type, embedded objects: the JSON of the mounted tree.
+  /// A dictionary, a Mixed value or embedded objects: the JSON of the mounted tree.
   case json
   /// A link: the key of an object of this class.
   case link(LinkTarget)
-  /// A list or set of links: a table of its own.
+  /// A list or set of links, in a separate table.
   case links(LinkTarget)
 
   var isLink: Bool { if case .link = self { true } else { false } }
 
-  /// The type of the column in SQL; for a table of links, that of the targets.
+  /// The SQL type of the column; for a links table, the type of the targets.
   var sql: String {
     switch self {
     case .scalar(let form): form.sql
@@ -89,7 +89,7 @@ enum ColumnForm: Hashable {
     }
   }
 
-  /// The form in the catalog of the replica, by which a property finds its column again.
+  /// The form in the replica's catalog, used to find the column of a property again.
   var name: String {
     switch self {
     case .scalar(let form): form.type == .objectID ? "objectId" : form.sql
@@ -100,7 +100,7 @@ enum ColumnForm: Hashable {
     }
   }
 
-  /// The column beside it for values that do not fit: its suffix and type. Nil where every value fits.
+  /// The companion column for values that do not fit: its suffix and type; nil if every value fits.
   var exact: (suffix: String, sql: String, oid: UInt32)? {
     switch self {
     case .scalar(let form):
@@ -120,11 +120,11 @@ enum ColumnForm: Hashable {
   }
 }
 
-/// What objects of a class are known by in its table.
+/// The key of the objects of a class in its table.
 enum KeyForm: Hashable {
-  /// The primary key, which is in a column of its own.
+  /// The primary key, in its property's column.
   case property(String, ScalarForm)
-  /// The object key, in `_object_key`: the class has no primary key, or one that can be null.
+  /// The object key, in `_object_key`, for a class without a primary key or with a nullable one.
   case objectKey
 
   var scalar: ScalarForm {
@@ -134,10 +134,10 @@ enum KeyForm: Hashable {
     }
   }
 
-  /// The property, or the column of the object key.
+  /// The name of the property, or of the object key's column.
   var property: String { if case .property(let name, _) = self { name } else { "_object_key" } }
 
-  /// The form in the catalog of the replica.
+  /// The form in the replica's catalog.
   var name: String {
     switch self {
     case .property(let name, let form): "\(ColumnForm.scalar(form).name) \(name)"
@@ -157,7 +157,7 @@ enum KeyForm: Hashable {
 }
 
 extension ColumnForm {
-  /// The form of a property.
+  /// Determines the form of a property.
   init(_ column: Column, in snapshot: Snapshot) throws(EngineError) {
     if column.type == .link {
       guard let target = try column.targetTable.flatMap({ (key) throws(EngineError) in try snapshot.table(key) }),

@@ -1,16 +1,16 @@
-// Scalar values of Realm as fields of PostgreSQL in binary form. What a type of PostgreSQL cannot hold says so: nothing
+// Encodes scalar Realm values as PostgreSQL fields in binary form. Values that a type cannot hold are reported: nothing
 // is rounded silently.
 
 import Glibc
 import RealmJSON
 import RealmPages
 
-/// How much of a value a field holds.
+/// The degree to which a field represents a value.
 enum Fit {
   case whole
-  /// The field has the nearest value; the exact one belongs beside it.
+  /// The field has the nearest value; the exact value belongs in the companion column.
   case rounded
-  /// The field is null; the exact value belongs beside it.
+  /// The field is null; the exact value belongs in the companion column.
   case unfit
 }
 
@@ -55,9 +55,9 @@ extension FieldBuffer {
 
   // MARK: dates
 
-  /// Microseconds since 2000, rounded down. The server holds 4713 BC to 294276 AD.
+  /// Appends microseconds since 2000, rounded down. The server's range is 4713 BC to 294276 AD.
   private func append(_ date: Timestamp) -> Fit {
-    // Below a second both parts have one sign.
+    // Seconds and nanoseconds have the same sign.
     let (floor, fraction) = (Int64(date.nanoseconds) >= 0 ? 0 : -1, Int64(date.nanoseconds))
     let positive = floor == 0 ? fraction : fraction + 1_000_000_000
     let (seconds, overflow) = date.seconds.addingReportingOverflow(Int64(floor) - 946_684_800)
@@ -71,7 +71,7 @@ extension FieldBuffer {
 
   // MARK: decimals
 
-  /// A number in digits of base 10000. Source: numeric_send of PostgreSQL.
+  /// Appends a number in digits of base 10000. Source: numeric_send of PostgreSQL.
   private func append(_ decimal: Decimal128) -> Fit {
     let isNegative = decimal.high >> 63 != 0
     switch decimal.parts {
@@ -100,7 +100,7 @@ extension FieldBuffer {
       let zeros = digits.prefix { $0 == 0 }.count
       header(digits: digits.count - zeros, weight: weight, sign: isNegative ? 0x4000 : 0, scale: scale)
       for digit in digits.dropFirst(zeros).reversed() { append(digit) }
-      // The number of zeros before the point is not kept.
+      // The number of trailing zeros before the point is lost.
       return exponent > 0 ? .rounded : .whole
     }
   }
@@ -114,8 +114,8 @@ extension FieldBuffer {
 
   // MARK: keys
 
-  /// Appends a primary key. A text that the server cannot hold, or that an index cannot, has a name in its place: `\x`
-  /// and its bytes, or `\#` and their hash; so has any text that looks like one.
+  /// Appends a primary key. Text that the server cannot store, or that is too long for an index, is replaced by a name:
+  /// `\x` and its bytes, or `\#` and their hash. Text that looks like such a name is replaced, too.
   func append(key value: ValueView) -> Fit {
     guard case .string(let text) = value else { return append(value) }
     let bytes = unsafe text.unsafeBytes, first = unsafe bytes.first
@@ -138,12 +138,12 @@ extension FieldBuffer {
     return .rounded
   }
 
-  /// An index of PostgreSQL holds keys of up to 2704 bytes.
+  /// A PostgreSQL index allows keys of up to 2704 bytes.
   private static let longestKey = 1024
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether the bytes are a text of PostgreSQL: UTF-8 without NUL.
+  /// True if the bytes are valid PostgreSQL text: UTF-8 without NUL.
   var isPostgresText: Bool {
     guard let base = baseAddress, count > 0 else { return true }
     if unsafe memchr(base, 0, count) != nil { return false }
@@ -155,7 +155,7 @@ extension UnsafeRawBufferPointer {
     while index < count, unsafe self[index] < 0x80 { index += 1 }
     if index == count { return true }
     let rest = unsafe bindMemory(to: UInt8.self)
-    // What the error says does not matter.
+    // Only success matters, not the error.
     return unsafe (try? UTF8Span(validating: Span(_unsafeElements: rest))) != nil
   }
 }

@@ -1,20 +1,21 @@
-// JSON text as PostgreSQL prints a jsonb: members sorted by length and bytes, a blank behind colons and commas, numbers
-// without exponent. So what is sent is what is read back, byte for byte, and can be hashed on both sides.
-//
-// The text comes from our own renderer: it is valid, its nesting is bounded, and no object has a name twice.
+// Rewrites JSON text in the form in which PostgreSQL prints jsonb: members sorted by length and bytes, a blank after
+// colons and commas, numbers without exponents. The server returns such text byte for byte, so it can be hashed on both
+// sides.
 
 import RealmJSON
 import RealmPages
 
 /// Rewrites one JSON text.
+///
+/// The input comes from our own renderer: it is valid, its nesting is bounded, and no object has duplicate names.
 @safe struct JSONBText {
-  // Safe: `append` alone makes one, and it is gone before the bytes are.
+  // Safe: created only by `append`, and does not outlive the bytes.
   private let input: UnsafeRawBufferPointer
   private let out: FieldBuffer
   private var index = 0
   private(set) var fit = Fit.whole
 
-  /// Appends the text; what does not fit leaves the buffer as it was.
+  /// Appends the text; if it does not fit, the buffer is unchanged.
   static func append(_ json: UnsafeRawBufferPointer, to out: FieldBuffer) -> Fit {
     let start = unsafe out.count
     var text = unsafe JSONBText(json, out)
@@ -93,14 +94,14 @@ import RealmPages
     copy()
   }
 
-  /// The order of names in a jsonb.
+  /// The order of names in jsonb.
   private static func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool {
     a.count == b.count ? a.lexicographicallyPrecedes(b) : a.count < b.count
   }
 
   // MARK: strings
 
-  /// Rewrites a string; the characters that it stands for.
+  /// Rewrites a string, and returns its unescaped bytes.
   @discardableResult
   private mutating func string() -> [UInt8] {
     var text: [UInt8] = []
@@ -191,7 +192,7 @@ import RealmPages
       index += 1
     }
     let isZero = digits.allSatisfy { $0 == UInt8(ascii: "0") }
-    // A numeric has no negative zero.
+    // PostgreSQL's numeric has no negative zero.
     if isZero && isNegative { fit = .worse(fit, .rounded) }
     if isNegative && !isZero { out.append(byte: UInt8(ascii: "-")) }
     let scale = max(0, digits.count - (point ?? digits.count) - exponent)

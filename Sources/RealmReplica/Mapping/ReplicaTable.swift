@@ -1,27 +1,27 @@
-// One class and its tables in PostgreSQL: which columns there are, in which order a row has them, and the statements
-// that write and compare rows.
+// One class and its tables in PostgreSQL: their columns, the order of the columns in a row, and the statements that
+// write and compare rows.
 
 import RealmPages
 import RealmTransfer
 
-/// Where a realm goes in a database.
+/// The location of a realm in a database.
 public struct ReplicaPlace: Sendable {
-  /// How tables of many realms are divided.
+  /// The partitioning of tables with many realms.
   public enum Partition: Sendable, Hashable {
-    /// By a hash of the realm's name, into so many parts.
+    /// By a hash of the realm's name, into this many partitions.
     case hash(Int)
-    /// A part for each realm.
+    /// One partition for each realm.
     case list
   }
 
   /// The schema in the database.
   public let schema: String
-  /// The value of the column `realm`; nil if the replica has one realm, and no such column.
+  /// The value of the column `realm`; nil if the replica contains a single realm and has no such column.
   public let realm: String?
-  /// How new tables are divided; only with `realm`.
+  /// The partitioning of new tables; only with `realm`.
   public let partition: Partition?
 
-  /// Names the place.
+  /// Creates a location.
   public init(schema: String = "realm", realm: String? = nil, partition: Partition? = nil) {
     (self.schema, self.realm, self.partition) = (schema, realm, partition)
   }
@@ -39,18 +39,18 @@ struct ReplicaColumn: Hashable {
 /// A list or set of links: a table with the columns `owner`, `position` and `target`.
 struct LinksTable {
   let name: String
-  /// The position of the property in its class.
+  /// The index of the property in its class.
   let property: Int
   let target: LinkTarget
 }
 
 /// A class and its tables.
 final class ReplicaTable {
-  /// What a property is in a row.
+  /// The representation of a property in a row.
   enum Slot {
-    /// A column, and the one beside it for what does not fit, if it was needed before.
+    /// A column; `exact` is true if it has a companion column for values that do not fit.
     case value(ColumnForm, exact: Bool)
-    /// A table; its position in `links`.
+    /// A links table; its index in `links`.
     case links(Int)
   }
 
@@ -59,14 +59,14 @@ final class ReplicaTable {
   let className: String
   let name: String
   let keyForm: KeyForm
-  /// All columns but `realm`, in the order of a row.
+  /// All columns except `realm`, in row order.
   let columns: [ReplicaColumn]
-  /// By the position of the property.
+  /// Indexed like the properties.
   let slots: [Slot]
   let links: [LinksTable]
-  /// The column that rows are known by.
+  /// The column that identifies rows.
   let keyColumn: ReplicaColumn
-  /// The position of the primary key in the class, if that is the key.
+  /// The index of the primary key in the class, if rows are identified by it.
   let keyProperty: Int?
 
   init(
@@ -100,7 +100,7 @@ final class ReplicaTable {
     "COPY \(place.qualified(links.name)) (\(list(["owner", "position", "target"]))) FROM STDIN (FORMAT binary)"
   }
 
-  /// Writes a row, whether it is there or not, and nothing if it is the same byte for byte.
+  /// Inserts or updates a row; does nothing if the stored row is identical.
   lazy var upsert: String = {
     let types = (isMany ? ["text"] : []) + columns.map(\.sql)
     let values = types.enumerated().map { "$\($0 + 1)::\($1)" }.joined(separator: ", ")
@@ -114,7 +114,8 @@ final class ReplicaTable {
     return sql + "UPDATE SET \(sets) WHERE record_image_ne(ROW(\(olds)), ROW(\(news)))"
   }()
 
-  /// The condition of one realm, with its parameter; true for all rows where there is one realm.
+  /// Returns the condition that selects one realm, with its parameter number; true if the replica contains a single
+  /// realm.
   private func realmCondition(_ parameter: Int) -> String { isMany ? "realm = $\(parameter)::text" : "true" }
 
   lazy var delete: String = {
@@ -124,7 +125,7 @@ final class ReplicaTable {
 
   var deleteAll: String { "DELETE FROM \(qualifiedName) WHERE \(realmCondition(1))" }
 
-  /// Writes the links of one owner, and only what differs: parameters are the owner and the array of targets.
+  /// Writes only those links of one owner that differ; the parameters are the owner and the array of targets.
   func setLinks(_ links: LinksTable) -> String {
     let (owner, targets) = isMany ? (2, 3) : (1, 2)
     let table = place.qualified(links.name)
@@ -160,16 +161,16 @@ final class ReplicaTable {
     "record_send(ROW(\(names.map { prefix + $0.quotedForSQL }.joined(separator: ", "))))"
   }
 
-  /// The hash of a row, in SQL.
+  /// The SQL expression for the hash of a row.
   private var rowHash: String { SHA256Digest.sql(record(columns.map(\.name))) }
 
-  /// The hash of the key, the hash of the row and the key of each row.
+  /// Selects the hash of the key, the hash of the row, and the key of each row.
   var rows: String {
     "SELECT \(SHA256Digest.sql(record([keyColumn.name]))), \(rowHash), \(keyColumn.name.quotedForSQL) "
       + "FROM \(qualifiedName) WHERE \(realmCondition(1))"
   }
 
-  /// The same for the links of each owner that has some: the sum of the hashes.
+  /// Selects the hash of the owner's key, the sum of the link hashes, and the owner, for each owner that has links.
   func rows(_ links: LinksTable) -> String {
     """
     SELECT \(SHA256Digest.sql(record(["owner"]))), \
@@ -178,7 +179,7 @@ final class ReplicaTable {
     """
   }
 
-  /// The number of rows, and the sum of their hashes.
+  /// Selects the number of rows and the sum of their hashes.
   var digest: String {
     "SELECT count(*), coalesce(sum(\(rowHash)), 0)::text FROM \(qualifiedName) WHERE \(realmCondition(1))"
   }
@@ -190,6 +191,6 @@ final class ReplicaTable {
     """
   }
 
-  /// The parameter for the realm, if there is one.
+  /// The parameter for the realm, if the table has the column.
   var realmParameters: [PostgresParameter] { place.realm.map { [.text($0)] } ?? [] }
 }

@@ -1,16 +1,16 @@
-// What is made of a row: rows of COPY, parameters of statements, and the hashes that are compared with the server's.
+// Produces output from an encoded row: COPY rows, statement parameters, and hashes to compare with the server's.
 
 import RealmPages
 
 extension RowEncoder {
-  /// Appends the row as COPY wants it.
+  /// Appends the row in COPY format.
   func appendCopyRow(to out: FieldBuffer, realm: [UInt8]?) {
     out.append(Int16(truncatingIfNeeded: table.columns.count + (realm == nil ? 0 : 1)))
     if let realm { out.append(field: realm) }
     unsafe out.append(row.bytes)
   }
 
-  /// Appends the rows of a table of links.
+  /// Appends the rows of a links table in COPY format.
   func appendCopyRows(ofLinks position: Int, to out: FieldBuffer, realm: [UInt8]?) {
     unsafe forEachLink(position) { index, target in
       out.append(Int16(realm == nil ? 3 : 4))
@@ -44,7 +44,7 @@ extension RowEncoder {
     unsafe PostgresParameter(type: table.keyColumn.oid, keyField.map { unsafe [UInt8]($0) })
   }
 
-  /// The array of targets of a table of links.
+  /// Returns the array of targets for a links table, and their number.
   func targetArray(_ position: Int) -> (PostgresParameter, count: Int) {
     let (fields, count) = targets[position], form = table.links[position].target.scalar
     let out = FieldBuffer()
@@ -72,7 +72,7 @@ extension RowEncoder {
     unsafe image.append(field)
   }
 
-  /// The hash of the row: of what `record_send` makes of it.
+  /// The hash of the row, computed over the output of `record_send`.
   var rowHash: UInt64 {
     image.reset()
     image.append(Int32(truncatingIfNeeded: table.columns.count))

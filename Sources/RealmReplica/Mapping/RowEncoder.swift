@@ -1,48 +1,48 @@
-// Objects as rows: all fields of a row in PostgreSQL's binary form, one behind the other. COPY, statements and hashes
-// take them from here, so there is one way in which an object becomes a row.
+// Encodes objects as rows: all fields of a row in PostgreSQL's binary form, in sequence. COPY, statements and hashes
+// use these fields, so there is only one way to convert an object to a row.
 
 import RealmJSON
 import RealmPages
 import RealmTransfer
 
-/// Why an object has no row.
+/// The reason that an object has no row.
 enum RowFailure: Error {
-  /// Values do not fit, and the table has no columns beside them yet: those of these properties.
+  /// Values of these properties do not fit, and the table does not have their companion columns yet.
   case needsExact(properties: [Int])
   /// The object is damaged.
   case damaged(String)
 }
 
-/// Makes the rows of one class, from one version.
+/// Encodes the rows of one class, from one version.
 final class RowEncoder {
   let table: ReplicaTable
   let source: Table
   let cursor: ObjectCursor
   private let snapshot: Snapshot
   private let renderer: ObjectRenderer
-  /// The fields of the present row, without `realm`.
+  /// The fields of the current row, without `realm`.
   let row = FieldBuffer()
-  /// Where each of them begins.
+  /// The offset of each field.
   private(set) var offsets: [Int] = []
-  /// The targets of each table of links: the fields of the present object.
+  /// For each links table, the targets of the current object.
   private(set) var targets: [(fields: FieldBuffer, count: Int)]
-  /// Properties whose values do not fit, without a column beside them.
+  /// Properties with values that do not fit and no companion column.
   private var missing: [Int] = []
   private let scratch = OutputBuffer()
   let image = FieldBuffer()
   private var targetCursors: [TableKey: Target] = [:]
-  /// By the position of the property.
+  /// Indexed like the properties.
   private let fields: [Field]
 
-  /// What a slot of the table says, without a text in it: it is looked at for each field of each row.
+  /// A slot of the table without its strings, because it is read for each field of each row.
   private struct Field {
     enum Kind { case key, scalar, array, json, link, links }
     let kind: Kind
-    /// The type of scalars and of elements.
+    /// The type of a scalar or of the elements.
     let scalar: ScalarForm
-    /// Whether there are values that the column cannot hold, and a column for them beside it.
+    /// True if the column cannot hold all values; true if it has a companion column.
     let canMisfit, hasExact: Bool
-    /// For links: the position of their table.
+    /// For links: the index of their table.
     let links: Int
 
     init(_ slot: ReplicaTable.Slot, isKey: Bool) {
@@ -64,7 +64,7 @@ final class RowEncoder {
   private struct Target {
     let table: Table
     let cursor: ObjectCursor
-    /// The position of the key; nil for the object key.
+    /// The index of the key property; nil for the object key.
     let key: Int?
   }
 
@@ -78,7 +78,7 @@ final class RowEncoder {
 
   // MARK: rows
 
-  /// Makes the row of the object that the cursor stands on.
+  /// Encodes the row of the object at the cursor.
   func encode() throws(RowFailure) {
     row.reset()
     offsets.removeAll(keepingCapacity: true)
@@ -99,7 +99,7 @@ final class RowEncoder {
     if !missing.isEmpty { throw .needsExact(properties: missing) }
   }
 
-  /// Appends a value that is read and written in a few instructions; false if it is not such a one.
+  /// A fast path: appends a value of a common type; returns false for all others.
   @inline(__always)
   private func quickValue(_ index: Int) -> Bool {
     let field = fields[index]
@@ -154,7 +154,7 @@ final class RowEncoder {
     try exact(index, value)
   }
 
-  /// Appends the whole value to a column beside.
+  /// Appends the exact value to a companion column.
   private func exact(_ index: Int, _ value: ValueView) throws(RowFailure) {
     scratch.reset()
     switch value {
@@ -238,7 +238,7 @@ final class RowEncoder {
     try enter(value)
     for index in 0..<list.count {
       let element = try read { () throws(EngineError) in try list.value(at: index) }
-      // As in the mounted tree, links to objects that do not exist yet do not show.
+      // As in the mounted tree, links to objects that do not exist yet are hidden.
       guard case .link(let target, let key) = element, key.value >= 0 else { continue }
       let before = unsafe fields.count
       try link(to: target, key, into: fields)
@@ -281,7 +281,7 @@ final class RowEncoder {
 
   // MARK: keys
 
-  /// The field of the key of the object that a cursor stands on, without its length.
+  /// Returns the key field of the object at a cursor, without its length.
   static func key(of cursor: ObjectCursor, _ keyProperty: Int?) throws(EngineError) -> [UInt8] {
     guard let keyProperty else { return PostgresParameter.integer(cursor.key.value).bytes ?? [] }
     let buffer = FieldBuffer()
@@ -289,7 +289,7 @@ final class RowEncoder {
     return unsafe buffer.copy(4..<max(4, buffer.count))
   }
 
-  /// The key of the present row, with its length.
+  /// The key field of the current row; nil for null.
   var keyField: UnsafeRawBufferPointer? {
     guard let position = table.columns.firstIndex(of: table.keyColumn) else { return nil }
     return unsafe row.field(at: offsets[position])
@@ -297,6 +297,6 @@ final class RowEncoder {
 }
 
 extension ValueView {
-  /// A set as a list of its elements.
+  /// The value, with a set converted to a list of its elements.
   fileprivate var asList: ValueView { if case .set(let list) = self { .list(list) } else { self } }
 }

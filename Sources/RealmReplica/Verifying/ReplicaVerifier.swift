@@ -1,29 +1,29 @@
 // Compares a replica with its realm: rows and links are counted and hashed on both sides, by the server in SQL and by
-// us from the realm. The hash of a row is the first eight bytes of the SHA-256 of its binary form (`record_send`), that
-// of a table the sum over its rows.
+// this program from the realm. The hash of a row is the first eight bytes of the SHA-256 of its binary form
+// (`record_send`); the hash of a table is the sum over its rows.
 
 public import RealmPages
 public import RealmTransfer
 import RealmJSON
 import Threads
 
-/// Compares realms, one after another, over one connection. One thread at a time.
+/// Compares realms, one after another, over one connection. Not thread-safe: one thread at a time.
 public final class ReplicaVerifier {
   private let address: PostgresAddress
   private var connection: PostgresConnection?
-  /// How long a replica that is written at the same time may take to come to the newest version.
+  /// The time that a replica being written may take to reach the newest version.
   public var patience = Duration.seconds(10)
-  /// How many rows that differ are named for each class.
+  /// The maximum number of differing rows reported per class.
   public var namedRows = 20
-  /// Receives what is damaged and left out.
+  /// Receives messages about damaged items that are omitted.
   public var onComplaint: (String) -> Void = { _ in }
 
-  /// Prepares comparisons.
+  /// Creates a verifier; it connects on first use.
   public init(_ address: PostgresAddress) { self.address = address }
 
   /// Compares both sides of one realm at one version.
   ///
-  /// Cost: both are read once.
+  /// Cost: both sides are read once.
   public func run(_ realm: Realm, _ place: ReplicaPlace) throws(ReplicaError) -> ExportVerification {
     do throws(ReplicaError) {
       let current: PostgresConnection
@@ -35,7 +35,7 @@ public final class ReplicaVerifier {
       connection = current
       return try run(realm, place, current)
     } catch {
-      // It may be in the middle of a transaction.
+      // The connection may be in the middle of a transaction.
       connection = nil
       throw error
     }
@@ -121,7 +121,7 @@ public final class ReplicaVerifier {
     return ExportVerification(classes: classes, danglingLinks: 0)
   }
 
-  /// The digest of a class, then those of its tables of links.
+  /// Returns the digest of a class, then those of its links tables.
   private func digests(
     of table: ReplicaTable,
     _ source: Table,
@@ -134,7 +134,7 @@ public final class ReplicaVerifier {
     var complaints: [String] = []
     while reader.next(&complaints) {
       do throws(RowFailure) { try encoder.encode() } catch {
-        // A value without the column that it needs cannot be in the replica.
+        // A value without its companion column cannot be in the replica.
         if case .damaged(let text) = error { complaints.append(text) } else { digests[0].count += 1 }
         continue
       }

@@ -1,20 +1,20 @@
-// Which rows of a class differ from its objects: both sides are compared by the hashes of keys, rows and links, part by
-// part, so that memory stays bounded. The first that differ are named.
+// Finds the rows of a class that differ from its objects. Both sides are compared by the hashes of keys, rows and
+// links, part by part, so that memory is bounded. The first differing rows are reported.
 
 import RealmJSON
 import RealmPages
 import RealmTransfer
 
-/// Finds the rows of one class that differ. One thread at a time.
+/// Finds the differing rows of one class. Not thread-safe: one thread at a time.
 final class RowComparison {
   private let table: ReplicaTable, source: Table, snapshot: Snapshot
   private let connection: PostgresConnection
-  /// How many rows are named.
+  /// The maximum number of rows to report.
   private let limit: Int
   private var found: [(kind: RowDifference.Kind, field: [UInt8])] = []
   private var count = 0
 
-  /// Objects whose hashes are in memory at a time.
+  /// The maximum number of objects whose hashes are in memory at a time.
   private static let comparedAtOnce = 400_000
 
   init(_ table: ReplicaTable, _ source: Table, _ snapshot: Snapshot, _ connection: PostgresConnection, limit: Int) {
@@ -22,7 +22,7 @@ final class RowComparison {
     self.limit = limit
   }
 
-  /// The first rows that differ, and how many do.
+  /// Returns the first differing rows, and the number of all.
   func run() throws(ReplicaError) -> (rows: [RowDifference], count: Int) {
     let parts = UInt64(max(1, (source.objectCount + Self.comparedAtOnce - 1) / Self.comparedAtOnce))
     for part in 0..<parts { try compare(part, of: parts) }
@@ -47,7 +47,7 @@ final class RowComparison {
     let effort = Effort(snapshot)
     let reader = RescuingCursor(source, after: .none, effort)
     let encoder = RowEncoder(table, source, snapshot, ObjectRenderer(snapshot, sweep: effort), reader.cursor)
-    // The comparison of the whole class has named what is damaged.
+    // The comparison of the whole class has already reported damage.
     var complaints: [String] = []
     while reader.next(&complaints) {
       do throws(RowFailure) { try encoder.encode() } catch {
@@ -91,10 +91,10 @@ final class RowComparison {
     }
   }
 
-  /// The field of the key of an object.
+  /// Returns the key field of an object; nil if it cannot be read.
   private func key(of object: ObjKey, _ encoder: RowEncoder) throws(ReplicaError) -> [UInt8]? {
     do throws(EngineError) { if try !encoder.cursor.seek(object) { return nil } } catch { throw .engine(error) }
-    // A value without the column that it needs has a key all the same.
+    // The key is available even if another value needs a companion column.
     do throws(RowFailure) { try encoder.encode() } catch {
       if case .damaged = error { return nil }
     }

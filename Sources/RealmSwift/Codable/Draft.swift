@@ -1,9 +1,10 @@
-// From a value of an Encodable type to a draft: a tree of plain values, which a transaction then fits to the schema.
+// Encodes a value of an `Encodable` type as a draft: a tree of plain values, which a transaction then fits to the
+// schema.
 
 import Foundation
 import RealmPages
 
-/// A value on its way into a realm.
+/// An encoded value that has not been saved yet.
 final class Draft {
   enum Content {
     case null
@@ -12,14 +13,14 @@ final class Draft {
     case real(Double)
     case text(String)
     case list([Draft])
-    /// A list of nothing but bytes, such as Foundation's Data.
+    /// A list that contains only bytes, as encoded by Foundation's `Data`.
     case bytes([UInt8])
     case object([(name: String, value: Draft)])
   }
 
   var content = Content.null
 
-  /// The draft of a value.
+  /// Encodes a value as a draft.
   init<T: Encodable>(of value: T) throws { try value.encode(to: DraftEncoder(draft: self, codingPath: [])) }
 
   init() {}
@@ -28,7 +29,7 @@ final class Draft {
     let child = Draft()
     var entries: [(name: String, value: Draft)] = []
     if case .object(let former) = content { entries = former }
-    // Then the array is not copied.
+    // Releases the array, so that appending does not copy it.
     content = .null
     entries.append((name, child))
     content = .object(entries)
@@ -38,7 +39,7 @@ final class Draft {
   func element() -> Draft {
     let child = Draft()
     var elements = elements ?? []
-    // Likewise.
+    // As in `entry`.
     content = .null
     elements.append(child)
     content = .list(elements)
@@ -56,7 +57,7 @@ final class Draft {
     }
   }
 
-  /// The elements of a list, each as a draft.
+  /// The elements of a list, each as a draft; nil if this is not a list.
   var elements: [Draft]? {
     switch content {
     case .list(let elements): elements
@@ -127,7 +128,7 @@ private struct Entries<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   func encodeNil(forKey key: Key) { encoder(key).encodeNil() }
   func encode<T: Encodable>(_ value: T, forKey key: Key) throws { try encoder(key).encode(value) }
-  // An absent value is null, not left as it was. The protocol has a function of its own for each type.
+  // A nil value is stored as null instead of being left unchanged. The protocol has a separate function for each type.
   func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws { try encodeOrNil(value, key) }
   func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOrNil(value, key) }
   func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOrNil(value, key) }
@@ -176,7 +177,7 @@ private struct DraftElements: UnkeyedEncodingContainer {
 }
 
 extension Draft {
-  /// The draft as a value of a type; nil if it is of another.
+  /// Returns the draft as a value of a type; nil if it does not fit.
   func value(as type: ValueType) -> Value? {
     switch (type, content) {
     case (_, .null): .null
@@ -188,7 +189,7 @@ extension Draft {
     case (.string, .text(let text)): .text(text)
     case (.objectID, .text(let text)): ObjectID(text).map { .objectID($0) }
     case (.uuid, .text(let text)): UniqueID(text).map { .uuid($0) }
-    // Nil for a text that is no number, which is refused like a value of another type.
+    // Nil for text that is not a number; the caller reports it as a value of another type.
     case (.decimal128, .text(let text)): (try? Decimal128(string: text)).map { .decimal128($0.decimal) }
     case (.decimal128, .int(let value)): .decimal128(Decimal128(value).decimal)
     case (.date, .real(let time)): .date(Date(timeIntervalSinceReferenceDate: time).timestamp)
@@ -205,7 +206,7 @@ extension Draft {
     return bytes.count == elements.count ? bytes : nil
   }
 
-  /// The draft as it is.
+  /// The draft as a Mixed value, without conversion.
   var mixed: Value {
     switch content {
     case .null: .null

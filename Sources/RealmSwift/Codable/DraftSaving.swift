@@ -1,10 +1,10 @@
-// Drafts on their way into objects: fitted to the classes of the realm.
+// Saves drafts as objects, fitting them to the classes of the realm.
 
 import RealmPages
 
 extension WriteTransaction {
-  /// Makes or changes the object of a class so that it is the draft. Its primary key says which object; without one an
-  /// object is made. Objects that are linked are saved in the same way.
+  /// Creates or changes an object of a class so that it matches the draft. The primary key selects the object; in a
+  /// class without a primary key, a new object is created. Linked objects are saved in the same way.
   @discardableResult
   func save(_ draft: Draft, in table: TableKey) throws(EngineError) -> ObjectReference {
     let facts = try self.table(table), name = facts.className ?? facts.name
@@ -88,7 +88,7 @@ extension WriteTransaction {
     return try fitted(entries, to: target)
   }
 
-  /// The value of a draft in a property, or as an element of it; an object that is linked is saved.
+  /// Returns a draft as the value or an element of a property. An object that it links to is saved first.
   private func element(_ draft: Draft, _ column: Column) throws(EngineError) -> Value {
     if case .object = draft.content, column.type == .link, let target = column.targetTable {
       let reference = try save(draft, in: target)

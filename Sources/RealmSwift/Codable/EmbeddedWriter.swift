@@ -1,23 +1,23 @@
-// What a draft gives a property, and how it gets there with the least change: the engine writes whole values; embedded
-// objects, which it does not take as values, are written here, into those that are there as far as possible.
+// Writes fitted drafts to properties with the fewest changes. The engine writes whole values. It does not accept
+// embedded objects as values, so they are written here, reusing existing embedded objects where possible.
 
 import RealmPages
 
-/// What a property is to hold.
+/// The value that a property should have.
 indirect enum WantedValue {
   /// A value, or all elements of a collection.
   case value(Value)
   case embedded(WantedObject)
   case embeddedList([WantedObject])
-  /// Null stands for no object.
+  /// Nil represents an entry without an object.
   case embeddedEntries([(key: [UInt8], object: WantedObject?)])
 }
 
-/// What an embedded object is to hold. Other properties stay as they are.
+/// The values that an embedded object should have. Other properties stay unchanged.
 typealias WantedObject = [(column: Column, value: WantedValue)]
 
 extension WriteTransaction {
-  /// Gives a property its value.
+  /// Sets a property to a value.
   func write(_ wanted: WantedValue, _ column: Column, of object: ObjectReference) throws(EngineError) {
     let (table, key) = (object.table, object.key)
     switch wanted {
@@ -79,13 +79,13 @@ extension WriteTransaction {
     for entry in entries where present[entry.key] != nil { _ = try remove(table, key, column.key, entry: entry.key) }
   }
 
-  /// The object that a link leads to; nil for none.
+  /// Returns the object that a link refers to; nil if there is none.
   private func reference(_ link: Value) -> ObjectReference? {
     guard case .link(let table, let key) = link, !key.isUnresolved else { return nil }
     return ObjectReference(table: table, key: key)
   }
 
-  /// Whether an object holds all that already.
+  /// Returns true if an object has all these values already.
   private func isStored(_ wanted: WantedObject, in object: ObjectReference) throws(EngineError) -> Bool {
     for part in wanted {
       guard case .value(let wanted) = part.value,
@@ -97,7 +97,7 @@ extension WriteTransaction {
 }
 
 extension Column {
-  /// The object with a key that was made in the class that links of the property lead to.
+  /// Returns a reference to a new object, with key `key`, in the target class of this property.
   fileprivate func target(of key: ObjKey) throws(EngineError) -> ObjectReference {
     guard let targetTable else { throw EngineError(.badSchema, "\"\(name)\" has no target") }
     return ObjectReference(table: targetTable, key: key)

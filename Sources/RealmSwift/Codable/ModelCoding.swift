@@ -1,16 +1,16 @@
-// Models as Codable types: what the compiler derives for a class of `@Persisted` properties needs these conformances.
+// `Codable` conformances that let the compiler derive coding for classes with `@Persisted` properties.
 
 extension Persisted: Decodable where Value: Decodable {
-  /// Reads the value of an unmanaged object.
+  /// Decodes the value of an unmanaged object.
   public init(from decoder: any Decoder) throws {
-    // In the container, strategies such as that of dates apply.
+    // Decodes through the container, so that the decoder's strategies apply, for example for dates.
     state = .value(try decoder.singleValueContainer().decode(Value.self))
   }
 }
 
 extension Persisted: Encodable where Value: Encodable {
-  /// Writes the value of an unmanaged object; throws for a managed one, whose storage has no value: implement
-  /// `encode(to:)` for that.
+  /// Encodes the value of an unmanaged object. Throws for a managed object, whose storage does not hold the value; its
+  /// class must implement `encode(to:)` itself.
   public func encode(to encoder: any Encoder) throws {
     var copy = self
     guard copy.holdsValue else {
@@ -28,7 +28,7 @@ extension Persisted: Encodable where Value: Encodable {
 }
 
 extension KeyedDecodingContainer {
-  /// An optional property that the text does not have is nil.
+  /// Decodes an optional property as nil if its key is absent.
   public func decode<Value: Decodable & OptionalProtocol & ExpressibleByNilLiteral>(
     _ type: Persisted<Value>.Type,
     forKey key: Key
@@ -38,7 +38,7 @@ extension KeyedDecodingContainer {
 }
 
 extension List: Decodable where Element: Decodable {
-  /// Reads an array.
+  /// Decodes an array.
   public convenience init(from decoder: any Decoder) throws {
     self.init()
     append(objectsIn: try decoder.singleValueContainer().decode([Element].self))
@@ -46,7 +46,7 @@ extension List: Decodable where Element: Decodable {
 }
 
 extension MutableSet: Decodable where Element: Decodable {
-  /// Reads an array.
+  /// Decodes an array.
   public convenience init(from decoder: any Decoder) throws {
     self.init()
     insert(objectsIn: try decoder.singleValueContainer().decode([Element].self))
@@ -54,7 +54,7 @@ extension MutableSet: Decodable where Element: Decodable {
 }
 
 extension Map: Decodable where Key: Decodable, Value: Decodable {
-  /// Reads a dictionary.
+  /// Decodes a dictionary.
   public convenience init(from decoder: any Decoder) throws {
     self.init()
     for (name, value) in try decoder.singleValueContainer().decode([String: Value].self) {
@@ -64,7 +64,7 @@ extension Map: Decodable where Key: Decodable, Value: Decodable {
 }
 
 extension Map: Encodable where Key: Encodable, Value: Encodable {
-  /// Writes a dictionary.
+  /// Encodes a dictionary.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     let entries = asKeyValueSequence().map { ($0.key._rlmKey, $0.value) }
@@ -73,7 +73,7 @@ extension Map: Encodable where Key: Encodable, Value: Encodable {
 }
 
 extension RealmCollection where Element: Encodable {
-  /// Writes an array.
+  /// Encodes an array.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.unkeyedContainer()
     for element in self { try container.encode(element) }

@@ -1,10 +1,10 @@
-// From an object to a value of a Decodable type. Links are followed, so types may nest as deep as they like, but not in
-// circles: a depth limit ends these.
+// Decodes an object as a value of a `Decodable` type. Links are followed, so types may be nested. Cyclic links end in
+// an error at a depth limit.
 
 import Foundation
 import RealmPages
 
-/// An object of one version, its properties by their stored names.
+/// An object of one version. Its properties are accessed by their stored names.
 struct StoredObject {
   let snapshot: Snapshot
   let table: Table
@@ -12,14 +12,14 @@ struct StoredObject {
 
   var className: String { table.className ?? table.name }
 
-  /// A copy of the value of a property; nil if the class does not have it. O(log n).
+  /// Returns a copy of the value of a property; nil if the class does not have it. Takes O(log n).
   func value(_ name: String) throws -> Value? {
     guard let index = table.columns.firstIndex(where: { $0.name.isExactly(name) }) else { return nil }
     let cursor = ObjectCursor(table)
     return try cursor.seek(key) ? Value(copying: cursor.value(index)) : nil
   }
 
-  /// The object that a link leads to; nil for other values, and for one that is gone.
+  /// Returns the object that a link refers to; nil for other values and for links to missing objects.
   static func linked(_ value: Value, in snapshot: Snapshot) throws -> StoredObject? {
     guard case .link(let table, let key) = value, let table = try snapshot.table(table), try table.contains(key) else {
       return nil
@@ -28,7 +28,7 @@ struct StoredObject {
   }
 }
 
-/// A step of a coding path.
+/// A key in a coding path.
 struct PathKey: CodingKey {
   let stringValue: String
   let intValue: Int?
@@ -36,7 +36,7 @@ struct PathKey: CodingKey {
   init(intValue: Int) { (stringValue, self.intValue) = (String(intValue), intValue) }
 }
 
-/// Decodes an object: its properties are the keys.
+/// Decodes an object. Its property names are the keys.
 struct ObjectDecoder: Decoder {
   let object: StoredObject
   let codingPath: [any CodingKey]
@@ -122,7 +122,7 @@ private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
     switch value {
     case .list(let values): Elements(values: values, snapshot: snapshot, codingPath: codingPath)
-    // As Foundation's Data wants them.
+    // Foundation's `Data` decodes a sequence of bytes.
     case .data(let bytes): Elements(values: bytes.map { .int(Int64($0)) }, snapshot: snapshot, codingPath: codingPath)
     default: throw mismatch([Any].self)
     }
@@ -148,7 +148,7 @@ private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
   func decodeNil() -> Bool { value == .null }
 
   func decode(_ type: Bool.Type) throws -> Bool { if case .bool(let truth) = value { truth } else { try fail(type) } }
-  /// ObjectIds, UUIDs and decimals code themselves as text.
+  /// ObjectIds, UUIDs and decimals decode themselves from strings.
   func decode(_ type: String.Type) throws -> String {
     switch value {
     case .string(let bytes): String(decoding: bytes, as: UTF8.self)
@@ -158,7 +158,7 @@ private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
     default: try fail(type)
     }
   }
-  /// A `Date` codes itself as the seconds since the beginning of 2001.
+  /// `Date` decodes itself from the number of seconds since the start of 2001.
   func decode(_ type: Double.Type) throws -> Double {
     switch value {
     case .double(let number): number

@@ -1,12 +1,13 @@
-// Objects of a realm as values of Codable types. The file says which classes there are, so no model is needed.
+// Reads and saves objects as values of `Codable` types. The file contains the schema, so no models are needed.
 
 import RealmPages
 
 extension Realm {
-  /// All objects of a class as values of a type: of the class named `className`, or like the type.
+  /// Returns all objects of a class as values of a type. The class is `className`, or has the name of the type.
   ///
-  /// Properties have the names that they are stored with. Links and embedded objects become nested values, lists and
-  /// sets become sequences, maps dictionaries. Values are copies: they need no realm and never change. O(n).
+  /// Property names are the stored names. Links and embedded objects become nested values, lists and sets become
+  /// sequences, and maps become dictionaries. The values are copies: they do not depend on the realm and never change.
+  /// Takes O(n).
   ///
   /// ```swift
   /// struct Dog: Codable {
@@ -30,7 +31,7 @@ extension Realm {
     }
   }
 
-  /// The object with a primary key as a value of a type; nil if there is none. O(log n).
+  /// Returns the object with a primary key as a value of a type; nil if it does not exist. Takes O(log n).
   ///
   /// ```swift
   /// let found = try realm.value(ofType: Dog.self, forPrimaryKey: rex)
@@ -50,10 +51,11 @@ extension Realm {
     }
   }
 
-  /// Makes an object of a value, or changes the one with its primary key, in a write transaction.
+  /// Creates an object from a value, or changes the object with its primary key. Must be called in a write transaction.
   ///
-  /// The class is the one named `className`, or like the type. Properties that the type does not have stay as they are.
-  /// Nested values are embedded objects, or linked ones, which are saved in the same way. Only what differs is written.
+  /// The class is `className`, or has the name of the type. Properties that the type does not have stay unchanged.
+  /// Nested values become embedded objects, or linked objects, which are saved in the same way. Only values that differ
+  /// are written.
   ///
   /// ```swift
   /// let rex = ObjectId.generate()
@@ -74,7 +76,7 @@ extension Realm {
 }
 
 extension RealmContext {
-  /// The class that a type is read from, at the version that is read.
+  /// Returns the class that a type is decoded from, at the version being read.
   fileprivate func storedClass(of type: Any.Type, _ name: String?) throws -> (Snapshot, Table) {
     checkThread()
     try revive()

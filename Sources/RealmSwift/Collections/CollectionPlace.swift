@@ -1,4 +1,4 @@
-// A list, set or map of a managed object: where it is, and what is done with it.
+// The place of a list, set or map in a managed object, and the operations on it.
 
 import RealmPages
 
@@ -8,7 +8,7 @@ struct CollectionPlace {
   let type: ManagedClass
   let key: Int64
   let property: Int
-  /// Nil for the collection that a property is.
+  /// The path of a collection in a Mixed; nil for the collection of a property.
   let nested: NestedPlace?
 
   init(_ place: PropertyPlace, _ nested: NestedPlace? = nil) {
@@ -22,13 +22,13 @@ struct CollectionPlace {
     (self.context, self.type, self.key, self.property, self.nested) = (context, type, key, property, nested)
   }
 
-  /// The list or dictionary `view` in a Mixed of this one.
+  /// Returns the place of the list or dictionary `view`, which is nested in this collection.
   private func inside(_ step: NestedPlace.Step, _ view: ValueView) -> CollectionPlace {
     let kind: CollectionKind = if case .dictionary = view { .dictionary } else { .list }
     return CollectionPlace(context, type, key, property, NestedPlace(steps: (nested?.steps ?? []) + [step], kind: kind))
   }
 
-  /// Whether the owner was deleted, or the Mixed has another value.
+  /// True if the owner was deleted, or the Mixed has another value.
   var isInvalidated: Bool {
     if !context.contains(type, key) { return true }
     return nested != nil && Misuse.unwrap { try found() } == nil
@@ -56,13 +56,13 @@ struct CollectionPlace {
     return view
   }
 
-  /// Whether it is a list.
+  /// True if the collection is a list.
   var isList: Bool { if case .list = view() { true } else { false } }
 
-  /// The way for the engine into a Mixed.
+  /// Returns the engine's path to a collection in a Mixed.
   private func path() -> [PathStep] { nested == nil ? [] : place().path }
 
-  /// The elements of a list or set.
+  /// Returns the elements of a list or set; nil for a map.
   func list() -> ListView? {
     switch view() {
     case .list(let list), .set(let list): list
@@ -70,7 +70,7 @@ struct CollectionPlace {
     }
   }
 
-  /// The entries of a map.
+  /// Returns the entries of a map; nil for another collection.
   func dictionary() -> DictionaryView? { if case .dictionary(let entries) = view() { entries } else { nil } }
 
   var count: Int {
@@ -81,7 +81,7 @@ struct CollectionPlace {
     }
   }
 
-  /// An element of a list or set, or the value of an entry of a map.
+  /// Returns an element of a list or set, or the value of a map entry.
   func element<T: RealmCollectionValue>(at index: Int) -> T {
     if var list = list(), list.indices.contains(index) {
       return Misuse.unwrap { try read(list.value(at: index), in: list, index) }
@@ -92,7 +92,7 @@ struct CollectionPlace {
     Misuse.stop("Index \(index) is out of bounds (must be less than \(count)).")
   }
 
-  /// All elements of a list or set, or the values of a map in the order of their names.
+  /// Returns all elements of a list or set, or the values of a map in the order of their keys.
   func values() throws -> [ValueView] {
     switch view() {
     case .list(var list), .set(var list): try list.indices.map { try list.value(at: $0) }
@@ -101,7 +101,7 @@ struct CollectionPlace {
     }
   }
 
-  /// The same as values of a type.
+  /// Returns all elements of a list or set, or the values of a map, converted to a type.
   func elements<T: RealmCollectionValue>() -> [T] {
     Misuse.unwrap {
       switch view() {
@@ -114,7 +114,7 @@ struct CollectionPlace {
     }
   }
 
-  /// The entries of a map in the order of their names.
+  /// Returns the entries of a map in the order of their keys.
   func entries<T: RealmCollectionValue>() -> [(key: String, value: T)] {
     guard var entries = dictionary() else { return [] }
     return Misuse.unwrap {
@@ -140,7 +140,7 @@ struct CollectionPlace {
     }
   }
 
-  /// A collection in a Mixed, one step further.
+  /// Returns a nested collection, one step below this one.
   private func read<T: RealmCollectionValue>(_ view: ValueView, _ step: NestedPlace.Step) -> T {
     AnyRealmValue(inside(step, view)) as? T ?? T._rlmDefault()
   }
@@ -149,7 +149,7 @@ struct CollectionPlace {
     T._rlmRead(StoredValue(view: view, context: context)) ?? T._rlmDefault()
   }
 
-  /// A value on its way in; objects are added first.
+  /// Returns a value as the engine stores it. An unmanaged object is added first.
   func write<T: RealmCollectionValue>(_ value: T) -> EngineValue {
     context.checkWrite()
     return value._rlmWrite(WriteTarget(context: context, policy: context.policy))
@@ -225,7 +225,7 @@ struct CollectionPlace {
     context.apply { _ = try $0.remove(type.key, object, column, path: path, entry: Array(entry.utf8)) }
   }
 
-  /// The value of an entry.
+  /// Returns the value of an entry; nil if it does not exist.
   func entry<T: RealmCollectionValue>(_ name: String) -> T? {
     guard var entries = dictionary() else { return nil }
     return Misuse.unwrap {
@@ -235,7 +235,7 @@ struct CollectionPlace {
 }
 
 extension CollectionPlace: Equatable {
-  /// Whether both are the same collection of the same object.
+  /// Returns true if both are the same collection of the same object.
   static func == (a: CollectionPlace, b: CollectionPlace) -> Bool {
     a.context.isSameRealm(as: b.context) && a.type.key == b.type.key && a.key == b.key && a.property == b.property
       && a.nested == b.nested

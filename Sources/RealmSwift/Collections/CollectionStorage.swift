@@ -1,17 +1,17 @@
-// What a list, set or map holds: values of its own, or the place of a collection in a realm.
+// The storage of a list, set or map: its own values, or the place of a collection in a realm.
 
-/// The content of a collection; `Values` is what it has as long as it belongs to no object.
+/// The storage of a collection. `Values` is the type of an unmanaged collection's values.
 enum CollectionStorage<Values> {
   case unmanaged(Values)
   case managed(CollectionPlace)
 
   var place: CollectionPlace? { if case .managed(let place) = self { place } else { nil } }
   var realm: Realm? { if case .managed(let place) = self { Realm(place.context) } else { nil } }
-  /// Whether the owner was deleted.
+  /// True if the owner was deleted.
   var isInvalidated: Bool { if case .managed(let place) = self { place.isInvalidated } else { false } }
   var isFrozen: Bool { if case .managed(let place) = self { place.context.isFrozen } else { false } }
 
-  /// Changes unmanaged values in place; `empty` is there meanwhile, so that nothing is copied.
+  /// Changes unmanaged values in place. The storage holds `empty` during the change, to avoid a copy.
   mutating func edit(_ empty: Values, _ body: (inout Values) -> Void) {
     guard case .unmanaged(var values) = self else { return }
     self = .unmanaged(empty)
@@ -21,7 +21,7 @@ enum CollectionStorage<Values> {
 }
 
 extension CollectionStorage: Equatable where Values: Equatable {
-  /// Whether both are the same collection of an object, or, unmanaged, have equal values.
+  /// Returns true if both are the same managed collection, or are unmanaged and have equal values.
   static func == (a: CollectionStorage, b: CollectionStorage) -> Bool {
     switch (a, b) {
     case (.managed(let a), .managed(let b)): a == b

@@ -2,40 +2,40 @@
 
 import RealmPages
 
-/// Linking objects of any class.
+/// A linking-objects collection of any class.
 public protocol LinkingObjectsProtocol: _Persistable {}
 
 /// The objects that link to this one: `@Persisted(originProperty: "dogs") var owners: LinkingObjects<Person>`.
 public struct LinkingObjects<Element: ObjectBase> {
-  /// Nil for an unmanaged object, to which nothing links.
+  /// Nil for an unmanaged object: nothing links to it.
   let results: Results<Element>?
-  /// An object that records, for key paths through the collection.
+  /// An object that records reads, for key paths through the collection.
   private var traced: Element?
 
   init(_ results: Results<Element>?) { self.results = results }
 
   /// The realm; nil for an unmanaged object.
   public var realm: Realm? { results?.realm }
-  /// Whether the object that is linked to was deleted.
+  /// True if the object that the collection belongs to was deleted.
   public var isInvalidated: Bool { results?.isInvalidated ?? false }
-  /// Whether it belongs to a frozen realm.
+  /// True if the collection belongs to a frozen realm.
   public var isFrozen: Bool { results?.isFrozen ?? false }
 }
 
 extension LinkingObjects: RealmCollection {
-  /// The position of the first object.
+  /// The index of the first object.
   public var startIndex: Int { 0 }
-  /// The position after the last object.
+  /// The index after the last object.
   public var endIndex: Int { count }
   /// The number of objects.
   public var count: Int { results?.count ?? 0 }
-  /// The object at a position.
+  /// The object at an index.
   public subscript(position: Int) -> Element {
     if let traced { return traced }
     guard let results else { Misuse.stop("Index \(position) is out of bounds: nothing links to an unmanaged object.") }
     return results[position]
   }
-  /// The objects that are there now: changes while they are visited do not change which are visited.
+  /// Iterates over the current objects: changes during the iteration do not affect which objects are visited.
   public func makeIterator() -> RLMIterator<Element> { results?.makeIterator() ?? RLMIterator(AnyIterator { nil }) }
   /// The objects as results.
   public var _rlmResults: Results<Element> {
@@ -45,12 +45,12 @@ extension LinkingObjects: RealmCollection {
 }
 
 extension LinkingObjects {
-  /// Whether both were read from a property at once.
+  /// Returns true if both came from the same read of a property.
   public static func == (a: LinkingObjects, b: LinkingObjects) -> Bool { a.results?.source === b.results?.source }
 }
 
 extension LinkingObjects: LinkingObjectsProtocol {
-  /// Not a stored property.
+  /// The type of linking objects, which are not stored.
   public static var _rlmType: _PropertyType {
     _PropertyType(
       type: .link,
@@ -59,15 +59,15 @@ extension LinkingObjects: LinkingObjectsProtocol {
       isLinkingObjects: true
     )
   }
-  /// Linking objects of which each is one that records.
+  /// Returns a collection whose elements record reads.
   public static func _rlmTraced(_ place: PropertyPlace) -> LinkingObjects? {
     var objects = LinkingObjects(nil)
     objects.traced = PropertyTracer.element(place)
     return objects
   }
-  /// Nothing.
+  /// Returns an empty collection.
   public static func _rlmDefault() -> LinkingObjects { LinkingObjects(nil) }
-  /// The objects that link to a managed one.
+  /// Returns the objects that link to a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> LinkingObjects {
     guard let context = place.object.context, let target = place.object.managedClass,
       let property = target.schema?.properties[place.index]
@@ -82,11 +82,11 @@ extension LinkingObjects: LinkingObjectsProtocol {
     )
     return LinkingObjects(Results(source))
   }
-  /// Ends the process: they follow from the links of others.
+  /// Ends the process: linking objects are computed and cannot be set.
   public static func _rlmSet(_ place: PropertyPlace, _ value: LinkingObjects) {
     Misuse.stop("Linking objects cannot be set: they follow from the links of other objects.")
   }
-  /// Only linking objects.
+  /// Returns the value if it has this type; nil otherwise.
   public static func _rlmCast(_ value: Any?) -> LinkingObjects? { value as? LinkingObjects }
   /// The collection itself.
   public var _rlmAny: Any? { self }

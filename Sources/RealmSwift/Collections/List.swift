@@ -3,7 +3,7 @@
 public import Foundation
 import RealmPages
 
-/// An ordered collection that a property holds.
+/// An ordered collection in a property of an object.
 ///
 /// ```swift
 /// class Person: Object {
@@ -14,26 +14,26 @@ import RealmPages
 public final class List<Element: RealmCollectionValue> {
   var storage: CollectionStorage<[Element]>
 
-  /// Makes an empty list, which belongs to no object yet.
+  /// Creates an empty unmanaged list.
   public init() { storage = .unmanaged([]) }
 
   init(_ place: CollectionPlace) { storage = .managed(place) }
 
-  /// The realm of the object that the list belongs to.
+  /// The realm of the list's owner; nil for an unmanaged list.
   public var realm: Realm? { storage.realm }
 
-  /// Whether the object that the list belongs to was deleted.
+  /// True if the owner of the list was deleted.
   public var isInvalidated: Bool { storage.isInvalidated }
 
-  /// Whether the list belongs to a frozen realm.
+  /// True if the list belongs to a frozen realm.
   public var isFrozen: Bool { storage.isFrozen }
 
-  // MARK: changing it
+  // MARK: changes
 
   /// Replaces the element at `index`.
   public func replace(index: Int, object: Element) { self[index] = object }
 
-  /// Moves an element to another position.
+  /// Moves an element to another index.
   public func move(from: Int, to: Int) {
     switch storage {
     case .unmanaged: storage.edit([]) { $0.insert($0.remove(at: from), at: to) }
@@ -41,7 +41,7 @@ public final class List<Element: RealmCollectionValue> {
     }
   }
 
-  /// Exchanges two elements.
+  /// Swaps two elements.
   public func swapAt(_ index1: Int, _ index2: Int) {
     if index1 == index2 { return }
     switch storage {
@@ -77,7 +77,7 @@ public final class List<Element: RealmCollectionValue> {
     }
   }
 
-  /// Removes all elements. Objects stay in the realm, embedded ones are deleted.
+  /// Removes all elements. Linked objects stay in the realm; embedded objects are deleted.
   public func removeAll() {
     switch storage {
     case .unmanaged: storage = .unmanaged([])
@@ -85,18 +85,18 @@ public final class List<Element: RealmCollectionValue> {
     }
   }
 
-  /// Removes the elements that pass a test.
+  /// Removes the elements for which a predicate returns true.
   public func removeAll(where shouldBeRemoved: (Element) throws -> Bool) rethrows {
     for index in indices.reversed() where try shouldBeRemoved(self[index]) { remove(at: index) }
   }
 
-  /// Removes the first element, which must be there.
+  /// Removes the first element. The list must not be empty.
   public func removeFirst() { remove(at: 0) }
 
-  /// Removes the last element, which must be there.
+  /// Removes the last element. The list must not be empty.
   public func removeLast() { remove(at: count - 1) }
 
-  /// Removes a part of the list.
+  /// Removes the elements in a range.
   public func removeSubrange<R: RangeExpression>(_ range: R) where R.Bound == Int {
     for index in range.relative(to: self).reversed() { remove(at: index) }
   }
@@ -104,18 +104,18 @@ public final class List<Element: RealmCollectionValue> {
   /// Appends elements.
   public func append<S: Sequence>(contentsOf elements: S) where S.Element == Element { append(objectsIn: elements) }
 
-  /// Inserts elements before the one at `index`.
+  /// Inserts elements before the element at `index`.
   public func insert<C: Collection>(contentsOf elements: C, at index: Int) where C.Element == Element {
     replaceSubrange(index..<index, with: elements)
   }
 
-  /// Removes the elements at these positions.
+  /// Removes the elements at the given indexes.
   public func remove(atOffsets offsets: IndexSet) { for offset in offsets.reversed() { remove(at: offset) } }
 
-  /// Moves the elements at these positions before the one at `destination`.
+  /// Moves the elements at the given indexes to the position before `destination`.
   public func move(fromOffsets offsets: IndexSet, toOffset destination: Int) {
     var destination = destination
-    // Those from below leave a place before the destination, those from above fill one.
+    // Moving an element from below shifts the destination down by one; moving one from above shifts it up.
     for (moved, offset) in offsets.filter({ $0 < destination }).enumerated() {
       move(from: offset - moved, to: destination - 1)
     }
@@ -125,10 +125,10 @@ public final class List<Element: RealmCollectionValue> {
     }
   }
 
-  /// The position of the first element that is equal; nil if there is none.
+  /// Returns the index of the first equal element; nil if there is none.
   public func index(of object: Element) -> Int? { firstIndex(of: object) }
 
-  /// Takes the elements of another list.
+  /// Replaces the elements with those of another sequence.
   func assign(_ other: some Sequence<Element>) {
     let elements = Array(other)
     removeAll()
@@ -137,9 +137,9 @@ public final class List<Element: RealmCollectionValue> {
 }
 
 extension List: RandomAccessCollection, MutableCollection {
-  /// The position of the first element.
+  /// The index of the first element.
   public var startIndex: Int { 0 }
-  /// The position after the last element.
+  /// The index after the last element.
   public var endIndex: Int { count }
   /// The number of elements.
   public var count: Int {
@@ -149,7 +149,7 @@ extension List: RandomAccessCollection, MutableCollection {
     }
   }
 
-  /// The element at a position.
+  /// The element at an index.
   public subscript(position: Int) -> Element {
     get {
       switch storage {
@@ -167,7 +167,7 @@ extension List: RandomAccessCollection, MutableCollection {
 }
 
 extension List: RangeReplaceableCollection {
-  /// Replaces a part of the list.
+  /// Replaces the elements in a range.
   public func replaceSubrange<C: Collection>(_ range: Range<Int>, with elements: C) where C.Element == Element {
     let elements = Array(elements)
     for index in range.reversed() { remove(at: index) }
@@ -176,37 +176,37 @@ extension List: RangeReplaceableCollection {
 }
 
 extension List: Equatable {
-  /// Whether both are the same list of an object, or, unmanaged, have equal elements.
+  /// Returns true if both are the same list, or have equal elements.
   public static func == (a: List, b: List) -> Bool { a === b || a.elementsEqual(b) }
 }
 
 extension List: _Persistable {
-  /// A list of the element's type.
+  /// The type of a list of `Element`.
   public static var _rlmType: _PropertyType {
     var type = Element._rlmType
     type.collection = .list
     return type
   }
-  /// A list with one object that records, for key paths through it.
+  /// Returns a list with one object that records reads, for key paths through the list.
   public static func _rlmTraced(_ place: PropertyPlace) -> List? {
     guard let element: Element = PropertyTracer.element(place) else { return nil }
     let list = List()
     list.storage = .unmanaged([element])
     return list
   }
-  /// An empty list.
+  /// Returns an empty list.
   public static func _rlmDefault() -> List { List() }
-  /// Makes an unmanaged list that of a managed object, which has its values already.
+  /// Turns an unmanaged list into the list of a managed object, which contains its values already.
   public static func _rlmBind(_ value: List, to place: PropertyPlace) {
     if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
   }
-  /// The list of a managed object.
+  /// Returns the list of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> List { List(CollectionPlace(place)) }
-  /// Takes the elements of another list.
+  /// Replaces the elements of a managed list with those of another list.
   public static func _rlmSet(_ place: PropertyPlace, _ value: List) {
     List(CollectionPlace(place)).assign(Array(value))
   }
-  /// The list of an array.
+  /// Converts a sequence; nil if an element does not fit.
   public static func _rlmCast(_ value: Any?) -> List? {
     if let same = value as? List { return same }
     if let value, ValueAssignment.isNull(value) { return List() }

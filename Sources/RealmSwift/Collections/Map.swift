@@ -1,39 +1,39 @@
-// Collections of values by name.
+// Maps: collections of values with string keys.
 
 import Foundation
 import RealmPages
 
-/// A type that the keys of a map have: only strings.
+/// The type of map keys. Only `String` conforms.
 public protocol _MapKey: Hashable, Comparable {
-  /// The key as text.
+  /// The key as a string.
   var _rlmKey: String { get }
-  /// The key of a text.
+  /// Creates a key from a string.
   init(_rlmKey: String)
 }
 
 extension String: _MapKey {
-  /// The text itself.
+  /// The string itself.
   public var _rlmKey: String { self }
-  /// The text itself.
+  /// Creates a copy of the string.
   public init(_rlmKey: String) { self = _rlmKey }
 }
 
-/// Values by name that a property holds.
+/// A collection of values with string keys, in a property of an object.
 public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
   var storage: CollectionStorage<[Key: Value]>
 
-  /// Makes an empty map, which belongs to no object yet.
+  /// Creates an empty unmanaged map.
   public init() { storage = .unmanaged([:]) }
 
   init(_ place: CollectionPlace) { storage = .managed(place) }
 
-  /// The realm of the object that the map belongs to.
+  /// The realm of the map's owner; nil for an unmanaged map.
   public var realm: Realm? { storage.realm }
 
-  /// Whether the object that the map belongs to was deleted.
+  /// True if the owner of the map was deleted.
   public var isInvalidated: Bool { storage.isInvalidated }
 
-  /// Whether the map belongs to a frozen realm.
+  /// True if the map belongs to a frozen realm.
   public var isFrozen: Bool { storage.isFrozen }
 
   /// The number of entries.
@@ -44,10 +44,10 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// The names in ascending order.
+  /// The keys in ascending order.
   public var keys: [Key] { entries.map(\.key) }
 
-  /// The values in the order of their names.
+  /// The values in the order of their keys.
   public var values: [Value] { entries.map(\.value) }
 
   private var entries: [SingleMapEntry<Key, Value>] {
@@ -59,7 +59,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// The value of a name; setting nil removes the entry.
+  /// The value for a key; setting nil removes the entry.
   public subscript(key: Key) -> Value? {
     get {
       switch storage {
@@ -73,10 +73,10 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// The value of a name; nil if there is none.
+  /// Returns the value for a key; nil if there is none.
   public func object(forKey key: Key) -> Value? { self[key] }
 
-  /// Sets the value of a name.
+  /// Sets the value for a key.
   public func updateValue(_ value: Value, forKey key: Key) {
     switch storage {
     case .unmanaged: storage.edit([:]) { $0[key] = value }
@@ -84,7 +84,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// Removes an entry.
+  /// Removes the entry of a key.
   public func removeObject(for key: Key) {
     switch storage {
     case .unmanaged: storage.edit([:]) { $0[key] = nil }
@@ -100,7 +100,8 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// Takes the entries of a dictionary or another sequence; `combine` makes one value of the present and the new one.
+  /// Adds the entries of a dictionary or another sequence. `combine` merges the existing value and the new value of a
+  /// key.
   public func merge<S: Sequence>(
     _ sequence: S,
     uniquingKeysWith combine: (Value, Value) throws -> Value
@@ -110,7 +111,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// Takes the entries of another map; `combine` makes one value of the present and the new one.
+  /// Adds the entries of another map. `combine` merges the existing value and the new value of a key.
   public func merge(_ other: Map, uniquingKeysWith combine: (Value, Value) throws -> Value) rethrows {
     try merge(other.asKeyValueSequence(), uniquingKeysWith: combine)
   }
@@ -118,54 +119,54 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
 
 /// An entry of a map.
 public struct SingleMapEntry<Key: _MapKey, Value: RealmCollectionValue>: Hashable {
-  /// The name.
+  /// The key.
   public let key: Key
   /// The value.
   public let value: Value
 }
 
 extension Map: Sequence {
-  /// The entries in ascending order of their names.
+  /// Iterates over the entries in ascending order of their keys.
   public func makeIterator() -> IndexingIterator<[SingleMapEntry<Key, Value>]> { entries.makeIterator() }
 
-  /// The entries as pairs: `for (name, value) in map.asKeyValueSequence()`.
+  /// Returns the entries as pairs: `for (name, value) in map.asKeyValueSequence()`.
   public func asKeyValueSequence() -> [(key: Key, value: Value)] { entries.map { ($0.key, $0.value) } }
 }
 
 extension Map: Equatable {
-  /// Whether both are the same map of an object, or have equal entries.
+  /// Returns true if both are the same map, or have equal entries.
   public static func == (a: Map, b: Map) -> Bool { a === b || a.entries == b.entries }
 }
 
 extension Map: _Persistable {
-  /// A dictionary of the value's type.
+  /// The type of a map with values of `Value`.
   public static var _rlmType: _PropertyType {
     var type = Value._rlmType
     type.collection = .dictionary
     return type
   }
-  /// A map with one object that records, under any name, for key paths through it.
+  /// Returns a map with one object that records reads, for key paths through the map.
   public static func _rlmTraced(_ place: PropertyPlace) -> Map? {
     guard let element: Value = PropertyTracer.element(place) else { return nil }
     let map = Map()
     map.storage = .unmanaged([Key(_rlmKey: ""): element])
     return map
   }
-  /// An empty map.
+  /// Returns an empty map.
   public static func _rlmDefault() -> Map { Map() }
-  /// Makes an unmanaged map that of a managed object, which has its values already.
+  /// Turns an unmanaged map into the map of a managed object, which contains its values already.
   public static func _rlmBind(_ value: Map, to place: PropertyPlace) {
     if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
   }
-  /// The map of a managed object.
+  /// Returns the map of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> Map { Map(CollectionPlace(place)) }
-  /// Takes the entries of another map.
+  /// Replaces the entries of a managed map with those of another map.
   public static func _rlmSet(_ place: PropertyPlace, _ value: Map) {
     let entries = Array(value), map = Map(CollectionPlace(place))
     map.removeAll()
     for entry in entries { map.updateValue(entry.value, forKey: entry.key) }
   }
-  /// The map of a dictionary.
+  /// Converts a dictionary or a map; nil if a value does not fit.
   public static func _rlmCast(_ value: Any?) -> Map? {
     if let same = value as? Map { return same }
     if let value, ValueAssignment.isNull(value) { return Map() }

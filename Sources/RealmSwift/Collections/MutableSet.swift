@@ -1,23 +1,23 @@
-// Collections in which no value comes twice.
+// Sets: collections without duplicate values.
 
 import RealmPages
 
-/// A set that a property holds, in the order of its values.
+/// A set in a property of an object. A managed set is sorted by value.
 public final class MutableSet<Element: RealmCollectionValue> {
   var storage: CollectionStorage<Set<Element>>
 
-  /// Makes an empty set, which belongs to no object yet.
+  /// Creates an empty unmanaged set.
   public init() { storage = .unmanaged([]) }
 
   init(_ place: CollectionPlace) { storage = .managed(place) }
 
-  /// The realm of the object that the set belongs to.
+  /// The realm of the set's owner; nil for an unmanaged set.
   public var realm: Realm? { storage.realm }
 
-  /// Whether the object that the set belongs to was deleted.
+  /// True if the owner of the set was deleted.
   public var isInvalidated: Bool { storage.isInvalidated }
 
-  /// Whether the set belongs to a frozen realm.
+  /// True if the set belongs to a frozen realm.
   public var isFrozen: Bool { storage.isFrozen }
 
   private var values: Set<Element> {
@@ -40,7 +40,7 @@ public final class MutableSet<Element: RealmCollectionValue> {
     for object in Array(objects) { insert(object) }
   }
 
-  /// Takes a value out.
+  /// Removes a value.
   public func remove(_ object: Element) {
     switch storage {
     case .unmanaged: storage.edit([]) { $0.remove(object) }
@@ -48,7 +48,7 @@ public final class MutableSet<Element: RealmCollectionValue> {
     }
   }
 
-  /// Takes all values out.
+  /// Removes all values.
   public func removeAll() {
     switch storage {
     case .unmanaged: storage = .unmanaged([])
@@ -56,29 +56,29 @@ public final class MutableSet<Element: RealmCollectionValue> {
     }
   }
 
-  /// Whether the value is in the set.
+  /// Returns true if the set contains a value.
   public func contains(_ object: Element) -> Bool { values.contains(object) }
 
-  /// Whether all values are in the other set too.
+  /// Returns true if the other set contains all values of this set.
   public func isSubset(of other: MutableSet) -> Bool { values.isSubset(of: other.values) }
 
-  /// Whether both have a value in common.
+  /// Returns true if the sets have at least one value in common.
   public func intersects(_ other: MutableSet) -> Bool { !values.isDisjoint(with: other.values) }
 
-  /// Keeps the values that are in the other set too.
+  /// Removes the values that the other set does not contain.
   public func formIntersection(_ other: MutableSet) { for value in values.subtracting(other.values) { remove(value) } }
 
-  /// Adds the values of the other set.
+  /// Adds the values of another set.
   public func formUnion(_ other: MutableSet) { insert(objectsIn: other.values) }
 
-  /// Takes out the values of the other set.
+  /// Removes the values of another set.
   public func subtract(_ other: MutableSet) { for value in values.intersection(other.values) { remove(value) } }
 }
 
 extension MutableSet: RandomAccessCollection {
-  /// The position of the first value.
+  /// The index of the first value.
   public var startIndex: Int { 0 }
-  /// The position after the last value.
+  /// The index after the last value.
   public var endIndex: Int { count }
   /// The number of values.
   public var count: Int {
@@ -87,7 +87,7 @@ extension MutableSet: RandomAccessCollection {
     case .managed(let place): place.count
     }
   }
-  /// The value at a position; the order of an unmanaged set has no meaning.
+  /// The value at an index. The order of an unmanaged set is unspecified.
   public subscript(position: Int) -> Element {
     switch storage {
     case .unmanaged(let values): values[values.index(values.startIndex, offsetBy: position)]
@@ -97,39 +97,39 @@ extension MutableSet: RandomAccessCollection {
 }
 
 extension MutableSet: Equatable {
-  /// Whether both are the same set of an object, or have equal values.
+  /// Returns true if both are the same set, or have equal values.
   public static func == (a: MutableSet, b: MutableSet) -> Bool { a === b || a.values == b.values }
 }
 
 extension MutableSet: _Persistable {
-  /// A set of the element's type.
+  /// The type of a set of `Element`.
   public static var _rlmType: _PropertyType {
     var type = Element._rlmType
     type.collection = .set
     return type
   }
-  /// A set with one object that records, for key paths through it.
+  /// Returns a set with one object that records reads, for key paths through the set.
   public static func _rlmTraced(_ place: PropertyPlace) -> MutableSet? {
     guard let element: Element = PropertyTracer.element(place) else { return nil }
     let set = MutableSet()
     set.storage = .unmanaged([element])
     return set
   }
-  /// An empty set.
+  /// Returns an empty set.
   public static func _rlmDefault() -> MutableSet { MutableSet() }
-  /// Makes an unmanaged set that of a managed object, which has its values already.
+  /// Turns an unmanaged set into the set of a managed object, which contains its values already.
   public static func _rlmBind(_ value: MutableSet, to place: PropertyPlace) {
     if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
   }
-  /// The set of a managed object.
+  /// Returns the set of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> MutableSet { MutableSet(CollectionPlace(place)) }
-  /// Takes the values of another set.
+  /// Replaces the values of a managed set with those of another set.
   public static func _rlmSet(_ place: PropertyPlace, _ value: MutableSet) {
     let values = Array(value), set = MutableSet(CollectionPlace(place))
     set.removeAll()
     set.insert(objectsIn: values)
   }
-  /// The set of a sequence.
+  /// Converts a sequence; nil if an element does not fit.
   public static func _rlmCast(_ value: Any?) -> MutableSet? {
     if let same = value as? MutableSet { return same }
     if let value, ValueAssignment.isNull(value) { return MutableSet() }

@@ -1,14 +1,14 @@
-// The way from a property to a list or dictionary that a Mixed in it holds. Elements of lists may move, so a step knows
-// the key that the file gives to each collection that is nested in a list.
+// The path from a property to a list or dictionary in its Mixed value. List elements may move, so a step also stores
+// the key that the file assigns to each collection nested in a list.
 
 import RealmPages
 
-/// A list or dictionary in a Mixed, seen from the property.
+/// The path from a property to a list or dictionary in its Mixed value.
 struct NestedPlace {
   enum Step {
-    /// The entry of a dictionary.
+    /// A dictionary entry.
     case entry([UInt8])
-    /// The element of a list: the key of the collection there, and where it was last.
+    /// A list element: the key of the collection there, and its last known index.
     case element(key: Int64, position: Int)
   }
 
@@ -16,7 +16,7 @@ struct NestedPlace {
   let steps: [Step]
   let kind: CollectionKind
 
-  /// The collection in the value of the property, and its path for the engine; nil if it is not there any more.
+  /// Returns the collection in the value of the property, and the engine's path to it; nil if it no longer exists.
   func find(in value: ValueView) throws -> (view: ValueView, path: [PathStep])? {
     var view = value, path: [PathStep] = []
     for step in steps {
@@ -40,7 +40,7 @@ struct NestedPlace {
 }
 
 extension NestedPlace.Step: Equatable {
-  /// Whether both lead to the same collection.
+  /// Returns true if both lead to the same collection.
   static func == (a: NestedPlace.Step, b: NestedPlace.Step) -> Bool {
     switch (a, b) {
     case (.entry(let a), .entry(let b)): a == b
@@ -54,7 +54,7 @@ extension NestedPlace.Step: Equatable {
 extension NestedPlace: Equatable {}
 
 extension ListView {
-  /// Where the collection with this key is; without keys, where it was.
+  /// Returns the index of the collection with this key; without a key, the last known index.
   fileprivate func position(ofNested key: Int64, near position: Int) throws -> Int? {
     if position < count, try key == 0 || nestedKey(at: position) == key { return position }
     for index in 0..<count where try key != 0 && nestedKey(at: index) == key { return index }

@@ -1,9 +1,9 @@
-// The smallest and greatest value, the sum and the average of collections of values.
+// Computes the minimum, the maximum, the sum and the average of collections of values.
 
 import RealmPages
 
 enum ValueAggregates {
-  /// The values that are not null, as the engine has them.
+  /// Returns the values that are not null, as the engine stores them.
   private static func engineValues<Element: RealmCollectionValue>(
     _ values: some Sequence<Element>
   ) -> [(element: Element, held: HeldValue)] {
@@ -41,7 +41,8 @@ enum ValueAggregates {
     }
   }
 
-  /// The sum in the type that the values are added in: integers and numbers as such, decimals and mixed as decimals.
+  /// Returns the sum in the type of the addition: integers for integers, doubles for floating-point numbers, and
+  /// decimals for decimals and Mixed.
   private static func total<Element: RealmCollectionValue>(_ values: [(element: Element, held: HeldValue)]) -> Any {
     var integer: Int64 = 0, number = 0.0, decimal = Decimal128().decimal
     for value in values {
@@ -56,7 +57,7 @@ enum ValueAggregates {
     case .int: return integer
     case .float, .double: return number
     default:
-      // Of mixed values, nothing adds up to an integer.
+      // The sum of no Mixed values is an integer.
       if values.isEmpty, Element._rlmType.type == .mixed { return integer }
       for value in values {
         decimal = .combine("+", decimal, RealmPages.Decimal128(comparing: value.held.view))
@@ -67,18 +68,18 @@ enum ValueAggregates {
 }
 
 extension RealmCollection where Element.PersistedType: MinMaxType {
-  /// The smallest value; nil if there is none.
+  /// Returns the minimum; nil if there are no values.
   public func min() -> Element? { ValueAggregates.min(self) }
 
-  /// The greatest value; nil if there is none.
+  /// Returns the maximum; nil if there are no values.
   public func max() -> Element? { ValueAggregates.max(self) }
 }
 
 extension RealmCollection where Element.PersistedType: AddableType {
-  /// The sum of the values; zero if there are none.
+  /// Returns the sum of the values; zero if there are none.
   public func sum() -> Element { ValueAggregates.sum(self) }
 
-  /// The average of the values; nil if there are none.
+  /// Returns the average of the values; nil if there are none.
   public func average<T: _HasPersistedType>() -> T? where T.PersistedType: AddableType {
     ValueAggregates.average(self)
   }

@@ -1,9 +1,9 @@
-// Objects and collections as text: what they link to is shown down to a depth, since links may lead in a circle.
+// Renders objects and collections as text. Links may be cyclic, so linked objects are rendered to a maximum depth.
 
 enum Description {
   private static let maximumDepth = 5
 
-  /// The text of an object.
+  /// Returns the text of an object.
   static func text(of object: ObjectBase, depth: Int) -> String {
     if object.isInvalidated { return "[invalid object]" }
     let schema = object.schema
@@ -13,7 +13,7 @@ enum Description {
     return "\(schema.name) {\n\(lines.joined())}"
   }
 
-  /// The text of a collection, its elements with their positions or names.
+  /// Returns the text of a collection: its elements with their indexes or keys.
   static func text(_ name: String, _ address: UInt, _ elements: [(String, Any?)], depth: Int = 0) -> String {
     let lines = elements.map { "\t[\($0.0)] \(text(ofValue: $0.1, depth: depth + 1))" }
     return "\(name) <0x\(String(address, radix: 16))> (\n\(lines.joined(separator: ",\n"))\n)"
@@ -33,7 +33,7 @@ enum Description {
   }
 }
 
-/// A collection that objects and programs show.
+/// A collection whose description lists its elements.
 protocol DescribedCollection: CustomStringConvertible {
   func text(depth: Int) -> String
 }

@@ -1,23 +1,23 @@
-// Objects by the name of their class, and their properties by name.
+// Access to objects by class name and to their properties by name.
 
 import RealmPages
 
-/// An object of a class that a program names at run time. Lists, sets and maps of objects have dynamic objects.
+/// An object of a class that is named at run time. Its lists, sets and maps of objects contain dynamic objects.
 ///
 /// ```swift
 /// for dog in realm.dynamicObjects("Dog") { print(dog.name as? String ?? "") }
 /// ```
 @dynamicMemberLookup public final class DynamicObject: Object {
-  /// Only objects of a realm are dynamic; this stands for none.
+  /// Creates an instance that represents no object: only managed objects can be dynamic.
   public required init() { super.init() }
 
-  /// The object of a realm with this key.
+  /// Creates an instance that represents the object of a realm with this key.
   convenience init(_ context: RealmContext, _ type: ManagedClass, _ key: Int64) {
     self.init()
     becomeManaged(by: context, type, key)
   }
 
-  /// The class itself is in no realm.
+  /// Returns false: `DynamicObject` is not itself a class of any realm.
   public override class func shouldIncludeInDefaultSchema() -> Bool { false }
 
   /// The value of a property.
@@ -50,20 +50,20 @@ import RealmPages
 }
 
 extension Realm {
-  /// All objects of the class with this name.
+  /// Returns all objects of the class with this name.
   public func dynamicObjects(_ typeName: String) -> Results<DynamicObject> {
     context.checkThread()
     return Results(ResultsSource(context, .table(context.managed(named: typeName))))
   }
 
-  /// The object of a class with a primary key; nil if there is none.
+  /// Returns the object of a class with a primary key; nil if it does not exist.
   public func dynamicObject(ofType typeName: String, forPrimaryKey key: Any) -> DynamicObject? {
     context.checkThread()
     let type = context.managed(named: typeName)
     return find(type, key).map { DynamicObject(context, type, $0) }
   }
 
-  /// Makes an object of the class with this name, as `create` does.
+  /// Creates an object of the class with this name, as `create` does.
   @discardableResult
   public func dynamicCreate(
     _ typeName: String,
@@ -80,7 +80,7 @@ extension Realm {
 }
 
 extension RealmContext {
-  /// The class with this name; ends the process if the realm does not have it.
+  /// Returns the class with this name; ends the process if the realm does not have it.
   fileprivate func managed(named name: String) -> ManagedClass {
     guard let schema = wanted.classes.first(where: { $0.name.isExactly(name) }) else {
       Misuse.stop("The realm does not have the class '\(name)': see objectTypes.")
@@ -90,7 +90,7 @@ extension RealmContext {
 }
 
 extension AnyRealmValue {
-  /// The object as a dynamic one; nil for another value.
+  /// The object as a dynamic object; nil if the value is not an object.
   public var dynamicObject: DynamicObject? {
     guard case .object(let object) = self, let context = object.context, let type = object.managedClass else {
       return nil
@@ -100,17 +100,17 @@ extension AnyRealmValue {
 }
 
 extension ObjectBase {
-  /// A list of objects as one of dynamic objects.
+  /// Returns a list of objects as a list of dynamic objects.
   public final func dynamicList(_ propertyName: String) -> List<DynamicObject> {
     List(place(of: propertyName, .list))
   }
 
-  /// A set of objects as one of dynamic objects.
+  /// Returns a set of objects as a set of dynamic objects.
   public final func dynamicMutableSet(_ propertyName: String) -> MutableSet<DynamicObject> {
     MutableSet(place(of: propertyName, .set))
   }
 
-  /// A map of objects as one of dynamic objects.
+  /// Returns a map of objects as a map of dynamic objects.
   public final func dynamicMap<Key: _MapKey>(_ propertyName: String) -> Map<Key, DynamicObject?> {
     Map(place(of: propertyName, .dictionary))
   }

@@ -1,6 +1,6 @@
-// The classes that models derive from.
+// The base classes of models.
 
-/// The base class of models that stand for themselves.
+/// The base class of models whose objects exist independently of other objects.
 ///
 /// ```swift
 /// class Dog: Object {
@@ -10,20 +10,20 @@
 /// }
 /// ```
 open class Object: ObjectBase {
-  /// Makes an unmanaged object with the default values of its properties.
+  /// Creates an unmanaged object with the default values of its properties.
   public required init() { super.init() }
 }
 
-/// The base class of models that are part of one other object and are deleted with it.
+/// The base class of models whose objects are part of one other object and are deleted with it.
 open class EmbeddedObject: ObjectBase {
-  /// Makes an unmanaged object with the default values of its properties.
+  /// Creates an unmanaged object with the default values of its properties.
   public required init() { super.init() }
 }
 
-/// The base class of models that are only written: a sync session uploads each object and removes it from the realm.
-/// Their links lead to embedded objects only, and nothing links to them. Only realms with flexible sync have such
-/// classes: a local realm does not open with one.
+/// The base class of write-only models: a sync session uploads each object and removes it from the realm. These objects
+/// can link only to embedded objects, and no object can link to them. They need flexible sync: opening a local realm
+/// with such a class fails.
 open class AsymmetricObject: ObjectBase {
-  /// Makes an unmanaged object with the default values of its properties.
+  /// Creates an unmanaged object with the default values of its properties.
   public required init() { super.init() }
 }

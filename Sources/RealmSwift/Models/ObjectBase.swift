@@ -1,14 +1,14 @@
-// What top-level and embedded objects have in common: an object is unmanaged and owns its values, or it is managed and
-// stands for an object of a realm.
+// The common part of top-level and embedded objects. An object is either unmanaged and owns its values, or managed and
+// represents an object of a realm.
 
 /// The base class of `Object`, `EmbeddedObject` and `AsymmetricObject`.
 @safe open class ObjectBase: Hashable, CustomStringConvertible {
-  // Safe: `keeper` keeps the realm, and with it the class that `borrowedClass` refers to.
-  // Exclusive access is not checked at run time here: it would take as long as reading a number, no function hands one
-  // of these out for writing, and a managed object is used by one thread, or does not change.
-  /// What keeps the realm of a managed object: the realm itself, or what keeps it for many objects.
+  // Safe: `keeper` retains the realm and thereby the class that `borrowedClass` refers to.
+  // The fields below skip the run-time check for exclusive access, which would take as long as reading a number. No
+  // function passes these fields inout. A managed object is used by one thread or does not change.
+  /// Retains the realm of a managed object: the realm itself, or a keeper shared by many objects.
   @safe @exclusivity(unchecked) final private var keeper: AnyObject?
-  /// The class in that realm, which lives as long as the realm.
+  /// The object's class in that realm. It exists as long as the realm.
   @exclusivity(unchecked) final private var borrowedClass: Borrowed<ManagedClass>?
   /// The key of the object in its table.
   @safe @exclusivity(unchecked) final private(set) var objectKey = ObjectBase.noKey
@@ -17,10 +17,10 @@
 
   static var noKey: Int64 { -1 }
 
-  /// Makes an unmanaged object with the default values of its properties.
+  /// Creates an unmanaged object with the default values of its properties.
   public required init() {}
 
-  /// Makes an unmanaged object. `value` is a dictionary of property names, an array with one value for each property
+  /// Creates an unmanaged object. `value` is a dictionary of property names, an array with one value for each property
   /// in order, or another object.
   public convenience init(value: Any) {
     self.init()
@@ -33,7 +33,7 @@
   /// The realm of a managed object.
   final var context: RealmContext? { unsafe borrowedClass?.with { $0.withContext { $0 } } }
 
-  /// Makes the object stand for one of a realm, which `keeper` is or keeps.
+  /// Makes this instance represent an object of a realm. `keeper` is that realm, or retains it.
   @inline(__always)
   final func becomeManaged(by keeper: AnyObject, _ managed: ManagedClass, _ key: Int64) {
     self.keeper = keeper
@@ -41,8 +41,8 @@
     objectKey = key
   }
 
-  /// Makes a managed object stand for another one of its class: the same one, under the key that it has now. `noKey` if
-  /// it is gone.
+  /// Makes this instance represent the object with another key of its class, after the object's key has changed.
+  /// `noKey` if the object is gone.
   final func move(to key: Int64) { objectKey = key }
 
   /// Calls `body` with the class of a managed object.
@@ -55,22 +55,22 @@
   /// The realm that manages the object; nil for an unmanaged object.
   public final var realm: Realm? { context.map { Realm($0) } }
 
-  /// Whether the object was deleted from its realm, or the realm was invalidated.
+  /// True if the object was deleted from its realm, or the realm was invalidated.
   public final var isInvalidated: Bool {
     guard let context, let managedClass else { return false }
     return !context.contains(managedClass, objectKey)
   }
 
-  /// Whether the object belongs to a frozen realm, so that it never changes.
+  /// True if the object belongs to a frozen realm and never changes.
   public final var isFrozen: Bool { context?.isFrozen ?? false }
 
-  /// The properties of the object: those of its class, or of the class that a dynamic object stands for.
+  /// The schema of the object's class; for a dynamic object, of the class that it represents.
   final var schema: ClassSchema { managedClass?.schema ?? ClassSchema.of(type(of: self)) }
 
   /// The schema of the object's class.
   public final var objectSchema: ObjectSchema { ObjectSchema(schema) }
 
-  /// The value of the property with this name: read as `Any?`, set in a write transaction if the object is managed.
+  /// The value of the property with this name. Setting it on a managed object requires a write transaction.
   public subscript(key: String) -> Any? {
     get {
       guard let index = schema.index(of: key) else { Misuse.stop("\(schema.name) has no property '\(key)'") }
@@ -82,17 +82,17 @@
   /// The schema of the class.
   public static func sharedSchema() -> ObjectSchema? { ObjectSchema(ClassSchema.of(self)) }
 
-  /// The value of the property with this name.
+  /// Returns the value of the property with this name.
   public final func value(forKey key: String) -> Any? { self[key] }
 
-  /// The value of a property of this object, or of one that it links to: `dog.name`.
+  /// Returns the value of a property of this object or of an object that it links to, as in `dog.name`.
   public final func value(forKeyPath keyPath: String) -> Any? {
     guard let point = keyPath.firstIndex(of: ".") else { return self[keyPath] }
     return (self[String(keyPath[..<point])] as? ObjectBase)?
       .value(forKeyPath: String(keyPath[keyPath.index(after: point)...]))
   }
 
-  /// Sets a property of this object, or of one that it links to.
+  /// Sets a property of this object or of an object that it links to.
   public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
     guard let point = keyPath.firstIndex(of: ".") else { return self[keyPath] = value }
     (self[String(keyPath[..<point])] as? ObjectBase)?
@@ -102,30 +102,30 @@
   /// Sets the property with this name.
   public final func setValue(_ value: Any?, forKey key: String) { self[key] = value }
 
-  // MARK: what classes say of themselves
+  // MARK: class customization
 
-  /// The name of the primary key property, for classes that do not say `@Persisted(primaryKey: true)`.
+  /// The name of the primary key property, for classes that do not declare `@Persisted(primaryKey: true)`.
   open class func primaryKey() -> String? { nil }
-  /// The names of indexed properties, besides those that say `@Persisted(indexed: true)`.
+  /// The names of indexed properties, in addition to those declared with `@Persisted(indexed: true)`.
   open class func indexedProperties() -> [String] { [] }
   /// The names of `@Persisted` properties that are not stored.
   open class func ignoredProperties() -> [String] { [] }
-  /// The stored names of properties that have other names in the class.
+  /// The stored names of properties, for properties that are stored under another name.
   open class func propertiesMapping() -> [String: String] { [:] }
-  /// Whether realms without `objectTypes` have this class.
+  /// True if realms opened without `objectTypes` include this class.
   open class func shouldIncludeInDefaultSchema() -> Bool { true }
-  /// The stored name of the class; nil for its own name.
+  /// The stored name of the class; nil to use the Swift name.
   open class func _realmObjectName() -> String? { nil }
 
-  /// The name that the class has in the realm.
+  /// Returns the name of the class in the realm.
   public static func className() -> String { ClassSchema.of(self).name }
 
   // MARK: identity
 
-  /// Whether both are the same object of a realm, or, unmanaged, the same instance.
+  /// Returns true if both are the same object of a realm, or the same instance of an unmanaged object.
   public final func isSameObject(as other: ObjectBase?) -> Bool { other.map { $0 == self } ?? false }
 
-  /// Whether both are the same object of the same realm, or the same instance.
+  /// Returns true if both are the same object of the same realm, or the same instance.
   public static func == (a: ObjectBase, b: ObjectBase) -> Bool {
     if a === b { return true }
     guard let context = a.context, let other = b.context, let left = a.managedClass, let right = b.managedClass else {
@@ -134,11 +134,11 @@
     return context.isSameRealm(as: other) && left.key == right.key && a.objectKey == b.objectKey
   }
 
-  /// Feeds what `==` compares.
+  /// Hashes the identity that `==` compares.
   public final func hash(into hasher: inout Hasher) {
     if context == nil { hasher.combine(ObjectIdentifier(self)) } else { hasher.combine(objectKey) }
   }
 
-  /// The class and the properties of the object, and of those that it links to.
+  /// The class and the properties of the object and of the objects that it links to.
   open var description: String { Description.text(of: self, depth: 0) }
 }

@@ -1,31 +1,31 @@
-// A property of a model. The storage holds the value of an unmanaged object; in a managed object it holds the position
-// of the property in its class, and the value is read from the realm.
+// The property wrapper of model properties. In an unmanaged object the storage holds the value; in a managed object it
+// holds the position of the property in its class, and the value is read from the realm.
 
 /// Makes a property of a model class persistent.
 @propertyWrapper public struct Persisted<Value: _Persistable> {
-  /// What an unmanaged object has; nothing that counts in a managed one.
+  /// The value in an unmanaged object; unused in a managed one.
   @usableFromInline enum State {
     case initial((() -> Value)?)
     case value(Value)
-    /// The default value, of an object that only records which properties are read.
+    /// The default value, in an object that only records which properties are read.
     case tracing((() -> Value)?)
-    /// The property of the linking class, of linking objects.
+    /// The name of the property in the linking class, for linking objects.
     case origin(String)
   }
 
-  // Programs that keep many objects read the least memory if this is small.
+  // Kept small: it determines the memory use of programs that hold many objects.
   @usableFromInline var place = StoragePlace()
   @usableFromInline var isPrimaryKey = false
   @usableFromInline var isIndexed = false
   @usableFromInline var state: State
 
-  /// A property with the default value of its type.
+  /// Creates a property with the default value of its type.
   @inlinable public init() { state = .initial(nil) }
 
-  /// A property with a default value.
+  /// Creates a property with a default value.
   @inlinable public init(wrappedValue: @autoclosure @escaping () -> Value) { state = .initial(wrappedValue) }
 
-  /// Not accessible: models are classes.
+  /// Unavailable: models are classes.
   @available(*, unavailable, message: "@Persisted is for properties of Object and EmbeddedObject classes")
   public var wrappedValue: Value {
     get { Misuse.stop("@Persisted is for properties of Object and EmbeddedObject classes") }
@@ -33,13 +33,13 @@
     set { Misuse.stop("@Persisted is for properties of Object and EmbeddedObject classes") }
   }
 
-  /// Reads and writes the property of an object.
+  /// Accesses the property of an object.
   public static subscript<Enclosing: ObjectBase>(
     _enclosingInstance object: Enclosing,
     wrapped _: ReferenceWritableKeyPath<Enclosing, Value>,
     storage storage: ReferenceWritableKeyPath<Enclosing, Self>
   ) -> Value {
-    // Inlined into the property, where the compiler knows the key path and reads the storage without it.
+    // Inlined into the property, where the compiler knows the key path and can access the storage directly.
     @inlinable @inline(__always) get {
       let place = object[keyPath: storage].place
       if place.isManaged { return Value._rlmGet(PropertyPlace(object, place.property)) }
@@ -52,17 +52,17 @@
     }
   }
 
-  /// The value of an object that is not managed.
+  /// Returns the value in an unmanaged object.
   @usableFromInline mutating func unmanagedValue(of object: ObjectBase) -> Value {
     guard case .tracing(let make) = state else { return settle() }
     object.tracer?.record(ClassSchema.of(type(of: object)).properties[place.property])
     return Value._rlmTraced(PropertyPlace(object, place.property)) ?? make?() ?? Value._rlmDefault()
   }
 
-  /// Whether the object is unmanaged, so that the storage has its value, or will.
+  /// True if the object is unmanaged, so that the storage holds the value or creates it on first use.
   var holdsValue: Bool { if case .tracing = state { false } else { !place.isManaged } }
 
-  /// The value of an unmanaged object, which is made now if it was not asked for before.
+  /// Returns the value in an unmanaged object; creates it on first use.
   mutating func settle() -> Value {
     switch state {
     case .value(let value): return value
@@ -75,13 +75,13 @@
   }
 }
 
-/// Which property of its class a storage is, and whether its object is managed. Like `Int32`, so that it can be set
-/// where the type of the property is not known.
+/// Identifies the property of a storage within its class, and whether the object is managed. Has the layout of `Int32`,
+/// so that it can be set where the type of the property is unknown.
 @usableFromInline struct StoragePlace {
-  /// The position in `ClassSchema.properties`; in an unmanaged object plus `Int32.min`.
+  /// The position in `ClassSchema.properties`; offset by `Int32.min` in an unmanaged object.
   @usableFromInline let position: Int32
 
-  /// The place of an unmanaged object, for now without a property.
+  /// Creates the place of an unmanaged object, without a property.
   @inlinable init() { position = .min }
 
   init(_ property: Int, isManaged: Bool) { position = Int32(property) + (isManaged ? 0 : .min) }
@@ -91,13 +91,13 @@
 }
 
 extension Persisted where Value.PersistedType: _PrimaryKey {
-  /// The primary key.
+  /// Creates the primary key property.
   public init(primaryKey: Bool) {
     self.init()
     isPrimaryKey = primaryKey
   }
 
-  /// The primary key, with a default value.
+  /// Creates the primary key property with a default value.
   public init(wrappedValue: @autoclosure @escaping () -> Value, primaryKey: Bool) {
     state = .initial(wrappedValue)
     isPrimaryKey = primaryKey
@@ -105,13 +105,13 @@ extension Persisted where Value.PersistedType: _PrimaryKey {
 }
 
 extension Persisted where Value.PersistedType: _Indexable {
-  /// A property with a search index.
+  /// Creates a property with a search index.
   public init(indexed: Bool) {
     self.init()
     isIndexed = indexed
   }
 
-  /// A property with a search index and a default value.
+  /// Creates a property with a search index and a default value.
   public init(wrappedValue: @autoclosure @escaping () -> Value, indexed: Bool) {
     state = .initial(wrappedValue)
     isIndexed = indexed
@@ -119,6 +119,6 @@ extension Persisted where Value.PersistedType: _Indexable {
 }
 
 extension Persisted where Value: LinkingObjectsProtocol {
-  /// The objects that link to this one through their property `originProperty`.
+  /// Creates a property with the objects that link to this object through their property `originProperty`.
   public init(originProperty: String) { state = .origin(originProperty) }
 }

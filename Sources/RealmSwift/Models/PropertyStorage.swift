@@ -1,23 +1,23 @@
-// What is done with the storage of a property whose type is not known: by its offset in the object, found once a class.
+// Access to the storage of a property of unknown type, through its offset in the object, which is found once per class.
 
-/// The type of a stored property that is `@Persisted`.
+/// The type of a stored property declared `@Persisted`.
 protocol PropertyStorage {
   static var valueType: any _Persistable.Type { get }
   static func declaration(in object: ObjectBase, at offset: Int) -> PropertyDeclaration
   static func trace(_ object: ObjectBase, at offset: Int, _ index: Int)
-  /// The value of an unmanaged object as the engine stores it; nil for what is not one scalar value.
+  /// Returns the value of an unmanaged object as the engine stores it; nil if it is not a single scalar value.
   static func plainValue(of object: ObjectBase, at offset: Int) -> EngineValue?
   /// Stores the value of an unmanaged object in the managed object that it has become.
   static func transfer(from object: ObjectBase, at offset: Int, to place: PropertyPlace)
-  /// The value of an unmanaged object.
+  /// Returns the value of an unmanaged object.
   static func plainAny(of object: ObjectBase, at offset: Int) -> Any?
-  /// Sets the value of an unmanaged object; false if it has another type.
+  /// Sets the value of an unmanaged object. Returns false if the value has the wrong type.
   static func setPlain(_ value: Any?, of object: ObjectBase, at offset: Int) -> Bool
   static func managedValue(_ place: PropertyPlace) -> Any?
   static func setManaged(_ value: Any?, _ place: PropertyPlace) -> Bool
 }
 
-/// What a declaration says besides the type.
+/// The arguments of a property declaration, without its type.
 struct PropertyDeclaration: Sendable {
   let isPrimaryKey: Bool
   let isIndexed: Bool
@@ -25,7 +25,8 @@ struct PropertyDeclaration: Sendable {
 }
 
 extension StoragePlace {
-  /// Makes the storages of an object those of a managed one. The place is the first thing in each, at its offset.
+  /// Turns the storages of an unmanaged object into those of a managed one. The place is the first field of each
+  /// storage.
   static func manage(_ object: ObjectBase, _ offsets: [Int]) {
     let start = unsafe Unmanaged.passUnretained(object).toOpaque()
     for (index, offset) in offsets.enumerated() {
@@ -37,7 +38,7 @@ extension StoragePlace {
 extension Persisted: PropertyStorage {
   static var valueType: any _Persistable.Type { Value.self }
 
-  /// The storage of an object whose class has it at this offset: `ClassSchema` found both together.
+  /// Returns the storage of an object at an offset. `ClassSchema` found the type and the offset together.
   private static func pointer(_ object: ObjectBase, _ offset: Int) -> UnsafeMutablePointer<Persisted> {
     unsafe (Unmanaged.passUnretained(object).toOpaque() + offset).assumingMemoryBound(to: Persisted.self)
   }
@@ -56,7 +57,7 @@ extension Persisted: PropertyStorage {
     if case .origin = unsafe storage.pointee.state { unsafe storage.pointee.state = .tracing(nil) }
   }
 
-  // The types that are written most, without a look for generic types.
+  // Specialized for the types that are written most, to avoid generic dispatch.
   @_specialize(where Value == Int)
   @_specialize(where Value == Bool)
   @_specialize(where Value == Double)

@@ -1,19 +1,19 @@
-// Values without a type, as `create(_:value:)` takes them: dictionaries, arrays and objects.
+// Assigns untyped values to objects, as `create(_:value:)` accepts them: dictionaries, arrays and objects.
 
 import Foundation
 
 enum ValueAssignment {
-  /// Whether it is Foundation's null.
+  /// Returns true if the value is `NSNull`.
   static func isNull(_ value: Any) -> Bool { value is NSNull }
 
-  /// The value with no optional around it but a nil, which can be cast to any optional type.
+  /// Returns the value without surrounding optionals. Nil remains nil, which can be cast to any optional type.
   static func unwrapped(_ value: Any?) -> Any {
     guard let value, !isNull(value) else { return Any?.none as Any }
     guard let optional = value as? any OptionalProtocol else { return value }
     return unwrapped(optional.anyValue)
   }
 
-  /// Whether it can be the value of an object.
+  /// Returns true if the value can be converted to an object.
   static func isObjectLike(_ value: Any) -> Bool { value is [String: Any] || value is [Any] || value is ObjectBase }
 
   /// Sets a property of an object; ends the process if the value has another type.
@@ -31,11 +31,11 @@ enum ValueAssignment {
     for (name, value) in entries(of: value, for: object.schema) { set(name, to: value, of: object) }
   }
 
-  /// The values by property name.
+  /// Returns the values in `value`, with their property names.
   static func entries(of value: Any, for schema: ClassSchema) -> [(String, Any?)] {
     switch value {
     case let entries as [String: Any]:
-      // Dictionaries often come from elsewhere and name more than the class has.
+      // Dictionaries often come from other sources and may contain keys that the class does not have.
       return entries.filter { schema.index(of: $0.key) != nil }.map { ($0.key, $0.value) }
     case let values as [Any]:
       let properties = schema.properties.filter(\.isStored)

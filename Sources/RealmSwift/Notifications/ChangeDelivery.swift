@@ -1,5 +1,5 @@
-// From commits to observers: a commit of this process says so, a thread waits for those of others, and each realm with
-// observers is called where it is confined.
+// Notifies the realms of this process of commits. Commits of this process are announced directly; a thread waits for
+// commits of other processes. Each realm with observers is called where it is confined.
 
 import Foundation
 import RealmPages
@@ -8,7 +8,7 @@ import Threads
 
 /// The realms of one file that have observers, and the thread that waits for commits.
 final class ChangeDelivery: Sendable {
-  /// A realm, and how to call it.
+  /// A realm and the function that calls it.
   private struct Subscriber: Sendable {
     let identity: UInt
     let call: @Sendable () -> Void
@@ -20,7 +20,7 @@ final class ChangeDelivery: Sendable {
   /// Calls all realms with observers, each where it is confined.
   func noteChange() { for subscriber in subscribers.withLock({ $0 }) { subscriber.call() } }
 
-  /// Has `call` called after commits.
+  /// Registers `call` to be called after commits.
   func subscribe(_ identity: UInt, _ file: RealmFile, _ call: @escaping @Sendable () -> Void) {
     subscribers.withLock { subscribers in
       subscribers.removeAll { $0.identity == identity }
@@ -31,13 +31,13 @@ final class ChangeDelivery: Sendable {
 
   func unsubscribe(_ identity: UInt) { subscribers.withLock { $0.removeAll { $0.identity == identity } } }
 
-  /// Waits for commits on a thread of its own, until nobody is left who wants to know.
+  /// Waits for commits on a background thread, until there are no subscribers.
   private func watch(_ file: RealmFile) {
     if isWatching.exchange(true, ordering: .acquiringAndReleasing) { return }
     let thread = Threads.Thread { [weak file] in
       var known: VersionHold?
       while let file, !file.delivery.subscribers.withLock({ $0.isEmpty }) {
-        // A realm that cannot be read is looked at again: its observers learn of it when they read.
+        // If the realm cannot be read, try again: its observers get the error when they read.
         guard let newest = try? file.reader.hold() else {
           usleep(100_000)
           continue
@@ -53,13 +53,13 @@ final class ChangeDelivery: Sendable {
 
   private func stopWatching(_ file: RealmFile?) {
     isWatching.store(false, ordering: .releasing)
-    // Somebody may have come meanwhile.
+    // A subscriber may have been added meanwhile.
     if let file, !subscribers.withLock({ $0.isEmpty }) { watch(file) }
   }
 }
 
 extension Confinement {
-  /// How a call gets there: to a queue, an actor, the main queue, or the run loop of the thread.
+  /// Returns a function that schedules a block on the queue, the actor, the main queue or the run loop of the thread.
   func scheduler() -> @Sendable (@escaping @Sendable () -> Void) -> Void {
     switch self {
     case .queue(let queue): return { queue.async(execute: $0) }
@@ -77,6 +77,6 @@ extension Confinement {
     }
   }
 
-  /// Runs `body` in an actor.
+  /// Runs `body` on an actor.
   static func run(on actor: isolated any Actor, _ body: @Sendable () -> Void) async { body() }
 }

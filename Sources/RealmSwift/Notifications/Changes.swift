@@ -1,48 +1,48 @@
-// What observers are told.
+// The values that observers receive.
 
-/// What happened to a collection.
+/// A change of a collection.
 public enum RealmCollectionChange<CollectionType> {
-  /// The collection can be read; comes first, once.
+  /// The initial state of the collection. Delivered first, once.
   case initial(CollectionType)
-  /// It has changed: ascending positions, of deletions and modifications in the collection before, of insertions in the
-  /// new one. An object that moved is deleted and inserted.
+  /// The collection changed. Indexes are ascending: deletions and modifications refer to the old collection, insertions
+  /// to the new one. An object that moved is reported as a deletion and an insertion.
   case update(CollectionType, deletions: [Int], insertions: [Int], modifications: [Int])
-  /// It cannot be observed any more.
+  /// The collection can no longer be observed.
   case error(any Error)
 }
 
-/// What happened to a map.
+/// A change of a map.
 public enum RealmMapChange<MapType: RealmKeyedCollection> {
-  /// The map can be read; comes first, once.
+  /// The initial state of the map. Delivered first, once.
   case initial(MapType)
-  /// It has changed: the names of the entries that were removed, added or changed.
+  /// The map changed. Contains the keys of the removed, added and changed entries.
   case update(MapType, deletions: [MapType.Key], insertions: [MapType.Key], modifications: [MapType.Key])
-  /// It cannot be observed any more.
+  /// The map can no longer be observed.
   case error(any Error)
 }
 
-/// A property that changed.
+/// The change of one property.
 public struct PropertyChange {
-  /// The name in the class.
+  /// The name of the property in the class.
   public let name: String
-  /// The value before; nil for null, links and collections.
+  /// The old value; nil for null, links and collections.
   public let oldValue: Any?
-  /// The value now; nil for null, a collection as such.
+  /// The new value; nil for null. For a collection, the collection itself.
   public let newValue: Any?
 }
 
-/// What happened to an object.
+/// A change of an object.
 public enum ObjectChange<T> {
-  /// Properties of it have changed.
+  /// Properties of the object changed.
   case change(T, [PropertyChange])
-  /// It was deleted; nothing follows.
+  /// The object was deleted. No further changes are delivered.
   case deleted
-  /// It cannot be observed any more.
+  /// The object can no longer be observed.
   case error(any Error)
 }
 
 extension ObjectChange where T: ObjectBase {
-  /// The same change of the object as one of another class; nil if it is none.
+  /// Returns this change with the object cast to another class; nil if the object is not of that class.
   func of<Other: ObjectBase>(_ type: Other.Type) -> ObjectChange<Other>? {
     switch self {
     case .change(let object, let properties): (object as? Other).map { .change($0, properties) }
@@ -53,14 +53,14 @@ extension ObjectChange where T: ObjectBase {
 }
 
 extension Realm {
-  /// What happened to a realm.
+  /// A change of a realm.
   public enum Notification: String, Sendable {
-    /// The realm reads a newer version.
+    /// The realm moved to a newer version.
     case didChange
-    /// There is a newer version, and `autorefresh` is off.
+    /// A newer version exists, and `autorefresh` is off.
     case refreshRequired
   }
 
-  /// Called with what happened to a realm.
+  /// A block that is called when a realm changes.
   public typealias NotificationBlock = (_ notification: Notification, _ realm: Realm) -> Void
 }

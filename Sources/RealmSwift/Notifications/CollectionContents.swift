@@ -1,28 +1,28 @@
-// What a collection had at one version, and how it differs from what it had before.
+// The contents of a collection at one version, and the differences between two versions.
 
 import RealmPages
 
 /// The objects or values of a collection at one version.
 enum CollectionContents {
   case keys([Int64])
-  /// Of a list in its own order, a value in the place of another one is a modification.
+  /// For a list in its own order, replacing a value counts as a modification.
   case values([Value], isList: Bool)
-  /// Of a list whose owner is gone.
+  /// The contents of a list whose owner was deleted.
   case none
 
-  /// What changed; positions are ascending.
+  /// The changes between two versions. Indexes are ascending.
   struct Changes {
     var deletions: [Int] = []
     var insertions: [Int] = []
     var modifications: [Int] = []
     var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && modifications.isEmpty }
 
-    /// The same, but where one value is deleted and another one inserted in its place, that is a modification.
+    /// These changes, with each deletion and insertion at the same place combined into a modification.
     var withModifications: Changes {
       var changes = Changes(), old = 0, new = 0
       var deleted = deletions[...], inserted = insertions[...]
       while !deleted.isEmpty || !inserted.isEmpty {
-        // What stays has the same distance from the last change in both.
+        // Unchanged elements have the same distance from the last change in both collections.
         let (deletion, insertion) = (deleted.first ?? .max, inserted.first ?? .max)
         let kept = min(deletion - old, insertion - new)
         (old, new) = (old + kept, new + kept)
@@ -54,7 +54,7 @@ enum CollectionContents {
     self = .values(try positions.map { try Value(copying: values[$0]) }, isList: isList)
   }
 
-  /// Cost: O(n), and where the order of objects changed, O(n · moves).
+  /// Returns the changes since `former`. Takes O(n), or O(n · moves) if the order of objects changed.
   func changes(since former: CollectionContents, _ changed: ChangedObjects) throws -> Changes {
     switch (former, self) {
     case (.keys(let old), .keys(let new)): return try Self.changes(from: old, to: new, changed)
@@ -63,7 +63,7 @@ enum CollectionContents {
       return isList ? changes.withModifications : changes
     case (.keys(let old), .none): return Changes(deletions: Array(old.indices))
     case (.values(let old, _), .none): return Changes(deletions: Array(old.indices))
-    // A Mixed that has a list again.
+    // A Mixed that contains a list again.
     case (.none, .values(let new, _)): return Changes(insertions: Array(new.indices))
     default: return Changes()
     }
@@ -72,7 +72,7 @@ enum CollectionContents {
   private static func changes(from old: [Int64], to new: [Int64], _ changed: ChangedObjects) throws -> Changes {
     var changes = Changes()
     if old == new {
-      // Nothing came, went or moved.
+      // No object was inserted, deleted or moved.
     } else {
       let before = Set(old), after = Set(new)
       let isUnique = before.count == old.count && after.count == new.count
@@ -104,7 +104,8 @@ enum CollectionContents {
   }
 }
 
-/// The objects that differ between two versions, those included that link to one, up to four links away.
+/// The objects that differ between two versions, including objects that link to a changed object, up to four links
+/// away.
 final class ChangedObjects {
   private var keys: [TableKey: Set<Int64>] = [:]
   private var answers: [ObjectReference: Bool] = [:]
@@ -113,9 +114,9 @@ final class ChangedObjects {
   private var cursors: [TableKey: ObjectCursor] = [:]
   private static let depth = 4
   private let context: RealmContext
-  /// The paths of properties that count; nil for all properties, and those of linked objects.
+  /// The observed paths of properties; nil for all properties and linked objects.
   private let keyPaths: [[String]]?
-  /// Of objects that have changed: the columns, where only some properties count.
+  /// The changed columns of each changed object, if only some properties are observed.
   private var columns: [ObjectReference: [Int]] = [:]
 
   init(from old: VersionHold, to new: VersionHold, _ source: ResultsSource, _ keyPaths: [[String]]?) throws {
@@ -135,7 +136,7 @@ final class ChangedObjects {
     }
   }
 
-  /// Whether an object of the collection has changed.
+  /// Returns true if an object of the collection has changed.
   func contains(_ key: Int64) throws -> Bool {
     guard let table, !keys.isEmpty else { return false }
     let object = ObjectReference(table: table, key: ObjKey(key))
@@ -143,7 +144,7 @@ final class ChangedObjects {
     return try keyPaths.contains { try hasChanged(object, $0[...]) }
   }
 
-  /// Whether a property on the path has changed.
+  /// Returns true if a property on the path has changed.
   private func hasChanged(_ object: ObjectReference, _ path: ArraySlice<String>) throws -> Bool {
     guard let name = path.first, let cursor = try cursor(object.table) else { return false }
     let schema = context.schema(of: object.table)
@@ -158,7 +159,7 @@ final class ChangedObjects {
     return try Self.targets(of: cursor.value(column)).contains { try hasChanged($0, rest) }
   }
 
-  /// The objects that a property with linking objects has.
+  /// Returns the objects in a linking-objects property.
   private func linking(_ cursor: ObjectCursor, _ property: ModelProperty) throws -> [ObjectReference] {
     guard let origin = property.linkedClass, let name = property.originProperty, let index = origin.index(of: name)
     else { return [] }
@@ -183,7 +184,7 @@ final class ChangedObjects {
   }
 
   private func linksToItself(_ table: TableKey) -> Bool {
-    // A table that cannot be read has no links that could be followed.
+    // Links of a table that cannot be read cannot be followed.
     guard let columns = try? cursor(table)?.table.columns else { return false }
     return columns.contains { $0.targetTable != nil }
   }

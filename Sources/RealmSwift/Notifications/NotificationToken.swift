@@ -1,19 +1,19 @@
-// What keeps a notification alive.
+// The token that keeps an observation alive.
 
-/// Notifications arrive for as long as the token exists and `invalidate` was not called.
+/// Keeps an observation alive. Notifications are delivered until the token is released or `invalidate` is called.
 public final class NotificationToken {
   private var end: (() -> Void)?
-  /// Nil for an observer on a queue.
+  /// Nil for an observation on a queue or an actor.
   let observer: Observer?
 
   init(_ observer: Observer? = nil, _ end: @escaping () -> Void) { (self.observer, self.end) = (observer, end) }
 
-  /// A token of notifications that ended before they began.
+  /// Creates a token for an observation that ended before it began.
   init() { (observer, end) = (nil, nil) }
 
   deinit { end?() }
 
-  /// Ends the notifications; whether they had not ended before.
+  /// Ends the notifications. Returns false if they had ended already.
   @discardableResult
   public func invalidate() -> Bool {
     defer { end = nil }

@@ -1,41 +1,42 @@
-// The observers of one realm: what each of them saw last, and what it is told when the realm has moved on.
+// The observers of one realm: each keeps the state that it reported last and reports the differences to a newer
+// version.
 
 import Foundation
 import RealmPages
 import Synchronization
 
-/// Something that is told of changes. Used where its realm is confined, but ended on any thread.
+/// An observer of changes. Used where its realm is confined, but may be ended on any thread.
 class Observer {
   private let ended = Atomic(false)
   final var isOver: Bool { ended.load(ordering: .acquiring) }
   final func end() { ended.store(true, ordering: .releasing) }
 
-  /// Tells what has changed up to now.
+  /// Reports the changes since the last call.
   func deliver() {}
-  /// Takes what has changed up to now as seen.
+  /// Marks all changes made until now as reported.
   func skip() {}
 
-  /// The steps of key paths; nil for none, which stands for all.
+  /// Returns key paths as lists of property names; nil, for all properties, if there are none.
   static func paths(_ keyPaths: [String]?) -> [[String]]? {
     guard let keyPaths, !keyPaths.isEmpty else { return nil }
     return keyPaths.map { $0.split(separator: ".").map { String($0) } }
   }
 }
 
-/// The observers of a realm, and what has them called. Tokens end observers on any thread.
+/// The observers of a realm and the function that schedules their call. Tokens end observers on any thread.
 final class ObserverList: @unchecked Sendable {
-  // Unchecked: the lock guards all of it.
+  // Unchecked: the lock guards all fields.
   private let lock = NSLock()
   private var observers: [Observer] = []
   private var scheduled: (@Sendable () -> Void)?
 
-  /// The observers that are there now.
+  /// The current observers.
   var all: [Observer] { lock.withLock { observers } }
 
-  /// Has the observers called where the realm is confined, if there are any.
+  /// Schedules a call of the observers where the realm is confined, if there are any.
   func schedule() { lock.withLock { scheduled }?() }
 
-  /// Adds an observer; the first one calls `start`, which returns what has the observers called.
+  /// Adds an observer. The first one calls `start`, which returns the function that schedules calls of the observers.
   func add(_ observer: Observer, start: () -> @Sendable () -> Void) {
     lock.withLock {
       observers.append(observer)
@@ -43,9 +44,9 @@ final class ObserverList: @unchecked Sendable {
     }
   }
 
-  /// Forgets the observers that were ended; after the last one, `stop` is called.
+  /// Removes ended observers. Calls `stop` after the last one was removed.
   func removeEnded(stop: () -> Void) {
-    // Freed without the lock: what observers hold may end other observers.
+    // Released outside the lock: objects that observers retain may end other observers.
     let gone = lock.withLock {
       let gone = observers.filter(\.isOver)
       observers.removeAll(where: \.isOver)
@@ -60,13 +61,13 @@ final class ObserverList: @unchecked Sendable {
 }
 
 extension RealmContext {
-  /// Adds an observer, which is called for the first time soon.
+  /// Adds an observer and schedules its first call.
   func observe(_ observer: Observer) -> NotificationToken {
     checkThread()
     if isFrozen { Misuse.stop("Frozen Realms do not change and do not have change notifications.") }
     observers.add(observer) {
       let scheduler = confinement.scheduler()
-      // Safe: the scheduler runs it where the realm is confined to.
+      // Safe: the scheduler runs the block where the realm is confined.
       @safe nonisolated(unsafe) weak let context = self
       let call: @Sendable () -> Void = { scheduler { context?.deliverChanges() } }
       file.delivery.subscribe(identity, file, call)
@@ -81,12 +82,12 @@ extension RealmContext {
 
   private var identity: UInt { UInt(bitPattern: ObjectIdentifier(self)) }
 
-  /// Moves to the newest version and tells the observers; in a write transaction later.
+  /// Moves to the newest version and calls the observers. Does nothing in a write transaction.
   func deliverChanges() {
     if isInTransaction || isDelivering { return }
     isDelivering = true
     defer { isDelivering = false }
-    // A version that cannot be read now may be later; the observers are told then.
+    // If the newest version cannot be read now, the observers are called when it can be.
     if autorefresh { _ = try? refresh() }
     for observer in observers.all where !observer.isOver { observer.deliver() }
   }
@@ -107,12 +108,12 @@ final class CollectionObserver<C: RealmCollection>: Observer {
   }
 
   override func skip() {
-    // What cannot be read now is told of later.
+    // Changes that cannot be read now are reported later.
     guard last != nil, let hold = source.context.hold, let contents = try? contents() else { return }
     last = (hold, contents)
   }
 
-  /// What is in the collection; nothing if the owner of the list is gone.
+  /// Returns the contents of the collection; none if the owner of the list was deleted.
   private func contents() throws -> CollectionContents {
     source.isInvalidated ? CollectionContents.none : try CollectionContents(source)
   }
@@ -162,12 +163,12 @@ final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
   }
 
   override func skip() {
-    // What cannot be read now is told of later.
+    // Changes that cannot be read now are reported later.
     guard last != nil, let hold = place.context.hold, let entries = try? entries() else { return }
     last = (hold, entries)
   }
 
-  /// What is in the map; nothing if its owner is gone.
+  /// Returns the entries of the map; none if its owner was deleted.
   private func entries() throws -> [String: Value] {
     guard !place.isInvalidated, var view = place.dictionary() else { return [:] }
     var entries: [String: Value] = [:]
@@ -244,7 +245,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
     }
   }
 
-  /// The properties through which key paths lead to what has changed.
+  /// Returns the properties through which key paths lead to changed objects.
   private func linkedChanges(
     from old: VersionHold,
     to new: VersionHold,

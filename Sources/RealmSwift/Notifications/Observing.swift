@@ -1,16 +1,15 @@
-// Ways in for observers.
+// The `observe` methods of realms, collections and objects.
 
 public import Dispatch
 import RealmPages
 import Synchronization
 
 extension RealmCollection {
-  /// Calls `block` soon with the collection, and again after each commit that changed it, with what changed. `keyPaths`
-  /// names the properties whose modifications count; nil stands for all, and for objects that are linked, up to four
-  /// links away.
+  /// Calls `block` soon with the collection, and after each commit that changed it with the changes. `keyPaths` names
+  /// the properties to observe; nil observes all properties, and linked objects up to four links away.
   ///
-  /// The calls come where the realm is confined: on its queue or actor, on the main queue, or in the run loop of its
-  /// thread, and also from `refresh()`.
+  /// `block` is called where the realm is confined: on its queue or actor, on the main queue, or in the run loop of its
+  /// thread. `refresh()` calls it too.
   public func observe(
     keyPaths: [String]? = nil,
     _ block: @escaping (RealmCollectionChange<Self>) -> Void
@@ -21,7 +20,7 @@ extension RealmCollection {
 }
 
 extension RealmCollection {
-  /// Calls `block` on a serial queue, with the collection of a realm that belongs to the queue.
+  /// Calls `block` on a serial queue, with the collection in a realm that is confined to the queue.
   public func observe(
     keyPaths: [String]? = nil,
     on queue: DispatchQueue,
@@ -32,7 +31,7 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: ObjectBase {
-  /// The same, with the properties as key paths.
+  /// Observes the collection; the properties are given as key paths.
   public func observe(
     keyPaths: [PartialKeyPath<Element>],
     _ block: @escaping (RealmCollectionChange<Self>) -> Void
@@ -40,7 +39,7 @@ extension RealmCollection where Element: ObjectBase {
     observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, block)
   }
 
-  /// The same on a serial queue, with the properties as key paths.
+  /// Observes the collection on a serial queue; the properties are given as key paths.
   public func observe(
     keyPaths: [PartialKeyPath<Element>],
     on queue: DispatchQueue,
@@ -51,8 +50,8 @@ extension RealmCollection where Element: ObjectBase {
 }
 
 extension Map {
-  /// Calls `block` soon with the map, and again after each commit that changed it, with the names of the entries that
-  /// changed. `keyPaths` names the properties of linked objects whose modifications count; nil stands for all.
+  /// Calls `block` soon with the map, and after each commit that changed it with the keys of the changed entries.
+  /// `keyPaths` names the properties of linked objects to observe; nil observes all properties.
   public func observe(
     keyPaths: [String]? = nil,
     _ block: @escaping (RealmMapChange<Map>) -> Void
@@ -61,7 +60,7 @@ extension Map {
     return place.context.observe(MapObserver(self, place, keyPaths, block))
   }
 
-  /// Calls `block` on a serial queue, with the map of a realm that belongs to the queue.
+  /// Calls `block` on a serial queue, with the map in a realm that is confined to the queue.
   public func observe(
     keyPaths: [String]? = nil,
     on queue: DispatchQueue,
@@ -72,7 +71,7 @@ extension Map {
 }
 
 extension Map where Value: OptionalLink {
-  /// The same, with the properties as key paths.
+  /// Observes the map; the properties are given as key paths.
   public func observe(
     keyPaths: [PartialKeyPath<Value.Linked>],
     _ block: @escaping (RealmMapChange<Map>) -> Void
@@ -80,7 +79,7 @@ extension Map where Value: OptionalLink {
     observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, block)
   }
 
-  /// The same on a serial queue, with the properties as key paths.
+  /// Observes the map on a serial queue; the properties are given as key paths.
   public func observe(
     keyPaths: [PartialKeyPath<Value.Linked>],
     on queue: DispatchQueue,
@@ -89,7 +88,7 @@ extension Map where Value: OptionalLink {
     observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, on: queue, block)
   }
 
-  /// The same in an actor, with the properties as key paths.
+  /// Observes the map on an actor; the properties are given as key paths.
   public func observe<A: Actor>(
     keyPaths: [PartialKeyPath<Value.Linked>],
     on actor: A,
@@ -101,8 +100,8 @@ extension Map where Value: OptionalLink {
 }
 
 extension ThreadConfined where Self: ObjectBase {
-  /// Calls `block` after each commit that changed a property of the object, and when it was deleted. `keyPaths` names
-  /// the properties that count; nil stands for all. Linked objects do not count.
+  /// Calls `block` after each commit that changed a property of the object, and when the object is deleted. `keyPaths`
+  /// names the properties to observe; nil observes all properties, but not linked objects.
   public func observe(
     keyPaths: [String]? = nil,
     _ block: @escaping (ObjectChange<Self>) -> Void
@@ -111,7 +110,7 @@ extension ThreadConfined where Self: ObjectBase {
     return context.observe(ObjectObserver(self, keyPaths, block))
   }
 
-  /// The same for a block that takes the object as one of a base class.
+  /// Observes the object; `block` receives it as an instance of a base class.
   @_disfavoredOverload
   public func observe<Base: ObjectBase>(
     keyPaths: [String]? = nil,
@@ -120,7 +119,7 @@ extension ThreadConfined where Self: ObjectBase {
     observe(keyPaths: keyPaths) { (change: ObjectChange<Self>) in change.of(Base.self).map(block) }
   }
 
-  /// The same, with the properties as key paths.
+  /// Observes the object; the properties are given as key paths.
   public func observe(
     keyPaths: [PartialKeyPath<Self>],
     _ block: @escaping (ObjectChange<Self>) -> Void
@@ -128,7 +127,7 @@ extension ThreadConfined where Self: ObjectBase {
     observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, block)
   }
 
-  /// Calls `block` on a serial queue, with the object of a realm that belongs to the queue.
+  /// Calls `block` on a serial queue, with the object in a realm that is confined to the queue.
   public func observe(
     keyPaths: [String]? = nil,
     on queue: DispatchQueue,
@@ -137,7 +136,7 @@ extension ThreadConfined where Self: ObjectBase {
     RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 
-  /// The same for a block that takes the object as one of a base class.
+  /// Observes the object on a serial queue; `block` receives it as an instance of a base class.
   @_disfavoredOverload
   public func observe<Base: ObjectBase>(
     keyPaths: [String]? = nil,
@@ -149,7 +148,7 @@ extension ThreadConfined where Self: ObjectBase {
 }
 
 extension RealmCollection {
-  /// Calls `block` in an actor, with the collection of a realm that belongs to the actor.
+  /// Calls `block` on an actor, with the collection in a realm that is confined to the actor.
   ///
   /// ```swift
   /// let token = await dogs.observe(on: kennel) { kennel, change in kennel.note(change) }
@@ -165,7 +164,7 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: ObjectBase {
-  /// The same in an actor, with the properties as key paths.
+  /// Observes the collection on an actor; the properties are given as key paths.
   public func observe<A: Actor>(
     keyPaths: [PartialKeyPath<Element>],
     on actor: A,
@@ -177,7 +176,7 @@ extension RealmCollection where Element: ObjectBase {
 }
 
 extension Map {
-  /// Calls `block` in an actor, with the map of a realm that belongs to the actor.
+  /// Calls `block` on an actor, with the map in a realm that is confined to the actor.
   public func observe<A: Actor>(
     keyPaths: [String]? = nil,
     on actor: A,
@@ -189,7 +188,7 @@ extension Map {
 }
 
 extension ThreadConfined where Self: ObjectBase {
-  /// Calls `block` in an actor, with the object of a realm that belongs to the actor.
+  /// Calls `block` on an actor, with the object in a realm that is confined to the actor.
   public func observe<A: Actor>(
     keyPaths: [String]? = nil,
     on actor: A,
@@ -199,7 +198,7 @@ extension ThreadConfined where Self: ObjectBase {
     await RemoteObservation.begin(self, on: actor, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 
-  /// The same in an actor, with the properties as key paths.
+  /// Observes the object on an actor; the properties are given as key paths.
   public func observe<A: Actor>(
     keyPaths: [PartialKeyPath<Self>],
     on actor: A,
@@ -210,7 +209,7 @@ extension ThreadConfined where Self: ObjectBase {
   }
 }
 
-/// What an observer is told when its realm cannot be read in its place; nil if there is no word for that.
+/// The value delivered when the realm cannot be opened for an observer; nil if the change type has no error case.
 protocol ObservedChange {
   static func failure(_ error: any Error) -> Self?
 }
@@ -231,9 +230,9 @@ extension SectionedResultsChange: ObservedChange {
   static func failure(_ error: any Error) -> Self? { nil }
 }
 
-/// An observer on a queue or in an actor, from another place.
+/// An observation that was started in one confinement and is delivered in another: on a queue or an actor.
 final class RemoteObservation: @unchecked Sendable {
-  // Unchecked: used in its place only, but for `isOver`.
+  // Unchecked: all fields but `isOver` are used only in the confinement of the observer.
   private let place: Confinement
   private let start: (Realm) -> NotificationToken?
   private let fail: (any Error) -> Void
@@ -254,7 +253,7 @@ final class RemoteObservation: @unchecked Sendable {
     fail = { error in Change.failure(error).map(block) }
   }
 
-  /// Makes the observer, in its place.
+  /// Creates the observer in its confinement.
   private func begin() {
     if isOver.load(ordering: .acquiring) { return }
     do {
@@ -263,7 +262,7 @@ final class RemoteObservation: @unchecked Sendable {
     } catch { fail(error) }
   }
 
-  /// Ends the observer from anywhere.
+  /// A token that ends the observation from any thread.
   private var outside: NotificationToken {
     let schedule = place.scheduler()
     return NotificationToken {
@@ -284,7 +283,7 @@ final class RemoteObservation: @unchecked Sendable {
     return observation.outside
   }
 
-  /// Observes the counterpart of `value` in the realm of an actor; the observer is there when this returns.
+  /// Observes the counterpart of `value` in the realm of an actor. The observer exists when this returns.
   static func begin<T: ThreadConfined, A: Actor, Change: ObservedChange>(
     _ value: T,
     on actor: A,
@@ -305,12 +304,12 @@ final class RemoteObservation: @unchecked Sendable {
 }
 
 extension Realm {
-  /// Calls `block` when the realm reads a newer version.
+  /// Calls `block` when the realm moves to a newer version.
   public func observe(_ block: @escaping NotificationBlock) -> NotificationToken {
     context.observe(RealmObserver(context, block))
   }
 
-  /// Whether a realm with observers moves to the newest version by itself.
+  /// True if a realm with observers moves to the newest version automatically.
   public var autorefresh: Bool {
     get { context.autorefresh }
     nonmutating set { context.autorefresh = newValue }

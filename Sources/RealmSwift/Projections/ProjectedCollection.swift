@@ -1,17 +1,17 @@
-// One property of all objects of a collection, as a collection of its own.
+// Collections of one property of all objects of a collection.
 
-/// What one property of the objects of a list or set has, in their order: `person.dogs.projectTo.name`.
+/// The values of one property of the objects in a list or set, in their order, as in `person.dogs.projectTo.name`.
 public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCollection, CustomStringConvertible {
   private let base: any ProjectedBase
   private let path: AnyKeyPath
 
   fileprivate init(_ base: any ProjectedBase, _ path: AnyKeyPath) { (self.base, self.path) = (base, path) }
 
-  /// The position of the first value.
+  /// The index of the first value.
   public var startIndex: Int { 0 }
-  /// The position after the last value.
+  /// The index after the last value.
   public var endIndex: Int { base.count }
-  /// The value of the object at a position.
+  /// The value of the object at an index.
   public subscript(position: Int) -> Element {
     guard let value = base.object(at: position)[keyPath: path] as? Element else {
       Misuse.stop("The projected property has no value of type \(Element.self).")
@@ -27,17 +27,17 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
 }
 
 extension ProjectedCollection: ThreadConfined {
-  /// The realm; nil for a collection that belongs to no object yet.
+  /// The realm; nil for an unmanaged collection.
   public var realm: Realm? { base.realm }
-  /// Whether what the collection belongs to was deleted, or its realm invalidated.
+  /// True if the owner of the collection was deleted, or its realm invalidated.
   public var isInvalidated: Bool { base.isInvalidated }
-  /// Whether it belongs to a frozen realm.
+  /// True if the collection belongs to a frozen realm.
   public var isFrozen: Bool { base.isFrozen }
-  /// The collection in the version that the realm reads, for all threads.
+  /// Returns the collection frozen at the realm's current version, for use on all threads.
   public func freeze() -> ProjectedCollection { ProjectedCollection(base.freeze(), path) }
-  /// The collection in the live realm of this thread; nil if what it belongs to was deleted.
+  /// Returns the collection in the live realm of the calling thread; nil if its owner was deleted.
   public func thaw() -> ProjectedCollection? { base.thaw().map { ProjectedCollection($0, path) } }
-  /// The same collection in another realm of the file; nil if what it belongs to was deleted.
+  /// Returns the collection in another realm of the same file; nil if its owner was deleted.
   public func _rlmCounterpart(in realm: Realm) -> ProjectedCollection? {
     base._rlmCounterpart(in: realm).map { ProjectedCollection($0, path) }
   }
@@ -65,7 +65,7 @@ private struct ObjectCollection<C: RealmCollection>: ProjectedBase where C.Eleme
   }
 }
 
-/// Leads from a collection of objects to one of their properties: `dogs.projectTo.name`.
+/// Maps a collection of objects to one of their properties, as in `dogs.projectTo.name`.
 @dynamicMemberLookup public struct CollectionElementMapper<Element: ObjectBase> {
   private let base: any ProjectedBase
 
@@ -73,18 +73,18 @@ private struct ObjectCollection<C: RealmCollection>: ProjectedBase where C.Eleme
     base = ObjectCollection(collection: collection)
   }
 
-  /// One property of all objects.
+  /// The values of one property of all objects.
   public subscript<V: RealmCollectionValue>(dynamicMember member: KeyPath<Element, V>) -> ProjectedCollection<V> {
     ProjectedCollection(base, member)
   }
 }
 
 extension List where Element: ObjectBase {
-  /// One property of all objects: `dogs.projectTo.name`.
+  /// The values of one property of all objects, as in `dogs.projectTo.name`.
   public var projectTo: CollectionElementMapper<Element> { CollectionElementMapper(self) }
 }
 
 extension MutableSet where Element: ObjectBase {
-  /// One property of all objects: `dogs.projectTo.name`.
+  /// The values of one property of all objects, as in `dogs.projectTo.name`.
   public var projectTo: CollectionElementMapper<Element> { CollectionElementMapper(self) }
 }

@@ -1,17 +1,17 @@
-// Views of objects: some of their properties, under other names, made of others.
+// Projections: views that expose selected properties of objects, optionally renamed or derived.
 
 import Foundation
 import RealmPages
 import Synchronization
 
-/// A property of a projection: what a key path of the object leads to.
+/// A property of a projection, which accesses the object through a key path.
 @propertyWrapper public struct Projected<Root: ObjectBase, Value> {
   let path: KeyPath<Root, Value>
 
-  /// What a key path leads to, from the object of the projection.
+  /// Creates a property that reads a key path of the projected object.
   public init(_ projectedKeyPath: KeyPath<Root, Value>) { path = projectedKeyPath }
 
-  /// Not accessible: projections are classes.
+  /// Unavailable: projections are classes.
   @available(*, unavailable, message: "@Projected is for properties of Projection classes")
   public var wrappedValue: Value {
     get { Misuse.stop("@Projected is for properties of Projection classes") }
@@ -19,7 +19,7 @@ import Synchronization
     set { Misuse.stop("@Projected is for properties of Projection classes") }
   }
 
-  /// Reads what the key path leads to, and sets it if that is a property.
+  /// Accesses the key path of the object. Setting requires a key path to a settable property.
   public static subscript<Enclosing: Projection<Root>>(
     _enclosingInstance projection: Enclosing,
     wrapped _: ReferenceWritableKeyPath<Enclosing, Value>,
@@ -35,7 +35,7 @@ import Synchronization
   }
 }
 
-/// Any property of a projection.
+/// A property of a projection, with its type erased.
 private protocol AnyProjected {
   var anyPath: AnyKeyPath { get }
 }
@@ -45,15 +45,15 @@ extension Projected: AnyProjected {
 
 /// A projection of any class.
 public protocol ProjectionObservable: AnyObject, RealmCollectionValue, ThreadConfined {
-  /// The class of the object.
+  /// The class of the projected object.
   associatedtype Root: ObjectBase, ThreadConfined
-  /// The object.
+  /// The projected object.
   var rootObject: Root { get }
-  /// Shows an object.
+  /// Creates a projection of an object.
   init(projecting object: Root)
 }
 
-/// The base class of views of objects, which show only what their properties name.
+/// The base class of projections: views of objects that expose only the properties they declare.
 ///
 /// ```swift
 /// class Owner: Projection<Person> {
@@ -66,25 +66,25 @@ public protocol ProjectionObservable: AnyObject, RealmCollectionValue, ThreadCon
 /// for owner in realm.objects(Owner.self) { print(owner.years, Array(owner.dogNames)) }
 /// ```
 open class Projection<Root: ObjectBase & ThreadConfined>: ProjectionObservable, CustomStringConvertible {
-  /// What is stored is the object.
+  /// The stored type: the class of the object.
   public typealias PersistedType = Root
 
-  /// The object.
+  /// The projected object.
   public final let rootObject: Root
 
-  /// Shows an object.
+  /// Creates a projection of an object.
   public required init(projecting object: Root) {
     rootObject = object
     _ = properties
   }
 
-  /// The properties of the class.
+  /// The projected properties of the class.
   final var properties: [ProjectedProperty] { ProjectedProperty.all(of: self) }
 
-  /// Whether both show the same object.
+  /// Returns true if both projections show the same object.
   public static func == (a: Projection, b: Projection) -> Bool { a.rootObject == b.rootObject }
 
-  /// Feeds what `==` compares.
+  /// Hashes the identity that `==` compares.
   public final func hash(into hasher: inout Hasher) { rootObject.hash(into: &hasher) }
 
   /// The class and the properties.
@@ -100,42 +100,42 @@ open class Projection<Root: ObjectBase & ThreadConfined>: ProjectionObservable, 
 extension Projection {
   /// The realm of the object.
   public final var realm: Realm? { rootObject.realm }
-  /// Whether the object was deleted, or its realm invalidated.
+  /// True if the object was deleted, or its realm invalidated.
   public final var isInvalidated: Bool { rootObject.isInvalidated }
-  /// Whether the object belongs to a frozen realm.
+  /// True if the object belongs to a frozen realm.
   public final var isFrozen: Bool { rootObject.isFrozen }
-  /// The projection of the object in the version that its realm reads, for all threads.
+  /// Returns a projection of the object frozen at the realm's current version, for use on all threads.
   public final func freeze() -> Self { Self(projecting: rootObject.freeze()) }
-  /// The projection of the object in the live realm of this thread; nil if it was deleted.
+  /// Returns a projection of the object in the live realm of the calling thread; nil if the object was deleted.
   public final func thaw() -> Self? { rootObject.thaw().map { Self(projecting: $0) } }
-  /// The projection of the object in another realm of the file; nil if it was deleted.
+  /// Returns a projection of the object in another realm of the same file; nil if the object was deleted.
   public final func _rlmCounterpart(in realm: Realm) -> Self? {
     rootObject._rlmCounterpart(in: realm).map { Self(projecting: $0) }
   }
 }
 
 extension Projection {
-  /// A link to the object.
+  /// The type of a link to the object.
   public static var _rlmType: _PropertyType { Root._rlmType }
-  /// The object.
+  /// The projected object.
   public final var _rlmAny: Any? { rootObject }
-  /// A projection of an unmanaged object.
+  /// Returns a projection of a new unmanaged object.
   public static func _rlmDefault() -> Self { Self(projecting: Root()) }
-  /// The projection, or that of an object.
+  /// Returns the value if it is a projection, or a projection of an object; nil otherwise.
   public static func _rlmCast(_ value: Any?) -> Self? {
     value as? Self ?? Root._rlmCast(value).map { Self(projecting: $0) }
   }
-  /// The projection of the object that a link leads to.
+  /// Returns a projection of the object that a stored link refers to.
   public static func _rlmRead(_ stored: StoredValue) -> Self? {
     Root._rlmRead(stored).map { Self(projecting: $0) }
   }
-  /// The link to the object.
+  /// Returns the link to the object.
   public final func _rlmWrite(_ target: WriteTarget) -> EngineValue { rootObject._rlmWrite(target) }
 }
 
 /// A property of a projection class.
 struct ProjectedProperty: @unchecked Sendable {
-  // Unchecked: key paths to properties never change.
+  // Unchecked: key paths to properties are immutable.
   let name: String
   let keyPath: AnyKeyPath
   /// The stored names of the properties that the key path reads.
@@ -143,7 +143,7 @@ struct ProjectedProperty: @unchecked Sendable {
 
   private static let known = Mutex<[ObjectIdentifier: [ProjectedProperty]]>([:])
 
-  /// The properties of a projection's class, found once.
+  /// Returns the properties of a projection's class. They are found once per class.
   static func all<Root>(of projection: Projection<Root>) -> [ProjectedProperty] {
     let type = ObjectIdentifier(Swift.type(of: projection))
     if let known = known.withLock({ $0[type] }) { return known }
@@ -170,13 +170,14 @@ struct ProjectedProperty: @unchecked Sendable {
 }
 
 extension Realm {
-  /// All objects of the class that a projection shows, as projections.
+  /// Returns all objects of the projected class, as projections.
   public func objects<Element: ProjectionObservable>(_ type: Element.Type) -> Results<Element>
   where Element.Root: Object { Results(objects(Element.Root.self).source) }
 }
 
 extension Results where Element: ProjectionObservable {
-  /// The projections in sections by a property, or by a computed one that reads a property first, in its order.
+  /// Groups the projections into sections by a property, or by a computed property whose first access is to a property
+  /// of the object, and sorts them by that property.
   public func sectioned<Key: _Persistable & Hashable>(
     by keyPath: KeyPath<Element, Key>,
     ascending: Bool = true
@@ -186,7 +187,7 @@ extension Results where Element: ProjectionObservable {
     }
   }
 
-  /// The same in another order, which begins with the property of the sections.
+  /// Groups the projections into sections by a property. The first sort descriptor must name that property.
   public func sectioned<Key: _Persistable & Hashable>(
     by keyPath: KeyPath<Element, Key>,
     sortDescriptors: [SortDescriptor]
@@ -199,7 +200,7 @@ extension Results where Element: ProjectionObservable {
 }
 
 extension ProjectionObservable {
-  /// The stored names of the properties that a key path of a projection reads, with points between them.
+  /// Returns the stored names of the properties that a key path of a projection reads, separated by dots.
   static func name(of path: PartialKeyPath<Self>) -> String {
     let tracer = PropertyTracer()
     if let root = PropertyTracer.object(of: Root.self, tracer) as? Root { _ = Self(projecting: root)[keyPath: path] }

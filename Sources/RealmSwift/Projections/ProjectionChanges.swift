@@ -1,4 +1,4 @@
-// What observers of projections are told: changes of what the projected properties read.
+// The observers of projections, which report changes of the properties that a projection reads.
 
 public import Dispatch
 import RealmPages
@@ -57,15 +57,15 @@ final class ProjectionObserver<P: ProjectionObservable>: Observer {
 }
 
 extension ProjectedProperty {
-  /// The properties of a projection of any class.
+  /// Returns the properties of a projection of any class.
   fileprivate static func all<P: ProjectionObservable>(ofAny projection: P) -> [ProjectedProperty] {
     (projection as? Projection<P.Root>).map { all(of: $0) } ?? []
   }
 }
 
 extension ProjectionObservable {
-  /// Calls `block` after each commit that changed what a property of the projection reads, and when the object was
-  /// deleted. `keyPaths` has the paths of the object's properties that count; nil stands for all.
+  /// Calls `block` after each commit that changed a property read by the projection, and when the object is deleted.
+  /// `keyPaths` contains the paths of the object's properties to observe; nil observes all projected properties.
   public func observe(
     keyPaths: [String]? = nil,
     on queue: DispatchQueue? = nil,
@@ -78,14 +78,14 @@ extension ProjectionObservable {
     return RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 
-  /// The same, with the properties as key paths of the projection.
+  /// Observes the projection; the properties are given as key paths of the projection.
   public func observe(
     keyPaths: [PartialKeyPath<Self>],
     on queue: DispatchQueue? = nil,
     _ block: @escaping (ObjectChange<Self>) -> Void
   ) -> NotificationToken { observe(keyPaths: keyPaths.map { Self.name(of: $0) }, on: queue, block) }
 
-  /// The same in an actor.
+  /// Observes the projection on an actor.
   public func observe<A: Actor>(
     keyPaths: [String]? = nil,
     on actor: A,
@@ -95,7 +95,7 @@ extension ProjectionObservable {
     await RemoteObservation.begin(self, on: actor, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 
-  /// The same in an actor, with the properties as key paths of the projection.
+  /// Observes the projection on an actor; the properties are given as key paths of the projection.
   public func observe<A: Actor>(
     keyPaths: [PartialKeyPath<Self>],
     on actor: A,

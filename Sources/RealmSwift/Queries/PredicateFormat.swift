@@ -1,13 +1,14 @@
-// Format strings with arguments, as `filter` takes them, as queries with arguments.
+// Converts format strings with arguments, as `filter` accepts them, to queries with bound values.
 
 import Foundation
 import RealmPages
 import RealmQuery
 
 enum PredicateFormat {
-  /// The condition that a format string says with its arguments. `%@` and `$0` stand for values, `%K` for a property.
+  /// Returns the condition of a format string with its arguments. `%@` and `$0` are placeholders for values, `%K` for a
+  /// property.
   static func condition(_ format: String, _ arguments: [Any], _ schema: ClassSchema?) -> QueryCondition {
-    // One array may stand for all arguments.
+    // A single array may contain all arguments.
     var arguments = arguments
     if arguments.count == 1, let all = arguments[0] as? [Any], places(in: format) > 1 { arguments = all }
     var text = "", values: [Value] = [], next = 0, word = ""
@@ -46,30 +47,31 @@ enum PredicateFormat {
         text += path("\(argument)", schema)
         continue
       }
-      // %ld, %lld, %lu and the like
+      // Accepts %ld, %lld, %lu and similar.
       if kind == "l" { while let more = rest.next(), more == "l" {} }
       text += "$\(values.count)"
       values.append(value(of: argument, format))
     }
     endWord()
-    // Arguments that are named by their number: $0.
+    // The arguments are referenced by number: $0.
     if next == 0 { values = arguments.map { value(of: $0, format) } }
     return .bound(text, values)
   }
 
-  /// What format strings call otherwise than the query language.
+  /// The words of format strings that differ from the query language.
   private static let words = ["@allKeys": "@keys", "@allValues": "@values", "#any": "*"]
 
   private static func places(in format: String) -> Int { format.count { $0 == "%" } }
 
-  /// A path of property names as the query language has it: by the names in the realm, linking objects by the links.
+  /// Converts a path of property names to the query language: uses stored names, and replaces linking objects by the
+  /// links.
   static func path(_ path: String, _ schema: ClassSchema?) -> String {
     guard var schema else { return path }
     var steps: [String] = []
     var names = path.split(separator: ".", omittingEmptySubsequences: false)[...]
     while let name = names.first {
       if name.hasPrefix("@") {
-        // What the query language says of collections, not of a property.
+        // An operator on a collection, not a property.
         steps.append(Self.words[String(name)] ?? String(name))
         names.removeFirst()
         continue
@@ -81,7 +83,7 @@ enum PredicateFormat {
         let stored = origin.index(of: link).map { origin.properties[$0].storedName } ?? link
         steps += ["@links", origin.name, stored]
       } else {
-        // Blanks have to be escaped.
+        // The query language requires spaces to be escaped.
         steps.append(property.storedName.replacingOccurrences(of: " ", with: "\\ "))
       }
       guard let linked = property.linkedClass else { break }
@@ -90,14 +92,14 @@ enum PredicateFormat {
     return (steps + names.map { words[String($0)] ?? String($0) }).joined(separator: ".")
   }
 
-  /// An argument as the engine has it.
+  /// Returns an argument as the engine stores it.
   static func value(of argument: Any, _ format: String) -> Value {
     if ValueAssignment.isNull(argument) || (argument as? any OptionalProtocol)?.isNil == true { return .null }
     switch argument {
     case let scalar as any _ScalarValue: return scalar._rlmEngineValue.value
     case let custom as any FailableCustomPersistable: return custom._rlmPlain().value
     case let object as ObjectBase:
-      // No link leads to an unmanaged object.
+      // No link refers to an unmanaged object, so use a link that matches nothing.
       guard let type = object.managedClass else { return .link(TableKey(.max), ObjKey(.max)) }
       return .link(type.key, ObjKey(object.objectKey))
     case AnyRealmValue.list, AnyRealmValue.dictionary:

@@ -1,10 +1,10 @@
-// Type-safe queries: expressions over the properties of a class.
+// Type-safe queries: expressions built from the properties of a class.
 
 public import Foundation
 import RealmPages
 import RealmQuery
 
-/// An expression in `where`: a property, or a condition on properties.
+/// An expression in a `where` block: a property, or a condition on properties.
 ///
 /// ```swift
 /// let people = realm.objects(Person.self)
@@ -15,7 +15,7 @@ import RealmQuery
 
   init(_ node: QueryNode = .all) { self.node = node }
 
-  /// The path that this is.
+  /// The path of this expression.
   fileprivate var place: QueryPlace {
     switch node {
     case .path(let place): return place
@@ -24,7 +24,7 @@ import RealmQuery
     }
   }
 
-  /// A property of what this is, or what its values add up to.
+  /// Returns a property of the value of this expression, or an aggregate of its values.
   func path<V>(_ names: [String]) -> Query<V> {
     var place = place
     place.steps += names.map { .name($0) }
@@ -45,7 +45,8 @@ import RealmQuery
     return Query<Bool>(.compare(node, comparison, argument, options.syntax))
   }
 
-  /// The comparison with a value that is stored as an embedded object, which is no argument.
+  /// Returns a comparison with a value stored as an embedded object, which cannot be a query argument; nil for other
+  /// values.
   private func embedded(_ comparison: Comparison, _ value: Any?, _ argument: QueryNode) -> QueryNode? {
     guard case .value(.null) = argument, value != nil else { return nil }
     return QueryNode.compare(embedded: value, comparison) {
@@ -55,7 +56,7 @@ import RealmQuery
 
   static func argument(_ value: Any?) -> QueryNode {
     let argument = value.map { PredicateFormat.value(of: $0, "where") } ?? .null
-    // What stands behind IN is an array.
+    // The right side of IN is an array.
     if case .list = argument, !(value is [Any]) {
       Misuse.stop("A list of mixed values is compared with properties of any type and their elements only.")
     }
@@ -73,7 +74,7 @@ extension Query where T: OptionalLink {
   public subscript<V>(dynamicMember member: KeyPath<T.Linked, V>) -> Query<V> { path(PropertyTracer.steps(of: member)) }
 }
 
-/// An optional object.
+/// An optional link to an object.
 public protocol OptionalLink {
   /// The class of the object.
   associatedtype Linked: ObjectBase
@@ -86,21 +87,21 @@ extension Optional: OptionalLink where Wrapped: ObjectBase {
 // MARK: comparisons
 
 extension Query {
-  /// A condition on this and another expression of the same or of another type.
+  /// Returns a comparison of this expression with another one, of the same type or a different one.
   fileprivate func compare<U>(
     _ comparison: Comparison,
     with other: Query<U>,
     _ options: StringOptions = []
   ) -> Query<Bool> { Query<Bool>(.compare(node, comparison, other.node, options.syntax)) }
 
-  /// Whether one of the values of a collection is equal to a value, or is in a list.
+  /// Matches if an element of a collection equals the value, or is contained in a list of values.
   fileprivate func anyElement(_ comparison: Comparison, _ value: Any?) -> Query<Bool> {
     let argument = Self.argument(value)
     if let whole = embedded(comparison, value, argument) { return Query<Bool>(whole) }
     return Query<Bool>(.compare(node, comparison, argument, isAny: true))
   }
 
-  /// Whether the values of `lower` and `upper` lie at or above the first bound and below, or at, the second one.
+  /// Matches if `lower` is at least `low`, and `upper` is below `high`, or equal to it if `upperComparison` allows.
   fileprivate static func between(
     _ lower: QueryNode,
     _ upper: QueryNode,
@@ -113,31 +114,31 @@ extension Query {
     )
   }
 
-  /// What a property of collections, or of their elements, adds up to.
+  /// Returns an aggregate of a collection, or of its elements.
   fileprivate func aggregate<V>(_ name: String) -> Query<V> { path(["@\(name)"]) }
 }
 
 extension Query where T: _RealmSchemaDiscoverable {
-  /// Whether the values are equal.
+  /// Matches if the property equals the value.
   public static func == (query: Query, value: T) -> Query<Bool> { query.compare(.equal, value._rlmAny) }
-  /// Whether the values differ.
+  /// Matches if the property differs from the value.
   public static func != (query: Query, value: T) -> Query<Bool> { query.compare(.notEqual, value._rlmAny) }
-  /// Whether two properties are equal.
+  /// Matches if two properties are equal.
   public static func == (a: Query, b: Query) -> Query<Bool> { a.compare(.equal, with: b) }
-  /// Whether two properties differ.
+  /// Matches if two properties differ.
   public static func != (a: Query, b: Query) -> Query<Bool> { a.compare(.notEqual, with: b) }
-  /// Whether the value is one of these.
+  /// Matches if the property equals one of the values.
   public func `in`<S: Sequence>(_ values: S) -> Query<Bool> where S.Element == T { compare(.isIn, Self.list(values)) }
 }
 
 extension Query {
-  /// Values as the argument of IN.
+  /// Returns values as the argument of IN.
   fileprivate static func list<S: Sequence>(_ values: S) -> [Any] where S.Element: _RealmSchemaDiscoverable {
     values.map { $0._rlmAny ?? Optional<Int>.none as Any }
   }
 }
 
-/// A type that is compared by size.
+/// A type that can be compared by magnitude.
 public protocol _QueryNumeric {}
 extension Int: _QueryNumeric {}
 extension Int8: _QueryNumeric {}
@@ -150,35 +151,35 @@ extension Decimal128: _QueryNumeric {}
 extension Date: _QueryNumeric {}
 extension AnyRealmValue: _QueryNumeric {}
 
-/// A type of texts.
+/// A string type.
 public protocol _QueryString: _QueryBinary {}
 extension String: _QueryString {}
 
-/// A type of bytes, or of texts.
+/// A string or binary data type.
 public protocol _QueryBinary {}
 extension Data: _QueryBinary {}
 
 extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
-  /// Whether the value is greater.
+  /// Matches if the property is greater than the value.
   public static func > (query: Query, value: T) -> Query<Bool> { query.compare(.greater, value._rlmAny) }
-  /// Whether the value is greater or equal.
+  /// Matches if the property is greater than or equal to the value.
   public static func >= (query: Query, value: T) -> Query<Bool> { query.compare(.greaterOrEqual, value._rlmAny) }
-  /// Whether the value is less.
+  /// Matches if the property is less than the value.
   public static func < (query: Query, value: T) -> Query<Bool> { query.compare(.less, value._rlmAny) }
-  /// Whether the value is less or equal.
+  /// Matches if the property is less than or equal to the value.
   public static func <= (query: Query, value: T) -> Query<Bool> { query.compare(.lessOrEqual, value._rlmAny) }
-  /// Whether one property is greater than another.
+  /// Matches if one property is greater than another.
   public static func > (a: Query, b: Query) -> Query<Bool> { a.compare(.greater, with: b) }
-  /// Whether one property is greater than another, or equal.
+  /// Matches if one property is greater than or equal to another.
   public static func >= (a: Query, b: Query) -> Query<Bool> { a.compare(.greaterOrEqual, with: b) }
-  /// Whether one property is less than another.
+  /// Matches if one property is less than another.
   public static func < (a: Query, b: Query) -> Query<Bool> { a.compare(.less, with: b) }
-  /// Whether one property is less than another, or equal.
+  /// Matches if one property is less than or equal to another.
   public static func <= (a: Query, b: Query) -> Query<Bool> { a.compare(.lessOrEqual, with: b) }
 
-  /// The smallest value of a property of the elements of a collection.
+  /// The minimum of a property of the elements of a collection.
   public var min: Query { elementAggregate("min") }
-  /// The greatest value of a property of the elements of a collection.
+  /// The maximum of a property of the elements of a collection.
   public var max: Query { elementAggregate("max") }
   /// The sum of a property of the elements of a collection.
   public var sum: Query { elementAggregate("sum") }
@@ -196,48 +197,48 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
 }
 
 extension Query where T: Comparable {
-  /// Whether the value is between two bounds, both included.
+  /// Matches if the property is in the range, including both bounds.
   public func contains(_ range: ClosedRange<T>) -> Query<Bool> {
     Self.between(node, node, range.lowerBound, range.upperBound, .lessOrEqual)
   }
-  /// Whether the value is between two bounds, without the upper one.
+  /// Matches if the property is in the range, excluding the upper bound.
   public func contains(_ range: Range<T>) -> Query<Bool> {
     Self.between(node, node, range.lowerBound, range.upperBound, .less)
   }
 }
 
 extension Query where T: OptionalProtocol, T.Wrapped: Comparable {
-  /// Whether the value is between two bounds, both included.
+  /// Matches if the property is in the range, including both bounds.
   public func contains(_ range: ClosedRange<T.Wrapped>) -> Query<Bool> {
     Self.between(node, node, range.lowerBound, range.upperBound, .lessOrEqual)
   }
-  /// Whether the value is between two bounds, without the upper one.
+  /// Matches if the property is in the range, excluding the upper bound.
   public func contains(_ range: Range<T.Wrapped>) -> Query<Bool> {
     Self.between(node, node, range.lowerBound, range.upperBound, .less)
   }
 }
 
 extension Query where T == Bool {
-  /// The number of elements of a collection that pass this condition on their properties.
+  /// The number of elements of a collection that match this condition on their properties.
   ///
   /// ```swift
   /// let owners = people.where { ($0.dogs.age > 3 && $0.dogs.name == "Rex").count >= 1 }
   /// ```
   public var count: Query<Int> { Query<Int>(.matches(node)) }
 
-  /// Not.
+  /// Negates a condition.
   public static prefix func ! (query: Query) -> Query { Query(.not(query.node)) }
-  /// And.
+  /// Matches if both conditions match.
   public static func && (a: Query, b: Query) -> Query {
     Query(.and(a.node, b.node))
   }
-  /// Or.
+  /// Matches if at least one condition matches.
   public static func || (a: Query, b: Query) -> Query {
     Query(.or(a.node, b.node))
   }
 }
 
-// MARK: what enumerations and own types are stored as
+// MARK: stored values of enumerations and custom types
 
 extension Query where T: PersistableEnum {
   /// The raw value.
@@ -270,32 +271,32 @@ extension Query where T: RealmKeyedCollection, T.Value: OptionalProtocol, T.Valu
 }
 
 extension Query where T: RealmCollectionValue {
-  /// What is stored.
+  /// The stored value.
   public var persistableValue: Query<T.PersistedType> { Query<T.PersistedType>(node) }
 }
 
 extension Query where T: RealmCollection, T.Element.PersistedType: RealmCollectionValue {
-  /// What is stored.
+  /// The stored values.
   public var persistableValue: Query<AnyRealmCollection<T.Element.PersistedType>> { .init(node) }
 }
 
 extension Query where T: RealmKeyedCollection, T.Value.PersistedType: RealmCollectionValue {
-  /// What is stored.
+  /// The stored values.
   public var persistableValue: Query<Map<T.Key, T.Value.PersistedType>> { .init(node) }
 }
 
-// MARK: texts and bytes
+// MARK: strings and data
 
-/// How texts are compared.
+/// Options for the comparison of strings.
 public struct StringOptions: OptionSet, Sendable {
-  /// The bits.
+  /// The raw bits.
   public let rawValue: Int
-  /// Takes the bits.
+  /// Creates options from raw bits.
   public init(rawValue: Int) { self.rawValue = rawValue }
-  /// Large and small letters are the same.
+  /// Ignores case.
   public static let caseInsensitive = StringOptions(rawValue: 1)
 
-  /// Letters with and without diacritics are the same.
+  /// Ignores diacritics.
   public static let diacriticInsensitive = StringOptions(rawValue: 2)
 
   fileprivate var syntax: TextOptions {
@@ -306,68 +307,68 @@ public struct StringOptions: OptionSet, Sendable {
   }
 }
 
-/// Texts, and bytes likewise.
+/// Comparisons of strings and of binary data.
 extension Query where T: _HasPersistedType, T.PersistedType: _QueryBinary {
-  /// Whether the text contains another one.
+  /// Matches if the string contains another string.
   public func contains(_ value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.contains, value._rlmAny, options)
   }
-  /// Whether the text contains that of another property.
+  /// Matches if the string contains the value of another property.
   public func contains<U: _HasPersistedType>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool>
   where U.PersistedType: _QueryBinary { compare(.contains, with: column, options) }
-  /// Whether the text begins with another one.
+  /// Matches if the string begins with another string.
   public func starts(with value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.beginsWith, value._rlmAny, options)
   }
-  /// Whether the text begins with that of another property.
+  /// Matches if the string begins with the value of another property.
   public func starts<U: _HasPersistedType>(with column: Query<U>, options: StringOptions = []) -> Query<Bool>
   where U.PersistedType: _QueryBinary { compare(.beginsWith, with: column, options) }
-  /// Whether the text ends with another one.
+  /// Matches if the string ends with another string.
   public func ends(with value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.endsWith, value._rlmAny, options)
   }
-  /// Whether the text ends with that of another property.
+  /// Matches if the string ends with the value of another property.
   public func ends<U: _HasPersistedType>(with column: Query<U>, options: StringOptions = []) -> Query<Bool>
   where U.PersistedType: _QueryBinary { compare(.endsWith, with: column, options) }
-  /// Whether the text is another one.
+  /// Matches if the string equals another string.
   public func equals(_ value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.equal, value._rlmAny, options)
   }
-  /// Whether the text is that of another property.
+  /// Matches if the string equals the value of another property.
   public func equals<U: _HasPersistedType>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool>
   where U.PersistedType: _QueryBinary { compare(.equal, with: column, options) }
-  /// Whether the text is not another one.
+  /// Matches if the string differs from another string.
   public func notEquals(_ value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.notEqual, value._rlmAny, options)
   }
-  /// Whether the text is not that of another property.
+  /// Matches if the string differs from the value of another property.
   public func notEquals<U: _HasPersistedType>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool>
   where U.PersistedType: _QueryBinary { compare(.notEqual, with: column, options) }
 
-  /// Whether the text comes after another one, by its bytes.
+  /// Matches if the string is greater than another string. Compares bytes.
   public static func > (query: Query, value: T) -> Query<Bool> { query.compare(.greater, value._rlmAny) }
-  /// Whether the text comes after another one or is the same, by its bytes.
+  /// Matches if the string is greater than or equal to another string. Compares bytes.
   public static func >= (query: Query, value: T) -> Query<Bool> { query.compare(.greaterOrEqual, value._rlmAny) }
-  /// Whether the text comes before another one, by its bytes.
+  /// Matches if the string is less than another string. Compares bytes.
   public static func < (query: Query, value: T) -> Query<Bool> { query.compare(.less, value._rlmAny) }
-  /// Whether the text comes before another one or is the same, by its bytes.
+  /// Matches if the string is less than or equal to another string. Compares bytes.
   public static func <= (query: Query, value: T) -> Query<Bool> { query.compare(.lessOrEqual, value._rlmAny) }
-  /// Whether the text comes after that of another property, by its bytes.
+  /// Matches if the string is greater than the value of another property. Compares bytes.
   public static func > (a: Query, b: Query) -> Query<Bool> { a.compare(.greater, with: b) }
-  /// Whether the text comes after that of another property or is the same, by its bytes.
+  /// Matches if the string is greater than or equal to the value of another property. Compares bytes.
   public static func >= (a: Query, b: Query) -> Query<Bool> { a.compare(.greaterOrEqual, with: b) }
-  /// Whether the text comes before that of another property, by its bytes.
+  /// Matches if the string is less than the value of another property. Compares bytes.
   public static func < (a: Query, b: Query) -> Query<Bool> { a.compare(.less, with: b) }
-  /// Whether the text comes before that of another property or is the same, by its bytes.
+  /// Matches if the string is less than or equal to the value of another property. Compares bytes.
   public static func <= (a: Query, b: Query) -> Query<Bool> { a.compare(.lessOrEqual, with: b) }
 }
 
 extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
-  /// Whether the text matches a pattern: `*` is any number of characters, `?` is one.
+  /// Matches if the string matches a pattern, in which `*` matches any number of characters and `?` matches one.
   public func like(_ value: T, caseInsensitive: Bool = false) -> Query<Bool> {
     compare(.like, value._rlmAny, caseInsensitive ? .caseInsensitive : [])
   }
-  /// Whether the text matches the pattern of another property.
+  /// Matches if the string matches the pattern in another property.
   public func like<U: _HasPersistedType>(_ column: Query<U>, caseInsensitive: Bool = false) -> Query<Bool>
   where U.PersistedType: _QueryString { compare(.like, with: column, caseInsensitive ? .caseInsensitive : []) }
 }
@@ -377,44 +378,44 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
 extension Query where T: RealmCollection {
   /// The number of elements.
   public var count: Query<Int> { aggregate("count") }
-  /// Whether a value is among the elements.
+  /// Matches if the collection contains the value.
   public func contains(_ value: T.Element) -> Query<Bool> {
     anyElement(.equal, value._rlmAny)
   }
-  /// Whether one of the values is among the elements.
+  /// Matches if the collection contains at least one of the values.
   public func containsAny<S: Sequence>(in values: S) -> Query<Bool> where S.Element == T.Element {
     anyElement(.isIn, Self.list(values))
   }
-  /// Whether one of the elements is equal.
+  /// Matches if at least one element equals the value.
   public static func == (query: Query, value: T.Element) -> Query<Bool> { query.compare(.equal, value._rlmAny) }
-  /// Whether one of the elements differs.
+  /// Matches if at least one element differs from the value.
   public static func != (query: Query, value: T.Element) -> Query<Bool> { query.compare(.notEqual, value._rlmAny) }
 }
 
 extension Query where T: RealmCollection, T.Element: ObjectBase {
-  /// A property of the elements, of which one must pass the condition.
+  /// A property of the elements. A condition on it matches if at least one element matches.
   public subscript<V>(dynamicMember member: KeyPath<T.Element, V>) -> Query<V> {
     path(PropertyTracer.steps(of: member))
   }
 }
 
 extension Query where T: RealmCollection, T.Element: Comparable {
-  /// Whether all elements are between two bounds, both included.
+  /// Matches if all elements are in the range, including both bounds.
   public func contains(_ range: ClosedRange<T.Element>) -> Query<Bool> {
     Self.between(bound("min"), bound("max"), range.lowerBound, range.upperBound, .lessOrEqual)
   }
-  /// Whether all elements are between two bounds, without the upper one.
+  /// Matches if all elements are in the range, excluding the upper bound.
   public func contains(_ range: Range<T.Element>) -> Query<Bool> {
     Self.between(bound("min"), bound("max"), range.lowerBound, range.upperBound, .less)
   }
 }
 
 extension Query where T: RealmCollection, T.Element: OptionalProtocol, T.Element.Wrapped: Comparable {
-  /// Whether all elements are between two bounds, both included.
+  /// Matches if all elements are in the range, including both bounds.
   public func contains(_ range: ClosedRange<T.Element.Wrapped>) -> Query<Bool> {
     Self.between(bound("min"), bound("max"), range.lowerBound, range.upperBound, .lessOrEqual)
   }
-  /// Whether all elements are between two bounds, without the upper one.
+  /// Matches if all elements are in the range, excluding the upper bound.
   public func contains(_ range: Range<T.Element.Wrapped>) -> Query<Bool> {
     Self.between(bound("min"), bound("max"), range.lowerBound, range.upperBound, .less)
   }
@@ -425,20 +426,20 @@ extension Query {
 }
 
 extension Query where T: RealmCollection, T.Element.PersistedType: _QueryNumeric {
-  /// Whether one of the elements is greater.
+  /// Matches if at least one element is greater than the value.
   public static func > (query: Query, value: T.Element) -> Query<Bool> { query.compare(.greater, value._rlmAny) }
-  /// Whether one of the elements is greater or equal.
+  /// Matches if at least one element is greater than or equal to the value.
   public static func >= (query: Query, value: T.Element) -> Query<Bool> {
     query.compare(.greaterOrEqual, value._rlmAny)
   }
-  /// Whether one of the elements is less.
+  /// Matches if at least one element is less than the value.
   public static func < (query: Query, value: T.Element) -> Query<Bool> { query.compare(.less, value._rlmAny) }
-  /// Whether one of the elements is less or equal.
+  /// Matches if at least one element is less than or equal to the value.
   public static func <= (query: Query, value: T.Element) -> Query<Bool> { query.compare(.lessOrEqual, value._rlmAny) }
 
-  /// The smallest element.
+  /// The minimum of the elements.
   public var min: Query<T.Element> { aggregate("min") }
-  /// The greatest element.
+  /// The maximum of the elements.
   public var max: Query<T.Element> { aggregate("max") }
   /// The sum of the elements.
   public var sum: Query<T.Element> { aggregate("sum") }
@@ -446,14 +447,14 @@ extension Query where T: RealmCollection, T.Element.PersistedType: _QueryNumeric
   public var avg: Query<T.Element> { aggregate("avg") }
 }
 
-// MARK: collections in mixed values
+// MARK: collections in Mixed values
 
 extension Query where T == AnyRealmValue {
-  /// The element of a list.
+  /// An element of a list.
   public subscript(position: Int) -> Query<AnyRealmValue> {
     Query(.path(place.appending(.index(position))))
   }
-  /// The value of an entry of a dictionary.
+  /// The value of a dictionary entry.
   ///
   /// ```swift
   /// let tagged = notes.where { $0.extra["tags"].any == .string("a") }
@@ -461,16 +462,16 @@ extension Query where T == AnyRealmValue {
   public subscript(key: String) -> Query<AnyRealmValue> {
     Query(.path(place.appending(.key(Array(key.utf8)))))
   }
-  /// All elements of a list, or values of a dictionary, of which one must pass the condition.
+  /// All elements of a list, or all values of a dictionary. A condition on it matches if at least one of them matches.
   public var any: Query<AnyRealmValue> { Query(.path(place.appending(.all))) }
 }
 
 // MARK: maps
 
 extension Query where T: RealmKeyedCollection {
-  /// The values of the entries, of which one must pass the condition.
+  /// The values of the map. A condition on it matches if at least one value matches.
   public var values: Query<T.Value> { path(["@values"]) }
-  /// The value of an entry.
+  /// The value of a map entry.
   ///
   /// ```swift
   /// let cheap = shops.where { $0.prices["tea"] < 3 }
@@ -480,47 +481,47 @@ extension Query where T: RealmKeyedCollection {
   }
   /// The number of entries.
   public var count: Query<Int> { aggregate("count") }
-  /// Whether a value is among those of the entries.
+  /// Matches if the map contains the value.
   public func contains(_ value: T.Value) -> Query<Bool> {
     anyElement(.equal, value._rlmAny)
   }
-  /// Whether one of the values is among those of the entries.
+  /// Matches if the map contains at least one of the values.
   public func containsAny<S: Sequence>(in values: S) -> Query<Bool> where S.Element == T.Value {
     anyElement(.isIn, Self.list(values))
   }
 }
 
 extension Query where T: RealmKeyedCollection, T.Key == String {
-  /// The names of the entries, of which one must pass the condition.
+  /// The keys of the map. A condition on it matches if at least one key matches.
   public var keys: Query<String> { path(["@keys"]) }
 }
 
 extension Query where T: RealmKeyedCollection, T.Value: Comparable {
-  /// Whether all values are between two bounds, both included.
+  /// Matches if all values are in the range, including both bounds.
   public func contains(_ range: ClosedRange<T.Value>) -> Query<Bool> {
     Self.between(bound("min"), bound("max"), range.lowerBound, range.upperBound, .lessOrEqual)
   }
-  /// Whether all values are between two bounds, without the upper one.
+  /// Matches if all values are in the range, excluding the upper bound.
   public func contains(_ range: Range<T.Value>) -> Query<Bool> {
     Self.between(bound("min"), bound("max"), range.lowerBound, range.upperBound, .less)
   }
 }
 
 extension Query where T: RealmKeyedCollection, T.Value: OptionalProtocol, T.Value.Wrapped: Comparable {
-  /// Whether all values are between two bounds, both included.
+  /// Matches if all values are in the range, including both bounds.
   public func contains(_ range: ClosedRange<T.Value.Wrapped>) -> Query<Bool> {
     Self.between(bound("min"), bound("max"), range.lowerBound, range.upperBound, .lessOrEqual)
   }
-  /// Whether all values are between two bounds, without the upper one.
+  /// Matches if all values are in the range, excluding the upper bound.
   public func contains(_ range: Range<T.Value.Wrapped>) -> Query<Bool> {
     Self.between(bound("min"), bound("max"), range.lowerBound, range.upperBound, .less)
   }
 }
 
 extension Query where T: RealmKeyedCollection, T.Value.PersistedType: _QueryNumeric {
-  /// The smallest value.
+  /// The minimum of the values.
   public var min: Query<T.Value> { aggregate("min") }
-  /// The greatest value.
+  /// The maximum of the values.
   public var max: Query<T.Value> { aggregate("max") }
   /// The sum of the values.
   public var sum: Query<T.Value> { aggregate("sum") }

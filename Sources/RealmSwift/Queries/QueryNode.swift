@@ -1,23 +1,23 @@
-// What an expression in `where` is made of, and the predicate that it becomes.
+// The nodes of an expression in `where`, and their conversion to a predicate.
 
 import RealmPages
 import RealmQuery
 
-/// A part of an expression.
+/// A node of an expression.
 indirect enum QueryNode {
-  /// All objects.
+  /// Matches all objects.
   case all
   case path(QueryPlace)
   case value(Value)
-  /// The number of elements of the one collection in a condition that pass it.
+  /// The number of elements that match a condition on the properties of one collection.
   case matches(QueryNode)
-  /// If `isAny`, the left side is a collection, one of whose elements has to pass.
+  /// If `isAny`, the left side is a collection, and at least one of its elements must match.
   case compare(QueryNode, Comparison, QueryNode, TextOptions = [], isAny: Bool = false)
   case and(QueryNode, QueryNode)
   case or(QueryNode, QueryNode)
   case not(QueryNode)
 
-  /// The paths that lead through a collection, outside of other subqueries.
+  /// The paths that lead through a collection, outside of nested subqueries.
   fileprivate var pathsOfCollections: Set<QueryPlace> {
     switch self {
     case .all, .value, .matches: []
@@ -32,7 +32,7 @@ indirect enum QueryNode {
 /// A path from an object to a property.
 struct QueryPlace: Hashable, CustomStringConvertible {
   enum Step: Hashable {
-    /// A property, or what the query language says of a collection, which begins with @.
+    /// A property, or an operator of the query language on a collection, which begins with @.
     case name(String)
     /// An entry of a dictionary.
     case key([UInt8])
@@ -48,7 +48,7 @@ struct QueryPlace: Hashable, CustomStringConvertible {
 
   func appending(_ step: Step) -> QueryPlace { QueryPlace(steps: steps + [step], collection: collection) }
 
-  /// Whether the step behind so many is said of a collection, not of its elements.
+  /// True if the step after `count` steps is an operator on a collection, not a property of its elements.
   func saysOf(_ count: Int) -> Bool {
     if steps.count > count, case .name(let name) = steps[count] { name.hasPrefix("@") } else { false }
   }
@@ -58,14 +58,14 @@ struct QueryPlace: Hashable, CustomStringConvertible {
   }
 }
 
-/// From the nodes of an expression to the syntax of a query, in which names are the stored ones.
+/// Converts the nodes of an expression to the syntax of a query, with stored names.
 struct QueryBuilder {
   private let schema: ClassSchema?
   private var variables = 0
-  /// The subquery whose condition this is.
+  /// The subquery whose condition is being converted.
   private var subquery: Subquery?
 
-  /// The condition that an expression about a class is.
+  /// Returns the condition of an expression on a class.
   static func condition(_ node: QueryNode, _ schema: ClassSchema?) -> QueryCondition {
     var builder = QueryBuilder(schema: schema)
     return .built(QueryPredicate(builder.predicate(node)))
@@ -81,7 +81,7 @@ struct QueryBuilder {
     case .not(let inner): return .not(predicate(inner))
     case .compare(let left, let comparison, let right, let options, let isAny):
       return .compare(expression(left, isAny ? .any : nil), comparison, expression(right), options, column: 1)
-    // A property of a truth value by itself is a condition.
+    // A Boolean property alone is a condition.
     case .path, .value, .matches:
       return .compare(expression(node), .equal, .constant(.value(.bool(true))), [], column: 1)
     }
@@ -122,7 +122,7 @@ struct QueryBuilder {
 }
 
 extension PathSyntax {
-  /// A path from an object of a class, or from the object that a variable stands for.
+  /// Creates a path from an object of a class, or from the object that a variable represents.
   init(
     _ steps: ArraySlice<QueryPlace.Step>,
     after variable: String?,
@@ -166,12 +166,12 @@ extension PathSyntax {
 }
 
 extension ClassSchema {
-  /// The stored name of a property.
+  /// Returns the stored name of a property.
   fileprivate func storedName(of name: String) -> String { index(of: name).map { properties[$0].storedName } ?? name }
 }
 
 extension ConstantSyntax {
-  /// A value.
+  /// Creates the constant of a value.
   fileprivate static func value(_ value: Value) -> ConstantSyntax {
     ConstantSyntax(kind: .value(value, text: nil), column: 1)
   }

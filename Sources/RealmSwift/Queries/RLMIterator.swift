@@ -1,8 +1,8 @@
-// Walking through a collection. What is done for each object is inlined where the class is known.
+// Iteration over collections. The work for each object is inlined where its class is known.
 
 import RealmPages
 
-/// The elements of a collection of a realm, one after another.
+/// Iterates over the elements of a realm collection.
 public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
   @usableFromInline enum Source {
     /// Objects whose class is `Element`.
@@ -14,10 +14,10 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 
   init(_ elements: AnyIterator<Element>) { source = .elements(elements) }
 
-  /// The objects of a stream, whose class is `Element`.
+  /// Creates an iterator over a stream of objects of the class `Element`.
   init(_ objects: ObjectStream) { source = .objects(objects) }
 
-  /// The next element; nil behind the last one.
+  /// Returns the next element; nil after the last one.
   @inlinable public mutating func next() -> Element? {
     switch source {
     case .objects(let stream): stream.next().map { unsafe unsafeBitCast($0, to: Element.self) }
@@ -26,14 +26,14 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
   }
 }
 
-/// The objects of a class, from a walk over all of them or by their keys.
+/// The objects of a class, from a walk over all of them or from a list of keys.
 @safe @usableFromInline final class ObjectStream {
-  // Safe: `walk` keeps the cursor.
+  // Safe: `walk` retains the cursor.
   private let keeper: RealmContext.Keeper
   private let type: ManagedClass
   private let schema: ClassSchema
   private let walk: ObjectWalk?
-  /// That of the walk.
+  /// The cursor of the walk.
   private let cursor: Borrowed<ObjectCursor>?
   private var keys: IndexingIterator<[Int64]>
 

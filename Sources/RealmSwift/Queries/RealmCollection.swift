@@ -1,34 +1,34 @@
-// What lists, sets, results and linking objects have in common.
+// The common interface of lists, sets, results and linking objects.
 
 public import Foundation
 import RealmPages
 import RealmQuery
 
-/// A collection of a realm: lists, sets, results, linking objects.
+/// A realm collection: a list, a set, results or linking objects.
 public protocol RealmCollection<Element>: RandomAccessCollection, ThreadConfined, Equatable, CustomStringConvertible
 where Element: RealmCollectionValue, Index == Int {
-  /// The realm; nil for a collection that belongs to no object yet.
+  /// The realm; nil for an unmanaged collection.
   var realm: Realm? { get }
-  /// Whether what it belongs to was deleted, or its realm invalidated.
+  /// True if the owner of the collection was deleted, or its realm invalidated.
   var isInvalidated: Bool { get }
-  /// Whether it belongs to a frozen realm.
+  /// True if the collection belongs to a frozen realm.
   var isFrozen: Bool { get }
-  /// The collection as results; ends the process for a collection that belongs to no object yet.
+  /// The collection as results; ends the process for an unmanaged collection.
   var _rlmResults: Results<Element> { get }
 }
 
 extension RealmCollection {
-  /// The objects that pass a condition, which is a format string: `filter("age > %@ AND name BEGINSWITH %@", 3, "R")`.
+  /// Returns the objects that match a format string: `filter("age > %@ AND name BEGINSWITH %@", 3, "R")`.
   public func filter(_ predicateFormat: String, _ args: Any...) -> Results<Element> {
     _rlmResults.passing(PredicateFormat.condition(predicateFormat, args, _rlmResults.schema))
   }
 
-  /// The objects in the order of a property, or of a path to one such as `dog.name`.
+  /// Returns the objects sorted by a property, or by a path such as `dog.name`.
   public func sorted(byKeyPath keyPath: String, ascending: Bool = true) -> Results<Element> {
     sorted(by: [SortDescriptor(keyPath: keyPath, ascending: ascending)])
   }
 
-  /// The objects in the order of several properties.
+  /// Returns the objects sorted by several properties.
   public func sorted<S: Sequence>(by sortDescriptors: S) -> Results<Element> where S.Element == SortDescriptor {
     let keys = sortDescriptors.map {
       "\(PredicateFormat.path($0.keyPath, _rlmResults.schema)) \($0.ascending ? "ASC" : "DESC")"
@@ -37,28 +37,28 @@ extension RealmCollection {
     return _rlmResults.passing(.query("TRUEPREDICATE SORT(\(keys.joined(separator: ", ")))"))
   }
 
-  /// The first object for each combination of values of these properties.
+  /// Returns the first object for each distinct combination of values of the properties.
   public func distinct<S: Sequence>(by keyPaths: S) -> Results<Element> where S.Element == String {
     let paths = keyPaths.map { PredicateFormat.path($0, _rlmResults.schema) }
     return _rlmResults.passing(.query("TRUEPREDICATE DISTINCT(\(paths.joined(separator: ", ")))"))
   }
 
-  /// The smallest value of a property; nil if there are no values.
+  /// Returns the minimum of a property; nil if there are no values.
   public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
     aggregate(.min, property)
   }
 
-  /// The greatest value of a property; nil if there are no values.
+  /// Returns the maximum of a property; nil if there are no values.
   public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
     aggregate(.max, property)
   }
 
-  /// The sum of the values of a property.
+  /// Returns the sum of a property.
   public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
     aggregate(.sum, property) ?? T._rlmCast(0) ?? T._rlmDefault()
   }
 
-  /// The average of the values of a property; nil if there are no values.
+  /// Returns the average of a property; nil if there are no values.
   public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
     aggregate(.avg, property)
   }
@@ -74,11 +74,11 @@ extension RealmCollection {
       case .avg: ValueAggregates.average(values)
       }
     guard let value = result?._rlmAny else { return nil }
-    // Mixed values are added as decimals.
+    // Mixed values are summed as decimals.
     return T._rlmCast(value) ?? (value as? Decimal128).flatMap { T._rlmCast($0.doubleValue) }
   }
 
-  /// The position of the first object that passes a condition; nil if there is none.
+  /// Returns the index of the first object that matches a format string; nil if there is none.
   public func index(matching predicateFormat: String, _ args: Any...) -> Int? {
     firstIndex(passing: PredicateFormat.condition(predicateFormat, args, _rlmResults.schema))
   }
@@ -88,7 +88,7 @@ extension RealmCollection {
     return _rlmResults.source.keys.firstIndex { passing.contains($0) }
   }
 
-  /// The values of a property of all objects, nil for null; of the key "self" the elements.
+  /// Returns the values of a property of all objects, nil for null; for the key "self", the elements.
   public func value(forKey key: String) -> [Any] {
     map { element in
       if key == "self" { return ValueAssignment.unwrapped(element._rlmAny) }
@@ -97,9 +97,9 @@ extension RealmCollection {
     }
   }
 
-  /// The values of a path such as `dog.name` of all objects, nil for null; of `@count` the number of elements, of
-  /// `@min.age`, `@max.age`, `@sum.age` and `@avg.age` what the values add up to, of `@unionOfObjects.name` the values
-  /// that are not null, of `@distinctUnionOfObjects.name` each of them once.
+  /// Returns the values of a path such as `dog.name` of all objects, nil for null. Also accepts collection operators:
+  /// `@count`; the aggregates `@min.age`, `@max.age`, `@sum.age` and `@avg.age`; `@unionOfObjects.name`, which returns
+  /// all values but null; and `@distinctUnionOfObjects.name`, which returns each of these once.
   public func value(forKeyPath keyPath: String) -> Any? {
     guard keyPath.hasPrefix("@") else {
       return map { element -> Any in
@@ -112,7 +112,7 @@ extension RealmCollection {
       (value(forKeyPath: path) as? [Any] ?? []).filter { ($0 as? any OptionalProtocol)?.isNil != true }
     }
     func number(_ value: AnyRealmValue?) -> Any? {
-      // Unmanaged values are added as decimals.
+      // Unmanaged values are summed as decimals.
       if case .decimal128(let sum)? = value, !values().contains(where: { $0 is Decimal128 }) { return sum.doubleValue }
       return value?._rlmAny
     }
@@ -130,10 +130,10 @@ extension RealmCollection {
     }
   }
 
-  /// The objects at these positions.
+  /// Returns the objects at the given indexes.
   public func objects(at indexes: IndexSet) -> [Element] { indexes.map { self[$0] } }
 
-  /// Whether both are collections of the same realm with equal elements, or, unmanaged, have equal elements.
+  /// Returns true if both belong to the same realm, or are unmanaged, and have equal elements.
   public static func == (a: Self, b: Self) -> Bool { a.realm == b.realm && a.elementsEqual(b) }
 
   /// Sets a property of all objects.
@@ -143,74 +143,74 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: ObjectBase {
-  /// The objects that pass a condition: `where { $0.age > 3 && $0.name.starts(with: "R") }`.
+  /// Returns the objects that match a condition: `where { $0.age > 3 && $0.name.starts(with: "R") }`.
   public func `where`(_ isIncluded: (Query<Element>) -> Query<Bool>) -> Results<Element> {
     _rlmResults.passing(QueryBuilder.condition(isIncluded(Query<Element>()).node, _rlmResults.schema))
   }
 
-  /// The position of the first object that passes a condition; nil if there is none.
+  /// Returns the index of the first object that matches a condition; nil if there is none.
   public func index(matching isIncluded: (Query<Element>) -> Query<Bool>) -> Int? {
     firstIndex(passing: QueryBuilder.condition(isIncluded(Query<Element>()).node, _rlmResults.schema))
   }
 
-  /// The objects in the order of a property.
+  /// Returns the objects sorted by a property.
   public func sorted<T: _Persistable>(by keyPath: KeyPath<Element, T>, ascending: Bool = true) -> Results<Element> {
     sorted(byKeyPath: PropertyTracer.name(of: keyPath), ascending: ascending)
   }
 
-  /// The first object for each combination of values of these properties.
+  /// Returns the first object for each distinct combination of values of the properties.
   public func distinct<S: Sequence>(by keyPaths: S) -> Results<Element> where S.Element == PartialKeyPath<Element> {
     distinct(by: keyPaths.map { PropertyTracer.name(of: $0) })
   }
 
-  /// The smallest value of a property; nil if there are no values.
+  /// Returns the minimum of a property; nil if there are no values.
   public func min<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
     min(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
-  /// The greatest value of a property; nil if there are no values.
+  /// Returns the maximum of a property; nil if there are no values.
   public func max<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
     max(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
-  /// The sum of the values of a property.
+  /// Returns the sum of a property.
   public func sum<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T where T.PersistedType: AddableType {
     sum(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
-  /// The average of the values of a property; nil if there are no values.
+  /// Returns the average of a property; nil if there are no values.
   public func average<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: AddableType {
     average(ofProperty: PropertyTracer.name(of: keyPath))
   }
 }
 
 extension RealmCollection where Element.PersistedType: SortableType {
-  /// The values in order.
+  /// Returns the values sorted.
   public func sorted(ascending: Bool = true) -> Results<Element> { _rlmResults.orderedValues(ascending) }
 
-  /// Each value once.
+  /// Returns the distinct values.
   public func distinct() -> Results<Element> { _rlmResults.distinctValues }
 }
 
-/// A property, or a path to one, that objects are sorted by.
+/// A sort criterion: a property, or a path to one, and a direction.
 public struct SortDescriptor: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
   /// The path.
   public let keyPath: String
-  /// Whether small values come first.
+  /// True to sort in ascending order.
   public let ascending: Bool
 
-  /// Sorts by a property, or a path to one.
+  /// Creates a descriptor for a property or a path.
   public init(keyPath: String, ascending: Bool = true) { (self.keyPath, self.ascending) = (keyPath, ascending) }
 
-  /// Sorts by a property of a class.
+  /// Creates a descriptor for a property of a class.
   public init<Root: ObjectBase>(keyPath: PartialKeyPath<Root>, ascending: Bool = true) {
     self.init(keyPath: PropertyTracer.name(of: keyPath), ascending: ascending)
   }
 
-  /// Sorts by a property, small values first.
+  /// Creates an ascending descriptor for a property.
   public init(stringLiteral value: String) { self.init(keyPath: value) }
 
-  /// The same path in the other direction.
+  /// Returns a descriptor for the opposite direction.
   public func reversed() -> SortDescriptor { SortDescriptor(keyPath: keyPath, ascending: !ascending) }
 
   /// The path and the direction.
@@ -220,7 +220,7 @@ public struct SortDescriptor: Hashable, Sendable, ExpressibleByStringLiteral, Cu
 }
 
 extension List: RealmCollection {
-  /// The elements that are there now: changes while they are visited do not change which are visited.
+  /// Iterates over the current elements: changes during the iteration do not affect which elements are visited.
   public func makeIterator() -> RLMIterator<Element> {
     if case .unmanaged(let elements) = storage { return RLMIterator(AnyIterator(elements.makeIterator())) }
     return _rlmResults.makeIterator()
@@ -235,7 +235,7 @@ extension List: RealmCollection {
 }
 
 extension MutableSet: RealmCollection {
-  /// The values that are there now: changes while they are visited do not change which are visited.
+  /// Iterates over the current values: changes during the iteration do not affect which values are visited.
   public func makeIterator() -> RLMIterator<Element> {
     if case .unmanaged(let values) = storage { return RLMIterator(AnyIterator(values.makeIterator())) }
     return _rlmResults.makeIterator()

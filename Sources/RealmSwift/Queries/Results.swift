@@ -1,10 +1,10 @@
-// Live results: what passes the conditions in the version that the realm reads.
+// Live results: the objects or values that match the conditions in the version that the realm reads.
 
 import RealmPages
 import RealmQuery
 
-/// The objects, or values, that a query finds. They are found when an element or their number is asked for, and follow
-/// the realm.
+/// The live objects or values that a query finds. The query runs when an element or the count is accessed, and again
+/// after the realm has moved to another version.
 public struct Results<Element: RealmCollectionValue> {
   let source: ResultsSource
 
@@ -21,13 +21,13 @@ public struct Results<Element: RealmCollectionValue> {
   /// The realm.
   public var realm: Realm? { Realm(source.context) }
 
-  /// Whether what the results come from was deleted, or the realm invalidated.
+  /// True if the object or collection that the results come from was deleted, or the realm invalidated.
   public var isInvalidated: Bool { source.isInvalidated }
 
-  /// Whether the results belong to a frozen realm.
+  /// True if the results belong to a frozen realm.
   public var isFrozen: Bool { source.context.isFrozen }
 
-  /// The class of the objects; nil of values.
+  /// The class of the objects; nil for values.
   var schema: ClassSchema? { source.managedClass?.schema }
 
   func passing(_ condition: QueryCondition) -> Results {
@@ -70,14 +70,14 @@ public struct Results<Element: RealmCollectionValue> {
 }
 
 extension Results: RealmCollection {
-  /// The position of the first element.
+  /// The index of the first element.
   public var startIndex: Int { 0 }
-  /// The position after the last element.
+  /// The index after the last element.
   public var endIndex: Int { count }
   /// The number of elements.
   public var count: Int { source.count }
 
-  /// The element at a position.
+  /// The element at an index.
   public subscript(position: Int) -> Element {
     if case .values(let place, _, _) = source.origin, case .positions(let positions) = source.content {
       if !positions.indices.contains(position) { outOfBounds(position, positions.count) }
@@ -92,7 +92,7 @@ extension Results: RealmCollection {
     Misuse.stop("Index \(position) is out of bounds (must be less than \(count)).")
   }
 
-  /// The elements that are there now: changes while they are visited do not change which are visited.
+  /// Iterates over the current elements: changes during the iteration do not affect which elements are visited.
   public func makeIterator() -> RLMIterator<Element> {
     if case .values(let place, _, _) = source.origin, case .positions(let positions) = source.content {
       let elements: [Element] = place.elements()
@@ -108,7 +108,7 @@ extension Results: RealmCollection {
     return RLMIterator(AnyIterator { rest.next().map { element($0, type) } })
   }
 
-  /// The first element; nil if there is none. O(1) for all objects of a class.
+  /// The first element; nil if the results are empty. Takes O(1) for all objects of a class.
   public var first: Element? {
     var elements = makeIterator()
     return elements.next()
@@ -119,12 +119,12 @@ extension Results: RealmCollection {
 }
 
 extension Results {
-  /// Whether both are the same results, and not others that find the same.
+  /// Returns true if both are the same instance of results. Other results with the same elements are not equal.
   public static func == (a: Results, b: Results) -> Bool { a.source === b.source }
 }
 
 extension Results where Element: ObjectBase {
-  /// The position of an object; nil if it is not among the results.
+  /// Returns the index of an object; nil if the results do not contain it.
   public func index(of object: Element) -> Int? {
     guard object.context === source.context else { return nil }
     return source.keys.firstIndex(of: object.objectKey)

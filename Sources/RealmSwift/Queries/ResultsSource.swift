@@ -1,19 +1,20 @@
-// What results are made of: where the objects come from and what is asked of them. Evaluated when something is read,
-// and again when the realm has moved on.
+// The definition of results: the origin of the objects and the conditions. Evaluated when the results are accessed, and
+// again after the realm has changed or moved to another version.
 
 import Foundation
 import RealmPages
 import RealmQuery
 
-/// The objects of a class, of a list or set, or those that link to an object, with conditions.
+/// The objects of a class, of a collection, or linking to an object, with conditions.
 final class ResultsSource {
   enum Origin {
     case table(ManagedClass)
-    /// The objects of a list, set or map; the class that they have.
+    /// The objects of a list, set or map, and their class.
     case collection(CollectionPlace, ManagedClass)
-    /// The values of a list, set or map, in ascending or descending order or as they are; each once if distinct.
+    /// The values of a list, set or map, sorted in ascending or descending order or unsorted; each value once if
+    /// distinct.
     case values(CollectionPlace, ascending: Bool?, isDistinct: Bool = false)
-    /// The objects of the first class that link to an object, through a property.
+    /// The objects of the first class that link to an object through a property.
     case linking(ManagedClass, property: Int, target: ManagedClass, key: Int64)
   }
 
@@ -22,17 +23,17 @@ final class ResultsSource {
   let conditions: [QueryCondition]
   private var known: (generation: Int, content: Content)?
   private var knownCount: (generation: Int, count: Int)?
-  /// The conditions, looked up in the version of a generation.
+  /// The conditions, bound to the version of a generation.
   private var bound: (generation: Int, query: RealmQuery.Query)?
   /// Guards `known` of frozen results, which several threads read.
   private let frozenLock = NSLock()
 
-  /// What is there now.
+  /// The result of an evaluation.
   enum Content {
     case keys([Int64])
-    /// All objects of a class: their keys are read when one is asked for.
+    /// All objects of a class. Their keys are read when needed.
     case whole(count: Int)
-    /// Positions in the collection.
+    /// Indexes in the collection.
     case positions([Int])
   }
 
@@ -44,7 +45,7 @@ final class ResultsSource {
     ResultsSource(context, origin, conditions + [condition])
   }
 
-  /// The class of the objects; nil of values.
+  /// The class of the objects; nil for values.
   var managedClass: ManagedClass? {
     switch origin {
     case .table(let type), .collection(_, let type), .linking(let type, _, _, _): type
@@ -80,7 +81,7 @@ final class ResultsSource {
   }
 
   private var counted: Int {
-    // Objects of a class are counted in less time than their keys are found.
+    // Counting objects of a class is faster than finding their keys.
     if case .table(let type) = origin, !conditions.isEmpty, !type.isDead, known?.generation != context.generation {
       if let knownCount, knownCount.generation == context.generation { return knownCount.count }
       let count = Misuse.unwrap { try query()?.count() ?? 0 }
@@ -111,8 +112,8 @@ final class ResultsSource {
     }
   }
 
-  /// A walk over all objects of a class in the version that is read, which needs no memory for their keys. Nil for
-  /// other results, and in a write transaction, whose objects may change meanwhile.
+  /// Returns a walk over all objects of a class in the version being read, which needs no memory for their keys. Nil
+  /// for other results, and in a write transaction, where objects may change during the walk.
   func walk() -> ObjectWalk? {
     guard case .whole = content, !context.isInTransaction, let type = managedClass, let hold = context.hold else {
       return nil
@@ -120,7 +121,7 @@ final class ResultsSource {
     return ObjectWalk(hold, Misuse.unwrap { try context.current(type).table })
   }
 
-  /// Whether the conditions can be asked: their names and types are right.
+  /// Throws if the names or types in the conditions are invalid.
   func check() throws { _ = try query() }
 
   private func query() throws -> RealmQuery.Query? {
@@ -139,7 +140,7 @@ final class ResultsSource {
       guard let query else { return .whole(count: try context.current(type).table.objectCount) }
       return .keys(try query.keys().map(\.value))
     case .collection(let place, _):
-      // Nothing is left of a list whose object was deleted.
+      // A list whose owner was deleted is empty.
       if place.isInvalidated { return .keys([]) }
       var keys: [ObjKey] = []
       for value in try place.values() { if case .link(_, let key) = value, !key.isUnresolved { keys.append(key) } }
@@ -156,7 +157,7 @@ final class ResultsSource {
         return order == 0 ? a < b : (order < 0) == (ascending ?? true)
       }
       if isDistinct {
-        // Equal values are neighbours, the first of them comes first.
+        // Equal values are adjacent, in the order of the collection.
         positions = positions.indices.filter {
           $0 == 0 || values[positions[$0 - 1]].order(values[positions[$0]]) != 0
         }.map { positions[$0] }
@@ -166,7 +167,7 @@ final class ResultsSource {
     }
   }
 
-  /// Calls `body` with each of the values of a property of the objects, or of the values themselves.
+  /// Returns an aggregate of a property of the objects; nil if the elements are values.
   func aggregate(_ kind: QueryAggregate.Kind, _ property: String?) -> ValueView? {
     Misuse.unwrap {
       guard let type = managedClass, let property else { return nil }
@@ -178,7 +179,7 @@ final class ResultsSource {
   }
 }
 
-/// A walk over the objects of a version, which stays readable until then.
+/// A walk over the objects of a version, which stays readable during the walk.
 final class ObjectWalk {
   private let hold: VersionHold
   let cursor: ObjectCursor

@@ -1,26 +1,26 @@
-// Conditions on the elements of a collection, and on collections that the elements have.
+// Subqueries: conditions on the elements of a collection, possibly nested.
 
 import RealmQuery
 
-/// A subquery while its condition becomes syntax.
+/// The context in which the condition of a subquery is converted to syntax.
 struct Subquery {
-  /// The way to the collection, from the class that is asked.
+  /// The path to the collection from the queried class.
   let collection: [QueryPlace.Step]
-  /// What stands for an element.
+  /// The variable that represents an element.
   let variable: String
 
-  /// Whether a path leads to the elements and on, not to what is said of the collection.
+  /// True if a path leads through the elements, and does not end in an operator on the collection.
   func covers(_ place: QueryPlace) -> Bool { place.steps.starts(with: collection) && !place.saysOf(collection.count) }
 
-  /// The way from an element to the end of a path that leads through the collection.
+  /// Returns the part of a path through the collection that starts at an element.
   func path(_ steps: [QueryPlace.Step], _ schema: ClassSchema?, _ quantifier: Quantifier? = nil) -> PathSyntax {
     let target = Self.collection(in: collection, behind: collection.count - 1, schema)?.target
     return PathSyntax(steps.dropFirst(collection.count), after: variable, target, quantifier)
   }
 
-  /// The collection that a condition on these paths is about, inside of this one, and what stands for it: one of the
-  /// elements' collections. Without a collection behind this one, it is that of the elements with its name, as in the
-  /// SDK.
+  /// Returns the collection, among the collections of the elements, that a nested condition on these paths refers to,
+  /// and its syntax. If the paths contain no further collection, the elements' collection with the same name is used,
+  /// as in the SDK.
   func inner(_ paths: Set<QueryPlace>, _ schema: ClassSchema?) -> (collection: [QueryPlace.Step], list: PathSyntax) {
     let ways = Set(
       paths.map { path in
@@ -39,7 +39,7 @@ struct Subquery {
     return (collection, PathSyntax(collection[...], after: variable, target, nil))
   }
 
-  /// The first collection on a path that is longer than so many steps, and the class of its elements.
+  /// Returns the first collection on a path after `count` steps, and the class of its elements.
   private static func collection(
     in steps: [QueryPlace.Step],
     behind count: Int,

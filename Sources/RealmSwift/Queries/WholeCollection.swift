@@ -1,10 +1,11 @@
-// A list or dictionary in a mixed value compared as a whole: the query language has conditions on its elements.
+// Compares a list or dictionary in a Mixed value as a whole, with conditions on its type, count and elements.
 
 import RealmPages
 import RealmQuery
 
 extension QueryNode {
-  /// Whether what is at a place is a list or dictionary with these elements; nil for another value.
+  /// Returns a node that matches if the value at a place is a list or dictionary with these elements; nil if `value` is
+  /// neither.
   static func equals(collection value: Any?, at place: @autoclosure () -> QueryPlace) -> QueryNode? {
     switch value {
     case let list as List<AnyRealmValue>:
@@ -15,7 +16,7 @@ extension QueryNode {
     }
   }
 
-  /// The type, the number of elements and each of them.
+  /// Returns conditions on the type, the count and each element.
   private static func isCollection(
     _ type: String,
     _ elements: [(step: QueryPlace.Step, value: AnyRealmValue)],

@@ -1,11 +1,12 @@
-// A value of a custom type that is stored as an embedded object, compared by its properties.
+// Compares a custom type that is stored as an embedded object, by its properties.
 
 import RealmPages
 import RealmQuery
 
 extension QueryNode {
-  /// Whether the object at a place has the properties of a value of a custom type; nil for other values. Of a
-  /// collection, one element has to have all of them, or, for `!=`, none.
+  /// Returns a node that matches if the object at a place has the properties of a value of a custom type; nil for other
+  /// values. In a collection, at least one element must have all these properties; for `!=`, the collection must not be
+  /// empty, and no element may have them.
   static func compare(embedded value: Any?, _ comparison: Comparison, _ place: () -> QueryPlace) -> QueryNode? {
     guard let custom = ValueAssignment.unwrapped(value) as? any FailableCustomPersistable,
       let object = custom.persistableValue as? EmbeddedObject
@@ -33,7 +34,7 @@ extension QueryNode {
     )
   }
 
-  /// All of the conditions; of many, no long chain.
+  /// Combines conditions with AND, as a balanced tree to limit its depth.
   static func all(of parts: ArraySlice<QueryNode>) -> QueryNode {
     guard parts.count > 1 else { return parts.first ?? .all }
     let middle = parts.startIndex + parts.count / 2
@@ -42,7 +43,7 @@ extension QueryNode {
 }
 
 extension QueryPlace {
-  /// The same place, but the values of a map are the map.
+  /// This place, with the step from a map to its values removed.
   fileprivate var withoutValues: QueryPlace {
     guard let index = steps.firstIndex(of: .name("@values")) else { return self }
     var place = self

@@ -1,12 +1,12 @@
-// Write transactions that a program asks for and that run later: a thread of its own waits for other writers, the block
-// runs where the realm is confined.
+// Asynchronous write transactions: a background thread waits for other writers, then the block runs where the realm is
+// confined.
 
 import Dispatch
 import RealmPages
 
-/// The write transactions that were asked for and have not run yet. Used where the realm is confined.
+/// The asynchronous write transactions that have not finished. Used only where the realm is confined.
 final class AsyncWrites: @unchecked Sendable {
-  // Unchecked: only an acquisition is handed over, and it has a semaphore.
+  // Unchecked: only an `Acquisition` crosses threads, and a semaphore guards it.
 
   /// A transaction that another thread begins.
   private final class Acquisition: @unchecked Sendable {
@@ -18,7 +18,7 @@ final class AsyncWrites: @unchecked Sendable {
       done.signal()
     }
 
-    /// Waits until the transaction has begun; once.
+    /// Waits until the transaction has begun. May be called once.
     func take() throws -> OpenTransaction {
       done.wait()
       defer { result = nil }
@@ -45,7 +45,7 @@ final class AsyncWrites: @unchecked Sendable {
     schedule = context.confinement.scheduler()
   }
 
-  /// Whether anything was asked for that is not over.
+  /// True if a block is pending or running, or a completion has not been called yet.
   var isBusy: Bool { !pending.isEmpty || !completions.isEmpty || isRunning }
 
   private func makeID() -> AsyncTransactionId {
@@ -60,11 +60,11 @@ final class AsyncWrites: @unchecked Sendable {
     return id
   }
 
-  /// Calls `onComplete` soon.
+  /// Schedules a call of `onComplete`.
   func complete(_ onComplete: (() -> Void)?) -> AsyncTransactionId {
     let id = makeID()
     completions.append(id)
-    // Safe: used where `schedule` runs it, where the realm is confined to.
+    // Safe: used only where `schedule` runs its block, which is where the realm is confined.
     @safe nonisolated(unsafe) let onComplete = onComplete, context = context
     schedule {
       context.asyncWrites.completions.removeAll { $0 == id }
@@ -73,7 +73,7 @@ final class AsyncWrites: @unchecked Sendable {
     return id
   }
 
-  /// Commits the transaction of a synced realm: a thread of its own waits for the server.
+  /// Commits the transaction of a synced realm: a background thread waits for the server.
   func commit(_ onComplete: (((any Error)?) -> Void)?) -> AsyncTransactionId {
     let finished: OpenTransaction?
     do { finished = try context.leave() } catch {
@@ -83,7 +83,7 @@ final class AsyncWrites: @unchecked Sendable {
     guard let finished else { return complete(onComplete.map { block in { block(nil) } }) }
     let id = makeID(), schedule = schedule
     completions.append(id)
-    // Safe: used where `schedule` runs it, where the realm is confined to.
+    // Safe: used only where `schedule` runs its block, which is where the realm is confined.
     @safe nonisolated(unsafe) let onComplete = onComplete, context = context
     Background.run {
       let result = Result { try Realm.Error.translating { try finished.commit() } }
@@ -102,16 +102,16 @@ final class AsyncWrites: @unchecked Sendable {
     return id
   }
 
-  /// Forgets a block that did not run yet.
+  /// Removes a block that has not run yet.
   func cancel(_ id: AsyncTransactionId) { pending.removeAll { $0.id == id } }
 
-  /// Has a thread wait for the next transaction, if one is asked for and the realm is in none.
+  /// Starts a thread that begins the next transaction, if a block is pending and the realm is not in a transaction.
   func next() {
     guard acquisition == nil, !pending.isEmpty, !isRunning, !context.isInTransaction, let writer = context.file.writer
     else { return }
     let acquisition = Acquisition(), schedule = schedule
     self.acquisition = acquisition
-    // The realm stays open until its writes are over. Safe: used where `schedule` runs it.
+    // The realm stays open until its writes have finished. Safe: used only where `schedule` runs its block.
     @safe nonisolated(unsafe) let context = context
     Background.run {
       acquisition.fill(
@@ -123,7 +123,8 @@ final class AsyncWrites: @unchecked Sendable {
     }
   }
 
-  /// The transaction that was acquired for a block, for one that does not wait: else that would wait for this thread.
+  /// Hands the transaction acquired for a pending block to a synchronous write, which would otherwise wait for a lock
+  /// that only this thread can release.
   func takeAcquired() throws -> OpenTransaction? {
     guard let acquisition else { return nil }
     self.acquisition = nil
@@ -139,19 +140,20 @@ final class AsyncWrites: @unchecked Sendable {
     isRunning = true
     Misuse.unwrap { try context.enter(begun) }
     first.block()
-    // What was not committed is taken back.
+    // Roll back a transaction that the block left open.
     if context.isInTransaction { context.cancel() }
     isRunning = false
     next()
   }
 }
 
-/// Tells the asynchronous writes of a realm apart.
+/// Identifies an asynchronous write of a realm.
 public typealias AsyncTransactionId = UInt32
 
 extension Realm {
-  /// Runs `block` later in a write transaction and commits it, then calls `onComplete` with nil, or with why it could
-  /// not be committed. Waits for other writers without blocking the thread, which needs a run loop, or is a queue.
+  /// Runs `block` later in a write transaction and commits it, then calls `onComplete` with nil or with the error that
+  /// prevented the commit. Waits for other writers without blocking the calling thread. The realm must be confined to a
+  /// queue, an actor or a thread with a run loop.
   ///
   /// ```swift
   /// realm.writeAsync {
@@ -171,7 +173,7 @@ extension Realm {
     }
   }
 
-  /// Runs `asyncWriteBlock` later in a write transaction. What it does not commit is taken back.
+  /// Runs `asyncWriteBlock` later in a write transaction. Changes that the block does not commit are rolled back.
   @discardableResult
   public func beginAsyncWrite(_ asyncWriteBlock: @escaping () -> Void) -> AsyncTransactionId {
     context.checkThread()
@@ -181,8 +183,8 @@ extension Realm {
     return context.asyncWrites.begin(asyncWriteBlock)
   }
 
-  /// Commits the write transaction and calls `onComplete` soon with nil, or with why it could not be committed. Every
-  /// commit is on disk of its own: `allowGrouping` changes nothing.
+  /// Commits the write transaction and schedules a call of `onComplete` with nil or with the error that prevented the
+  /// commit. Commits are never grouped: each is durable, and `allowGrouping` has no effect.
   @discardableResult
   public func commitAsyncWrite(
     allowGrouping: Bool = false,
@@ -195,20 +197,20 @@ extension Realm {
     return context.asyncWrites.complete(onComplete.map { block in { block(problem) } })
   }
 
-  /// Has a block of `beginAsyncWrite` or `writeAsync` not run, if it did not yet.
+  /// Cancels the block of a `beginAsyncWrite` or `writeAsync` call, if it has not run yet.
   public func cancelAsyncWrite(_ asyncTransactionId: AsyncTransactionId) throws {
     context.checkThread()
     context.asyncWrites.cancel(asyncTransactionId)
   }
 
-  /// Whether asynchronous writes are not over.
+  /// True if asynchronous writes have not finished.
   public var isPerformingAsynchronousWriteOperations: Bool {
     context.checkThread()
     return context.asyncWriteDepth > 0 || context.asyncWrites.isBusy
   }
 
-  /// Reads the newest version from now on, as `refresh` does; whether it differs from the one before. A task that was
-  /// cancelled changes nothing.
+  /// Moves the realm to the newest version, as `refresh` does. Returns true if that version differs from the previous
+  /// one. Does nothing in a cancelled task.
   @discardableResult
   public func asyncRefresh(_isolation: isolated any Actor = #isolation) async -> Bool {
     context.checkThread()

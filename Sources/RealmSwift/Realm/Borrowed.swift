@@ -1,17 +1,17 @@
-// References that are not counted. Counting one takes as long as reading a number from the realm.
+// References without reference counting: a retain takes as long as reading a number from the realm.
 
-/// A reference to an object that another one keeps for as long as this is used.
+/// A reference to an object that another reference keeps alive while this one is used.
 @unsafe struct Borrowed<Object: AnyObject> {
-  // Unsafe: nothing here knows whether the object still lives; each user says who keeps it.
+  // Unsafe: the type cannot check that the object is still alive; each user states what keeps it alive.
   private let reference: Unmanaged<Object>
 
-  /// Refers to an object without keeping it.
+  /// Refers to an object without retaining it.
   init(_ object: Object) { unsafe reference = .passUnretained(object) }
 
-  /// The object, counted.
+  /// The object, retained.
   var object: Object { unsafe reference.takeUnretainedValue() }
 
-  /// Calls `body` with the object, which is not counted.
+  /// Calls `body` with the object, which is not retained.
   @inline(__always)
   func with<R>(_ body: (Object) -> R) -> R { unsafe reference._withUnsafeGuaranteedRef(body) }
 }

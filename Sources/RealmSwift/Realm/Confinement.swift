@@ -1,4 +1,4 @@
-// Where a realm may be used: on one thread, on a queue, by an actor; frozen realms everywhere.
+// Where a realm may be used: on one thread, on a queue, or by an actor. Frozen realms may be used everywhere.
 
 import Dispatch
 import Glibc
@@ -11,10 +11,10 @@ enum Confinement {
   /// A frozen realm.
   case everywhere
 
-  /// The thread that calls this.
+  /// The calling thread.
   static var current: Confinement { .thread(pthread_self()) }
 
-  /// Tells confinements apart as long as they exist.
+  /// A value that differs between confinements for as long as they exist.
   var identity: UInt {
     switch self {
     case .thread(let thread): UInt(thread)
@@ -24,7 +24,7 @@ enum Confinement {
     }
   }
 
-  /// Ends the process if the caller is elsewhere.
+  /// Ends the process if the caller is outside the confinement.
   @inline(__always)
   func check() {
     switch self {

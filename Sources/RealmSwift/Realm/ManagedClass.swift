@@ -1,18 +1,18 @@
-// A class in one realm: where its properties are in the table of the version that is being read.
+// A class in one realm: maps its properties to the columns of the version being read.
 
 import Glibc
 import RealmPages
 
-/// A class of an open realm. One thread at a time, unless the realm is frozen.
+/// A class of an open realm. Used by one thread at a time, unless the realm is frozen.
 @safe final class ManagedClass {
-  // Safe: `cursor` keeps what `borrowedCursor` refers to, and the context keeps the class for as long as it lives.
-  // What each read of a property looks at is not checked for exclusive access at run time, as in `RealmContext`.
+  // Safe: `cursor` is the object that `borrowedCursor` refers to, and the context outlives the class.
+  // Fields used by each property read skip the run-time check for exclusive access, as in `RealmContext`.
 
-  /// Nil for a class that is only known by its table.
+  /// Nil for a class without a model, known only from its table.
   let schema: ClassSchema?
   let name: String
   let key: TableKey
-  /// By position in the properties of the model: the columns. `ColKey(-1)` for what is not stored.
+  /// The column key of each property of the model; `ColKey(-1)` for properties that are not stored.
   @safe @exclusivity(unchecked) private(set) var columnKeys: [ColKey] = []
   @safe @exclusivity(unchecked) private(set) var columns: [Int] = []
   private(set) var table: Table
@@ -20,11 +20,11 @@ import RealmPages
     didSet { unsafe borrowedCursor = Borrowed(cursor) }
   }
   @exclusivity(unchecked) private var borrowedCursor: Borrowed<ObjectCursor>
-  /// Whether the realm was invalidated since.
+  /// True after the realm was invalidated.
   private(set) var isDead = false
-  /// The generation of the context that `table` belongs to; -1 if the realm was invalidated since.
+  /// The generation of the context that `table` belongs to; -1 after the realm was invalidated.
   @safe @exclusivity(unchecked) private(set) var generation: Int
-  /// The context, which keeps the class.
+  /// The context, which retains this class.
   private let context: Borrowed<RealmContext>
 
   init(_ schema: ClassSchema?, _ context: RealmContext, _ table: Table, _ generation: Int) {
@@ -39,27 +39,27 @@ import RealmPages
     findColumns()
   }
 
-  // What is read most, if the cursor stands for what is read now, on this thread; nil else.
+  // Fast paths for the most frequent reads: nil if the cursor is not current on this thread.
 
-  /// An integer property of the object with a key.
+  /// Returns an integer property of the object with `key`.
   func integer(_ property: Int, _ key: Int64) -> Int64? {
     if !isCurrent { return nil }
     return unsafe borrowedCursor.with { $0.integer(columns[property], of: ObjKey(key)) }
   }
 
-  /// A property of floating point.
+  /// Returns a floating-point property of the object with `key`.
   func double(_ property: Int, _ key: Int64) -> Double? {
     if !isCurrent { return nil }
     return unsafe borrowedCursor.with { $0.double(columns[property], of: ObjKey(key)) }
   }
 
-  /// The bytes of a short text.
+  /// Returns the bytes of a short string property of the object with `key`.
   func text(_ property: Int, _ key: Int64) -> ByteView? {
     if !isCurrent { return nil }
     return unsafe borrowedCursor.with { $0.text(columns[property], of: ObjKey(key)) }
   }
 
-  /// Whether the cursor stands for what is read now, on this thread.
+  /// True if the cursor reads the version that the realm reads now, and the caller is on the realm's thread.
   @inline(__always) private var isCurrent: Bool {
     unsafe context.with { $0.thread == pthread_self() && $0.generation == generation && !$0.isDirty }
   }
@@ -68,7 +68,7 @@ import RealmPages
   @inline(__always)
   func withContext<R>(_ body: (RealmContext) -> R) -> R { unsafe context.with(body) }
 
-  /// Ends what was read: the realm was invalidated.
+  /// Marks the class as dead: the realm was invalidated.
   func end() { (isDead, generation) = (true, -1) }
 
   func move(to table: Table, _ generation: Int) {

@@ -1,5 +1,6 @@
-// How the process ends where a program breaks a rule that no error can report: a property of a deleted object, a change
-// outside of a write transaction. The SDK raises an exception there; the message is printed in release builds too.
+// Ends the process when the program breaks a rule that no error can report, such as reading a property of a deleted
+// object or changing a realm outside of a write transaction. The SDK raises an exception there. The message is printed
+// in release builds too.
 
 import Glibc
 
@@ -11,7 +12,7 @@ enum Misuse {
     preconditionFailure(message)
   }
 
-  /// The result of `body`; ends the process with the error's text if it throws.
+  /// Returns the result of `body`; ends the process with the error's text if it throws.
   static func unwrap<R>(_ body: () throws -> R) -> R {
     do { return try body() } catch { stop("\(error)") }
   }

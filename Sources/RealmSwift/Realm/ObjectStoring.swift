@@ -1,9 +1,9 @@
-// From unmanaged objects to managed ones: adding an object, and all that it links to.
+// Turns unmanaged objects into managed ones: adds an object and everything it links to.
 
 import RealmPages
 
 extension RealmContext {
-  /// What is done with objects that are added because others link to them.
+  /// The policy for objects that are added because another object links to them.
   var policy: Realm.UpdatePolicy { addPolicy ?? .error }
 
   /// Stores one value in a property.
@@ -17,15 +17,15 @@ extension RealmContext {
     )
   }
 
-  /// True if `value` is the embedded object that is stored there already: `owner.part = owner.part` changes nothing.
-  /// Reads the place only for a managed embedded object.
+  /// True if `value` is the embedded object already stored there: `owner.part = owner.part` changes nothing. Reads
+  /// `place` only if `value` is a managed embedded object.
   func isStored(_ value: EngineValue, in place: () throws -> ValueView?) -> Bool {
     guard case .embedded(let object) = value.content, object.context === self else { return false }
     guard case .link(let table, let key) = Misuse.unwrap({ try place() }) else { return false }
     return key.value == object.objectKey && table == object.managedClass?.key
   }
 
-  /// Stores a value by `plain`, or an embedded object in the one that `embedded` makes.
+  /// Stores a value with `plain`, or an embedded object in the object that `embedded` creates.
   func store(
     _ value: EngineValue,
     plain: (borrowing WriteTransaction, Value) throws -> Void,
@@ -41,7 +41,8 @@ extension RealmContext {
     }
   }
 
-  /// The class of an embedded object that is about to be stored; ends the process if it is stored elsewhere.
+  /// Returns the class of an embedded object that is about to be stored; ends the process if the object is managed
+  /// already.
   private func targetForEmbedding(_ object: EmbeddedObject) -> ManagedClass {
     if object.context != nil {
       Misuse.stop("An embedded object that is already managed cannot be a part of another object too.")
@@ -49,7 +50,7 @@ extension RealmContext {
     return managed(type(of: object))
   }
 
-  /// Adds an unmanaged object, or finds the managed one, and returns the link to it.
+  /// Returns a link to a managed object, or adds an unmanaged object and returns the link to it.
   func link(to object: ObjectBase, _ policy: Realm.UpdatePolicy) -> Value {
     if let other = object.context {
       if other !== self, copiesManaged { return link(to: copy(of: object), policy) }
@@ -64,14 +65,14 @@ extension RealmContext {
     return .link(managed.key, ObjKey(object.objectKey))
   }
 
-  /// An unmanaged object with the values of another one.
+  /// Returns an unmanaged object with the values of `object`.
   private func copy<T: ObjectBase>(of object: T) -> T {
     let copy = type(of: object).init()
     ValueAssignment.assign(object, to: copy)
     return copy
   }
 
-  /// Makes an unmanaged object a managed one. What it links to becomes managed too.
+  /// Turns an unmanaged object into a managed one, with all objects that it links to.
   func add(_ object: ObjectBase, _ policy: Realm.UpdatePolicy) {
     let outer = addPolicy
     addPolicy = policy
@@ -112,7 +113,7 @@ extension RealmContext {
     transfer(object, managed, schema, key, plainToo: true)
   }
 
-  /// Stores the values of an unmanaged object in the managed one that it becomes.
+  /// Copies the values of an unmanaged object to the managed object that it becomes.
   private func transfer(
     _ object: ObjectBase,
     _ managed: ManagedClass,
@@ -120,7 +121,7 @@ extension RealmContext {
     _ key: Int64,
     plainToo: Bool
   ) {
-    // Links in a circle find the object managed.
+    // Become managed first, so that cyclic links find a managed object.
     object.becomeManaged(by: self, managed, key)
     created?.note(object)
     for (index, property) in schema.properties.enumerated() {
@@ -132,7 +133,7 @@ extension RealmContext {
     StoragePlace.manage(object, schema.offsets)
   }
 
-  /// A primary key in a message.
+  /// Returns a primary key as text for an error message.
   static func text(of key: Value) -> String {
     switch key {
     case .string(let bytes): String(decoding: bytes, as: UTF8.self)

@@ -1,11 +1,12 @@
-// A transaction that a class holds: the engine's cannot be copied, and properties of classes cannot be consumed.
+// Boxes a write transaction in a class: the engine's transaction cannot be copied, and a class property cannot be
+// consumed.
 
 import RealmPages
 
-/// A write transaction until it is ended.
+/// A write transaction that has not ended.
 @safe final class OpenTransaction: @unchecked Sendable {
-  // Unchecked: handed from one thread to the next, never used by two.
-  // Safe: owns the transaction; its context lets go of it when it ends it.
+  // Unchecked: passed from one thread to the next, never used by two at a time.
+  // Safe: owns the transaction; the context releases this object when it ends the transaction.
   private let place: UnsafeMutablePointer<WriteTransaction>
   private var isOver = false
 
@@ -14,18 +15,18 @@ import RealmPages
     unsafe place.initialize(to: transaction)
   }
 
-  /// Rolls back what was not ended.
+  /// Rolls back a transaction that has not ended.
   deinit {
     if !isOver { unsafe place.deinitialize(count: 1) }
     unsafe place.deallocate()
   }
 
-  /// The transaction; not after it was ended.
+  /// The transaction; must not be used after it has ended.
   var engine: WriteTransaction {
     @inline(__always) unsafeAddress { unsafe UnsafePointer(place) }
   }
 
-  /// Commits; only if something was changed.
+  /// Commits the transaction, if it contains changes.
   func commit() throws(EngineError) {
     isOver = true
     _ = try unsafe place.move().commit()

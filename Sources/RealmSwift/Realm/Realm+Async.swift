@@ -1,4 +1,4 @@
-// Realms of actors: opening and writing without blocking a task.
+// Opens realms for actors and queues, and writes without blocking a task.
 
 public import Dispatch
 import RealmPages
@@ -6,7 +6,7 @@ import Synchronization
 import Threads
 
 extension Realm {
-  /// Opens a realm for an actor, which alone uses it.
+  /// Opens a realm that only the given actor uses.
   ///
   /// ```swift
   /// actor Store {
@@ -15,7 +15,7 @@ extension Realm {
   /// }
   /// ```
   ///
-  /// `downloadBeforeOpen` is for synced realms. A task that is cancelled meanwhile gets a `CancellationError`.
+  /// `downloadBeforeOpen` applies to synced realms. If the task is cancelled meanwhile, throws `CancellationError`.
   public init<A: Actor>(
     configuration: Configuration = .defaultConfiguration,
     actor: isolated A,
@@ -28,7 +28,7 @@ extension Realm {
     )
   }
 
-  /// Opens a realm for the actor that calls this.
+  /// Opens a realm for the calling actor.
   ///
   /// ```swift
   /// @MainActor func show() async throws {
@@ -44,13 +44,13 @@ extension Realm {
     let ended = Ended()
     var waiting = SyncedFile.Waiting()
     waiting.isCancelled = { ended.isOver }
-    // Held until the realm holds it.
+    // Retained until the realm retains it.
     let file = try await withTaskCancellationHandler {
       try await Background.result { [waiting] in try RealmOpening.open(configuration, downloadBeforeOpen, waiting) }
     } onCancel: {
       ended.end()
     }
-    // The main actor too: where `dispatchMain` runs it, each of its jobs may have another thread.
+    // Confined to the actor even for the main actor: under `dispatchMain`, each of its jobs may run on another thread.
     return try withExtendedLifetime(file) {
       Realm(try Realm.Error.translating { try RealmOpening.context(configuration, .actor(actor)) })
     }
@@ -69,13 +69,13 @@ extension Realm {
     )
   }
 
-  /// Opens a realm for a serial queue; to be called there.
+  /// Opens a realm for a serial queue. Must be called on that queue.
   public init(configuration: Configuration = .defaultConfiguration, queue: DispatchQueue) throws {
     self.init(try Realm.Error.translating { try RealmOpening.context(configuration, .queue(queue)) })
   }
 
-  /// Runs `block` in a write transaction, as `write` does, but waits for other writers and for the disk without
-  /// blocking the actor.
+  /// Runs `block` in a write transaction, as `write` does, but does not block the actor while it waits for other
+  /// writers and for the disk.
   @discardableResult
   public func asyncWrite<Result>(
     isolation: isolated (any Actor)? = #isolation,
@@ -87,7 +87,7 @@ extension Realm {
     }
     context.asyncWriteDepth += 1
     defer { context.asyncWriteDepth -= 1 }
-    // A task that is cancelled does not wait for the other writer; what was begun for it is taken back.
+    // A cancelled task does not wait for the other writer; a transaction begun for it is rolled back.
     let begun = try await Background.cancellableResult {
       try Realm.Error.translating { OpenTransaction(try writer.begin()) }
     }
@@ -109,9 +109,9 @@ extension Realm {
 }
 
 extension Realm {
-  /// Opens a realm on a thread of its own, migration included, and calls `callback` on a serial queue with the realm,
-  /// which belongs to the queue, or with why there is none. A synced realm is downloaded first: everything that the
-  /// server has when the opening begins.
+  /// Opens a realm on a background thread, migration included. Calls `callback` on a serial queue, with the realm,
+  /// which is confined to that queue, or with the error. A synced realm first downloads everything that the server has
+  /// when the opening begins.
   ///
   /// ```swift
   /// Realm.asyncOpen { result in
@@ -136,7 +136,7 @@ extension Realm {
         callback(
           Result {
             if task.isCancelled { throw CancellationError() }
-            // Held until the realm holds it.
+            // Retained until the realm retains it.
             return try withExtendedLifetime(try file.get()) {
               try Realm(configuration: configuration, queue: callbackQueue)
             }
@@ -147,7 +147,7 @@ extension Realm {
     return task
   }
 
-  /// The same for a callback that takes the realm and the error apart: one of them is nil.
+  /// Like the overload with a `Result`, but calls back with a realm and an error, one of which is nil.
   @discardableResult
   public static func asyncOpen(
     configuration: Configuration = .defaultConfiguration,
@@ -162,7 +162,7 @@ extension Realm {
     }
   }
 
-  /// The opening of a realm that `asyncOpen` began.
+  /// A realm opening started by `asyncOpen`.
   public final class AsyncOpenTask: Sendable {
     private let ended = Ended()
     private let listeners = Mutex(Listeners())
@@ -172,7 +172,7 @@ extension Realm {
       var all: [Listener] = []
     }
     private struct Listener: @unchecked Sendable {
-      // Unchecked: the block is called on the queue.
+      // Unchecked: the block is called only on the queue.
       let queue: DispatchQueue
       let block: (SyncSession.Progress) -> Void
 
@@ -183,10 +183,10 @@ extension Realm {
 
     fileprivate var isCancelled: Bool { ended.isOver }
 
-    /// Ends the download, and has the callback get a `CancellationError`, unless it was called already.
+    /// Cancels the download. The callback receives a `CancellationError`, unless it was called already.
     public func cancel() { ended.end() }
 
-    /// Has `block` called on a queue with the progress of the download of a synced realm, until `asyncOpen` calls back.
+    /// Calls `block` on a queue with the download progress of a synced realm, until `asyncOpen` calls back.
     public func addProgressNotification(
       queue: DispatchQueue = .main,
       block: @escaping (SyncSession.Progress) -> Void
@@ -209,7 +209,7 @@ extension Realm {
     }
   }
 
-  /// Whether an opening is not wanted any more.
+  /// A flag that is set when an opening is cancelled.
   fileprivate final class Ended: Sendable {
     private let ended = Atomic(false)
     var isOver: Bool { ended.load(ordering: .acquiring) }
@@ -217,14 +217,14 @@ extension Realm {
   }
 }
 
-/// Work beside the threads that tasks share.
+/// Blocking work, kept off the threads that tasks share.
 enum Background {
-  /// Runs `body` on a thread of its own; without a thread to be had, the caller waits.
+  /// Runs `body` on a new thread, or on the calling thread if none can be created.
   static func run(_ body: @escaping @Sendable () -> Void) {
     if let thread = Threads.Thread(body) { thread.detach() } else { body() }
   }
 
-  /// What `body` returns or throws, on a thread of its own.
+  /// Runs `body` on a new thread and returns or throws its result.
   static func result<R: Sendable>(
     isolation: isolated (any Actor)? = #isolation,
     _ body: @escaping @Sendable () throws -> R
@@ -235,7 +235,7 @@ enum Background {
     return try result.get()
   }
 
-  /// The same, but a task that is cancelled gets a `CancellationError` at once; what `body` returns is dropped then.
+  /// Like `result`, but throws `CancellationError` at once when the task is cancelled, and drops the result of `body`.
   static func cancellableResult<R: Sendable>(
     isolation: isolated (any Actor)? = #isolation,
     _ body: @escaping @Sendable () throws -> R
@@ -251,7 +251,7 @@ enum Background {
     }
   }
 
-  /// What a task waits for: the first result that is given.
+  /// The first result delivered to a waiting task.
   private final class Answer<R: Sendable>: Sendable {
     private enum State {
       case asked
@@ -260,7 +260,7 @@ enum Background {
     }
     private let state = Mutex(State.asked)
 
-    /// Whether nothing was given yet.
+    /// Stores the continuation. Returns false if a result was delivered already.
     func wait(_ continuation: CheckedContinuation<R, any Error>) -> Bool {
       state.withLock { state in
         guard case .asked = state else { return false }

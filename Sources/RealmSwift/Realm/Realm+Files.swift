@@ -1,12 +1,12 @@
-// Files of realms: copies, existence, removal.
+// Operations on realm files: copy, existence check, deletion.
 
 public import Foundation
 import Glibc
 import RealmPages
 
 extension Realm {
-  /// Writes a compacted copy of the realm, as it is read now, to a file that does not exist. `encryptionKey` is the key
-  /// of the copy.
+  /// Writes a compacted copy of the realm's newest version to a new file, encrypted with `encryptionKey` unless that is
+  /// nil. Throws if the file exists, and in a write transaction.
   public func writeCopy(toFile fileURL: URL, encryptionKey: Data? = nil) throws {
     context.checkThread()
     if context.isInTransaction { throw Error(.fail, "A copy cannot be written in a write transaction") }
@@ -22,20 +22,20 @@ extension Realm {
     }
   }
 
-  /// The same to the file of a configuration, with its encryption key.
+  /// Writes a compacted copy of the realm's newest version to the file of a configuration, with its encryption key.
   public func writeCopy(configuration: Configuration) throws {
     guard let fileURL = configuration.fileURL else { throw Error(.invalidInput, "a copy needs a fileURL") }
     try writeCopy(toFile: fileURL, encryptionKey: configuration.encryptionKey)
   }
 
-  /// Whether the realm of a configuration exists.
+  /// Returns true if the realm file of a configuration exists.
   public static func fileExists(for configuration: Configuration) -> Bool {
-    guard let path = try? configuration.engine().path else { return false }  // no place, no file
+    guard let path = try? configuration.engine().path else { return false }  // no path, no file
     return unsafe access(path, F_OK) == 0
   }
 
-  /// Removes the realm of a configuration and what lies beside it; whether there was one. Throws `alreadyOpen` if this
-  /// process has it open.
+  /// Deletes the realm file of a configuration and its auxiliary files. Returns false if the file did not exist. Throws
+  /// `alreadyOpen` if this process has the realm open.
   @discardableResult
   public static func deleteFiles(for configuration: Configuration) throws -> Bool {
     let path = try configuration.engine().path

@@ -1,20 +1,20 @@
-// Frozen realms, objects and collections: one version that never changes, for all threads.
+// Frozen realms, objects and collections: one version that never changes and that all threads may use.
 
 import RealmPages
 
 extension Realm {
-  /// Whether the realm stays at its version and can be used on every thread.
+  /// True if the realm stays at one version and can be used on every thread.
   public var isFrozen: Bool { context.isFrozen }
 
-  /// The version that the realm reads, frozen. The file keeps the version for as long as the result lives.
+  /// Returns a frozen realm at the current version. The file keeps that version for as long as the frozen realm exists.
   public func freeze() -> Realm { Realm(context.frozen()) }
 
-  /// The live realm of this thread.
+  /// Returns the live realm of the calling thread.
   public func thaw() -> Realm { Realm(context.thawed()) }
 }
 
 extension RealmContext {
-  /// The version that is read, for all threads.
+  /// Returns a frozen context at the current version.
   func frozen() -> RealmContext {
     checkThread()
     if isFrozen { return self }
@@ -26,56 +26,57 @@ extension RealmContext {
     return made
   }
 
-  /// The live realm of the calling thread.
+  /// Returns the live context of the calling thread.
   func thawed() -> RealmContext {
     if !isFrozen { return self }
     return Misuse.unwrap { try RealmOpening.context(configuration) }
   }
 
-  /// The same class in another version.
+  /// Returns the class in this context that corresponds to a class of another version.
   func counterpart(of type: ManagedClass) -> ManagedClass {
     guard let schema = type.schema else { Misuse.stop("the class '\(type.name)' has no model") }
     return managed(schema.type)
   }
 
-  /// The same collection in another version; nil if its owner, or the collection in a Mixed, is not there.
+  /// Returns the collection in this context that corresponds to a collection of another version; nil if its owner, or
+  /// the nested collection in a Mixed, does not exist here.
   func counterpart(of place: CollectionPlace) -> CollectionPlace? {
     let other = CollectionPlace(self, counterpart(of: place.type), place.key, place.property, place.nested)
     return other.isInvalidated ? nil : other
   }
 }
 
-/// What can be frozen and thawed.
+/// A value that can be frozen and thawed: an object, a collection or results.
 public protocol ThreadConfined {
-  /// The realm; nil for what belongs to none.
+  /// The realm; nil for an unmanaged value.
   var realm: Realm? { get }
-  /// Whether it was deleted, or its realm invalidated.
+  /// True if the value was deleted or its realm was invalidated.
   var isInvalidated: Bool { get }
-  /// Whether it never changes.
+  /// True if the value belongs to a frozen realm and never changes.
   var isFrozen: Bool { get }
-  /// The same in the version that the realm reads, frozen.
+  /// Returns this value frozen at the realm's current version, for use on all threads.
   func freeze() -> Self
-  /// The same in the live realm of this thread; nil if it was deleted.
+  /// Returns this value in the live realm of the calling thread; nil if it was deleted.
   func thaw() -> Self?
-  /// The same in another realm of the file; nil if it was deleted.
+  /// Returns this value in another realm of the same file; nil if it was deleted.
   func _rlmCounterpart(in realm: Realm) -> Self?
 }
 
 extension ThreadConfined where Self: ObjectBase {
-  /// The object in the version that its realm reads, for all threads.
+  /// Returns the object frozen at the realm's current version, for use on all threads.
   public func freeze() -> Self {
     guard let context else { Misuse.stop("Unmanaged objects cannot be frozen.") }
     guard let frozen = counterpart(in: context.frozen()) else { Misuse.stop("A deleted object cannot be frozen.") }
     return frozen
   }
 
-  /// The object in the live realm of this thread; nil if it was deleted.
+  /// Returns the object in the live realm of the calling thread; nil if it was deleted.
   public func thaw() -> Self? {
     guard let context else { Misuse.stop("Unmanaged objects cannot be thawed.") }
     return counterpart(in: context.thawed())
   }
 
-  /// The same object in another realm of the file; nil if it was deleted.
+  /// Returns the object in another realm of the same file; nil if it was deleted.
   public func _rlmCounterpart(in realm: Realm) -> Self? { counterpart(in: realm.context) }
 
   private func counterpart(in other: RealmContext) -> Self? {
@@ -91,7 +92,8 @@ extension Object: ThreadConfined {}
 extension EmbeddedObject: ThreadConfined {}
 
 extension ResultsSource {
-  /// The same results in another version; nil if what they come from is not there.
+  /// Returns these results in another version; nil if the object or collection that they come from does not exist
+  /// there.
   func counterpart(in other: RealmContext) -> ResultsSource? {
     if other === context { return self }
     switch origin {
@@ -113,7 +115,7 @@ extension ResultsSource {
 }
 
 extension Results: ThreadConfined {
-  /// The results in the version that the realm reads, for all threads.
+  /// Returns the results frozen at the realm's current version, for use on all threads.
   public func freeze() -> Results {
     guard let frozen = source.counterpart(in: source.context.frozen()) else {
       Misuse.stop("Results whose object was deleted cannot be frozen.")
@@ -121,24 +123,25 @@ extension Results: ThreadConfined {
     return Results(frozen)
   }
 
-  /// The results in the live realm of this thread; nil if what they come from was deleted.
+  /// Returns the results in the live realm of the calling thread; nil if the object or collection that they come from
+  /// was deleted.
   public func thaw() -> Results? { source.counterpart(in: source.context.thawed()).map { Results($0) } }
 
-  /// The same results in another realm of the file.
+  /// Returns the results in another realm of the same file.
   public func _rlmCounterpart(in realm: Realm) -> Results? {
     source.counterpart(in: realm.context).map { Results($0) }
   }
 }
 
-/// A list, set or map that a property holds.
+/// A list, set or map in a property.
 protocol PropertyCollection: ThreadConfined {
-  /// Where it is; nil for a collection that belongs to no object yet.
+  /// The place of the collection; nil for an unmanaged collection.
   var place: CollectionPlace? { get }
   init(_ place: CollectionPlace)
 }
 
 extension PropertyCollection {
-  /// The collection in the version that the realm reads, for all threads.
+  /// Returns the collection frozen at the realm's current version, for use on all threads.
   public func freeze() -> Self {
     guard let place, let frozen = place.context.frozen().counterpart(of: place) else {
       Misuse.stop("Only collections of managed objects can be frozen.")
@@ -146,13 +149,13 @@ extension PropertyCollection {
     return Self(frozen)
   }
 
-  /// The collection in the live realm of this thread; nil if its object was deleted.
+  /// Returns the collection in the live realm of the calling thread; nil if its object was deleted.
   public func thaw() -> Self? {
     guard let place else { return self }
     return place.context.thawed().counterpart(of: place).map { Self($0) }
   }
 
-  /// The same collection in another realm of the file; nil if its object was deleted.
+  /// Returns the collection in another realm of the same file; nil if its object was deleted.
   public func _rlmCounterpart(in realm: Realm) -> Self? {
     place.flatMap { realm.context.counterpart(of: $0) }.map { Self($0) }
   }
@@ -163,13 +166,13 @@ extension MutableSet: PropertyCollection { var place: CollectionPlace? { storage
 extension Map: PropertyCollection { var place: CollectionPlace? { storage.place } }
 
 extension LinkingObjects: ThreadConfined {
-  /// The linking objects in the version that the realm reads, for all threads.
+  /// Returns the linking objects frozen at the realm's current version, for use on all threads.
   public func freeze() -> LinkingObjects { LinkingObjects(_rlmResults.freeze()) }
 
-  /// The linking objects in the live realm of this thread; nil if the object was deleted.
+  /// Returns the linking objects in the live realm of the calling thread; nil if the object was deleted.
   public func thaw() -> LinkingObjects? { _rlmResults.thaw().map { LinkingObjects($0) } }
 
-  /// The same linking objects in another realm of the file; nil if the object was deleted.
+  /// Returns the linking objects in another realm of the same file; nil if the object was deleted.
   public func _rlmCounterpart(in realm: Realm) -> LinkingObjects? {
     _rlmResults._rlmCounterpart(in: realm).map { LinkingObjects($0) }
   }

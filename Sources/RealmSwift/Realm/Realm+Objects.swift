@@ -1,22 +1,22 @@
-// Objects of a realm: finding, adding, creating, deleting.
+// Operations on the objects of a realm: find, add, create, delete.
 
 import RealmPages
 
 extension Realm {
-  /// All objects of a class.
+  /// Returns all objects of a class.
   public func objects<Element: Object>(_ type: Element.Type) -> Results<Element> {
     context.checkThread()
     return Results(ResultsSource(context, .table(context.managed(type))))
   }
 
-  /// The object with a primary key; nil if there is none. O(log n).
+  /// Returns the object with a primary key; nil if it does not exist. Takes O(log n).
   public func object<Element: Object, KeyType>(ofType type: Element.Type, forPrimaryKey key: KeyType) -> Element? {
     context.checkThread()
     let managed = context.managed(type)
     return find(managed, key).flatMap { context.object(managed, $0) as? Element }
   }
 
-  /// The key of the object with a primary key.
+  /// Returns the key of the object with a primary key; nil if it does not exist.
   func find(_ managed: ManagedClass, _ key: Any) -> Int64? {
     guard let schema = managed.schema, let primaryKey = schema.primaryKey else {
       Misuse.stop("'\(managed.name)' does not have a primary key.")
@@ -27,8 +27,8 @@ extension Realm {
     return context.find(managed, value)
   }
 
-  /// Adds an unmanaged object, which becomes managed, with all that it links to. A managed object of this realm stays
-  /// as it is.
+  /// Adds an unmanaged object and everything it links to; they become managed. Does nothing for an object that this
+  /// realm manages already.
   public func add(_ object: Object, update: UpdatePolicy = .error) {
     context.checkWrite()
     if object.context != nil {
@@ -43,13 +43,14 @@ extension Realm {
     context.add(object, update)
   }
 
-  /// Adds objects.
+  /// Adds each object of a sequence.
   public func add<S: Sequence>(_ objects: S, update: UpdatePolicy = .error) where S.Element: Object {
     for object in objects { add(object, update: update) }
   }
 
-  /// Makes an object of the values in a dictionary, an array or another object, or changes the one with its primary
-  /// key: then only the properties that `value` names. Objects of other realms are copied.
+  /// Creates an object from the values in a dictionary, an array or another object. With `update`, an object that
+  /// already has the primary key is changed instead; only the properties named by `value` are set. Objects of other
+  /// realms are copied.
   @discardableResult
   public func create<T: Object>(_ type: T.Type, value: Any = [String: Any](), update: UpdatePolicy = .error) -> T {
     context.checkWrite()
@@ -79,14 +80,14 @@ extension Realm {
     return object
   }
 
-  /// Makes an object that is uploaded and removed. Ends the process in a realm without flexible sync, which has no such
-  /// classes.
+  /// Ends the process: asymmetric objects, which are uploaded and then removed, need flexible sync, and these realms do
+  /// not support it.
   public func create<T: AsymmetricObject>(_ type: T.Type, value: Any = [String: Any]()) {
     context.checkWrite()
     Misuse.stop("Objects of the asymmetric class '\(type.className())' need a realm with flexible sync.")
   }
 
-  /// Deletes an object. Links to it become nil or are removed from collections, embedded objects go too.
+  /// Deletes an object and its embedded objects. Links to it become nil, or are removed from collections.
   public func delete(_ object: ObjectBase) {
     context.checkWrite()
     guard object.context === context, let managed = object.managedClass else {
@@ -96,17 +97,17 @@ extension Realm {
     context.delete(managed, object.objectKey)
   }
 
-  /// Deletes objects.
+  /// Deletes each object of a sequence.
   public func delete<S: Sequence>(_ objects: S) where S.Element: ObjectBase {
     for object in Array(objects) where !object.isInvalidated { delete(object) }
   }
 
-  /// Deletes the objects of a list, which is empty then.
+  /// Deletes the objects of a list, which becomes empty.
   public func delete<Element: ObjectBase>(_ objects: List<Element>) {
     for object in Array(objects) where !object.isInvalidated { delete(object) }
   }
 
-  /// Deletes the objects of a query.
+  /// Deletes the objects that a query returns.
   public func delete<Element: ObjectBase>(_ objects: Results<Element>) {
     for object in Array(objects) where !object.isInvalidated { delete(object) }
   }
@@ -122,7 +123,7 @@ extension Realm {
 }
 
 extension ModelProperty {
-  /// A primary key as the engine has it; nil for a value of another type.
+  /// Returns a primary key as an engine value; nil if `value` has the wrong type.
   func engineKey(_ value: Any) -> Value? {
     func cast<T: _Persistable>(_ type: T.Type) -> Value? { T._rlmCast(value)?._rlmPlain().value }
     return cast(storageType.valueType)
@@ -130,7 +131,7 @@ extension ModelProperty {
 }
 
 extension RealmContext {
-  /// The object with a primary key.
+  /// Returns the key of the object with a primary key; nil if it does not exist.
   func find(_ managed: ManagedClass, _ primaryKey: Value) -> Int64? {
     Misuse.unwrap { () throws in
       if isInTransaction { return try find(inTransaction: managed, primaryKey) }
@@ -139,7 +140,7 @@ extension RealmContext {
     }
   }
 
-  /// Deletes an object, an embedded one through its owner.
+  /// Deletes an object; an embedded object is deleted through its owner.
   func delete(_ managed: ManagedClass, _ key: Int64) {
     guard managed.schema?.isEmbedded ?? (managed.table.kind == .embedded) else {
       return apply { try $0.delete(managed.key, ObjKey(key)) }
@@ -147,7 +148,7 @@ extension RealmContext {
     apply { try $0.deleteEmbedded(managed.key, ObjKey(key)) }
   }
 
-  /// The keys of all objects of a class.
+  /// Returns the keys of all objects of a class.
   func keys(of managed: ManagedClass) -> [ObjKey] {
     Misuse.unwrap { () throws in
       let cursor = ObjectCursor(try current(managed).table)
@@ -159,7 +160,7 @@ extension RealmContext {
 }
 
 extension WriteTransaction {
-  /// Deletes an embedded object where its owner has it.
+  /// Deletes an embedded object by removing the link in its owner.
   func deleteEmbedded(_ table: TableKey, _ key: ObjKey) throws {
     for link in try incomingLinks(of: table, key) ?? [] {
       let (origin, column) = (link.origin, link.column)

@@ -1,11 +1,11 @@
-// A realm as programs use it.
+// The public realm type, and the registry of the realms that are open in this process.
 
 public import Foundation
 import RealmPages
 import Glibc
 import Synchronization
 
-/// A realm that is open on one thread.
+/// A realm that is open on one thread, on one queue or for one actor.
 ///
 /// ```swift
 /// let realm = try Realm()
@@ -24,9 +24,9 @@ public struct Realm {
   /// Opens the default realm.
   public init() throws { try self.init(configuration: .defaultConfiguration) }
 
-  /// Opens a realm; makes the file if it does not exist. A thread that has the realm open gets the same instance. A
-  /// synced realm that was never opened is downloaded until the classes of the models are there: its objects come
-  /// later.
+  /// Opens a realm; creates the file if it does not exist. Returns the same instance each time it is opened on the same
+  /// thread. A synced realm that is opened for the first time is downloaded until the model classes exist; its objects
+  /// arrive later.
   public init(configuration: Configuration) throws {
     self.init(try Realm.Error.translating { try RealmOpening.context(configuration) })
   }
@@ -38,13 +38,13 @@ public struct Realm {
     try self.init(configuration: configuration)
   }
 
-  /// How the realm was opened.
+  /// The configuration that the realm was opened with.
   public var configuration: Configuration { context.configuration }
 
   /// The classes that the realm was opened with.
   public var schema: Schema { Schema(objectSchema: context.wanted.classes.map { ObjectSchema($0) }) }
 
-  /// Whether the realm has no objects of its classes.
+  /// True if the realm contains no objects of its classes.
   public var isEmpty: Bool {
     context.checkThread()
     return context.wanted.classes.allSatisfy { schema in
@@ -54,15 +54,15 @@ public struct Realm {
 
   // MARK: write transactions
 
-  /// Whether a write transaction has begun.
+  /// True if a write transaction has begun.
   public var isInWriteTransaction: Bool {
     context.checkThread()
     return context.isInTransaction
   }
 
-  /// Runs `block` in a write transaction and returns what it returns. If it throws, nothing is changed. Waits for the
-  /// writers of other threads and programs. The observers of `tokens`, which belong to this realm, are not told of what
-  /// is changed.
+  /// Runs `block` in a write transaction and returns its result. If `block` throws, nothing is changed. Waits for
+  /// writers in other threads and programs. The observers of `tokens`, which must belong to this realm, are not
+  /// notified of the changes.
   @discardableResult
   public func write<Result>(
     withoutNotifying tokens: [NotificationToken] = [],
@@ -78,12 +78,13 @@ public struct Realm {
     return result
   }
 
-  /// Begins a write transaction, however long other writers take; ends the process if it cannot begin.
+  /// Begins a write transaction. Waits for other writers without a time limit; ends the process if the transaction
+  /// cannot begin.
   public func beginWrite() {
     Misuse.unwrap { try context.begin(staysOnThread: false, timeout: RealmContext.endless) }
   }
 
-  /// Commits the write transaction: the changes are on disk when it returns.
+  /// Commits the write transaction. The changes are durable when it returns.
   public func commitWrite(withoutNotifying tokens: [NotificationToken] = []) throws {
     try context.commit()
     for token in tokens {
@@ -92,7 +93,7 @@ public struct Realm {
     }
   }
 
-  /// Takes all changes of the write transaction back.
+  /// Rolls back all changes of the write transaction.
   public func cancelWrite() {
     if !context.isInTransaction { Misuse.stop("There is no write transaction to cancel.") }
     context.cancel()
@@ -100,8 +101,8 @@ public struct Realm {
 
   // MARK: versions
 
-  /// Reads the newest version from now on; whether it differs from the one before. Nothing happens in a write
-  /// transaction or in a frozen realm.
+  /// Moves the realm to the newest version. Returns true if that version differs from the previous one. Does nothing in
+  /// a write transaction or in a frozen realm.
   @discardableResult
   public func refresh() -> Bool {
     let hasMoved = Misuse.unwrap { try context.refresh() }
@@ -109,28 +110,28 @@ public struct Realm {
     return hasMoved
   }
 
-  /// Lets the version go that is read. Objects and collections of the realm cannot be used any more.
+  /// Releases the version being read. The realm's objects and collections cannot be used any more.
   public func invalidate() { context.invalidate() }
 }
 
 extension Realm: Equatable {
-  /// Whether both are the same instance, as on one thread.
+  /// Returns true if both are the same instance, as on one thread.
   public static func == (a: Realm, b: Realm) -> Bool { a.context === b.context }
 }
 
 extension Realm {
-  /// What happens when an object is added whose primary key is taken.
+  /// The effect of adding an object whose primary key exists already.
   public enum UpdatePolicy: Int, Sendable {
-    /// It ends the process.
+    /// Ends the process.
     case error = 1
-    /// The properties of the present object that differ are changed.
+    /// Sets the properties of the existing object that differ.
     case modified = 3
-    /// All properties of the present object are set.
+    /// Sets all properties of the existing object.
     case all = 2
   }
 }
 
-/// Opening, and the instances of each thread.
+/// Opens realms, and keeps the instances of each thread, queue and actor.
 enum RealmOpening {
   private struct Place: Hashable {
     let path: String
@@ -141,12 +142,12 @@ enum RealmOpening {
     weak var context: RealmContext?
   }
   private struct Looked: @unchecked Sendable {
-    // Unchecked: only kept and released.
+    // Unchecked: only retained and released.
     let contexts: [RealmContext]
   }
   private static let instances = Mutex<[Place: Weak]>([:])
 
-  /// The file of a configuration, with the schema that it wants; of a synced realm downloaded as it `behavior` says.
+  /// Opens the file of a configuration and prepares its schema. A synced realm is downloaded as `behavior` requires.
   static func open(
     _ configuration: Realm.Configuration,
     _ behavior: Realm.OpenBehavior = .never,
@@ -162,7 +163,7 @@ enum RealmOpening {
     }
   }
 
-  /// The realm of this thread, queue or actor; opened if it does not have it open.
+  /// Returns the realm of the calling thread, of a queue or of an actor. Opens it if necessary.
   static func context(
     _ configuration: Realm.Configuration,
     _ confinement: Confinement = .current
@@ -186,7 +187,7 @@ enum RealmOpening {
     try SchemaOpening.prepare(file, configuration, wanted)
     let context = try RealmContext(file, configuration, wanted, confinement)
     let entry = Weak(context: context)
-    // What turns out to have no other reference here ends behind the lock: that may be a program's own code.
+    // Released outside the lock: the last reference may run the program's own code.
     let looked = instances.withLock { instances in
       let alive = instances.compactMapValues(\.context)
       instances = instances.filter { alive[$0.key] != nil }

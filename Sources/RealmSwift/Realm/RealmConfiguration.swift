@@ -1,53 +1,54 @@
-// How a realm is opened.
+// The configuration that a realm is opened with.
 
 public import Foundation
 import RealmPages
 import Synchronization
 
 extension Realm {
-  /// How a realm is opened. Properties that exclude each other reset each other.
+  /// The options for opening a realm. Options that exclude each other reset each other.
   public struct Configuration: @unchecked Sendable {
-    // Unchecked: metatypes never change, and the blocks are called by the thread that opens the realm.
+    // Unchecked: metatypes are immutable, and the blocks are called by the thread that opens the realm.
 
-    /// The file; nil for a realm in memory. Setting it resets `inMemoryIdentifier` and `syncConfiguration`.
+    /// The file; nil for an in-memory or synced realm. Setting it resets `inMemoryIdentifier` and `syncConfiguration`.
     public var fileURL: URL? {
       didSet { if fileURL != nil { (inMemoryIdentifier, syncConfiguration) = (nil, nil) } }
     }
-    /// The name of a realm in memory, which is gone when the last instance is. Setting it resets `fileURL`,
-    /// `seedFilePath` and `syncConfiguration`.
+    /// The name of an in-memory realm, which is discarded when its last instance is released. Setting it resets
+    /// `fileURL`, `seedFilePath` and `syncConfiguration`.
     public var inMemoryIdentifier: String? {
       didSet { if inMemoryIdentifier != nil { (fileURL, seedFilePath, syncConfiguration) = (nil, nil, nil) } }
     }
-    /// The realm of a sync server; nil for a local realm. Setting it resets `fileURL` and `inMemoryIdentifier`: where
-    /// the local copy is, the sync configuration says. Migrations and seeds are for local realms.
+    /// The realm on a sync server; nil for a local realm. Setting it resets `fileURL` and `inMemoryIdentifier`: the
+    /// sync configuration determines the path of the local copy. Only local realms can have migrations and seed files.
     public var syncConfiguration: SyncConfiguration? {
       didSet { if syncConfiguration != nil { (fileURL, inMemoryIdentifier) = (nil, nil) } }
     }
     /// The 64-byte key of an encrypted file.
     public var encryptionKey: Data?
-    /// Whether nothing is written. The file must not be changed by others meanwhile; a synced realm is kept up to date
-    /// all the same.
+    /// True to open the realm without write access. Other programs must not change the file while it is open. A synced
+    /// realm still receives changes from its server.
     public var readOnly: Bool
     /// The version of the schema.
     public var schemaVersion: UInt64
-    /// Called when the realm has a smaller schema version than this configuration.
+    /// Called when the realm has a lower schema version than this configuration.
     public var migrationBlock: MigrationBlock?
-    /// Whether a realm that needs a migration loses its objects instead. Setting it resets `migrationBlock`.
+    /// True to delete all objects of a realm that needs a migration. Setting it resets `migrationBlock`.
     public var deleteRealmIfMigrationNeeded: Bool {
       didSet { if deleteRealmIfMigrationNeeded { migrationBlock = nil } }
     }
-    /// Whether the file is compacted before it is opened for the first time, by its size and the bytes in use.
+    /// Decides whether to compact the file before it is opened for the first time. Called with the file size and the
+    /// number of bytes in use.
     public var shouldCompactOnLaunch: (@Sendable (Int, Int) -> Bool)?
-    /// The classes of the realm; nil for all classes of the program.
+    /// The classes of the realm; nil for all model classes of the program.
     public var objectTypes: [ObjectBase.Type]?
-    /// The number of versions that may be in use; 0 is no limit.
+    /// The maximum number of versions in use; nil or 0 for no limit.
     public var maximumNumberOfActiveVersions: UInt?
-    /// A realm that is copied when the file does not exist. Setting it resets `inMemoryIdentifier`.
+    /// A realm that is copied if the file does not exist. Setting it resets `inMemoryIdentifier`.
     public var seedFilePath: URL? {
       didSet { if seedFilePath != nil { inMemoryIdentifier = nil } }
     }
 
-    /// Names what differs from the default realm.
+    /// Creates a configuration. Without arguments, it describes the default realm.
     public init(
       fileURL: URL? = Self.defaultFileURL,
       inMemoryIdentifier: String? = nil,
@@ -81,7 +82,7 @@ extension Realm {
 
     private static let shared = Mutex(Configuration())
 
-    /// What `Realm()` opens.
+    /// The configuration that `Realm()` opens.
     public static var defaultConfiguration: Configuration {
       get { shared.withLock { $0 } }
       set { shared.withLock { $0 = newValue } }
@@ -90,7 +91,7 @@ extension Realm {
 }
 
 extension Realm.Configuration {
-  /// The engine's configuration.
+  /// Returns the engine configuration.
   func engine() throws -> RealmPages.Configuration {
     var engine: RealmPages.Configuration
     if let syncConfiguration {
@@ -122,12 +123,12 @@ extension Realm.Configuration {
       engine.maximumActiveVersions = Int(clamping: maximumNumberOfActiveVersions)
     }
     engine.seedPath = seedFilePath?.path
-    // A Realm is a member for as long as it lives.
+    // A `Realm` stays joined to the session for as long as it exists.
     engine.idleTime = nil
     return engine
   }
 
-  /// Throws for what only local realms have.
+  /// Throws if an option is set that only local realms support.
   private func checkSynced() throws {
     let wrong =
       [

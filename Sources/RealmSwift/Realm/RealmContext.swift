@@ -1,49 +1,49 @@
-// What an open realm is for one thread: the version that it reads, the transaction that it writes in.
+// The state of an open realm in one confinement: the version that it reads and the transaction that it writes in.
 
 import Foundation
 import Glibc
 import RealmPages
 
-/// The realm of one thread, or a frozen version of it. `Realm` is a handle of it.
+/// A realm in one confinement, or a frozen version of it. `Realm` is a handle to it.
 final class RealmContext {
-  // What each read of a property looks at is not checked for exclusive access at run time: that would take as long as
-  // the read, no function hands one of these out for writing, and one thread uses them, or nobody changes them.
+  // Fields used by each property read skip the run-time check for exclusive access, which would take as long as the
+  // read. No function passes these fields inout. A live realm is used by one thread; a frozen realm does not change.
 
   let file: RealmFile
   let configuration: Realm.Configuration
   let wanted: WantedClasses
-  /// Whether it stays at its version, for all threads.
+  /// True if the realm stays at its version and is used by all threads.
   let isFrozen: Bool
   let confinement: Confinement
   /// The thread that the realm is confined to; 0 for other confinements.
   let thread: pthread_t
   @safe @exclusivity(unchecked) private(set) var hold: VersionHold?
-  /// Not nil in a write transaction.
+  /// The open write transaction; nil outside of one.
   @safe @exclusivity(unchecked) private var transaction: OpenTransaction?
-  /// Grows when what was read may be out of date.
+  /// Incremented when earlier reads may be out of date.
   @safe @exclusivity(unchecked) private(set) var generation = 0
-  /// In a transaction of a synced realm: the objects that it makes.
+  /// The objects created in the transaction of a synced realm.
   private(set) var created: CreatedObjects?
-  /// Whether the transaction has changed anything.
+  /// True if the transaction has changed anything.
   @safe @exclusivity(unchecked) private(set) var isDirty = false
-  /// What is done with objects that exist, while an object is being added.
+  /// The policy for objects that exist already, while an object is being added.
   var addPolicy: Realm.UpdatePolicy?
-  /// Whether objects of other realms, and embedded ones of other objects, are copied, as in `create`.
+  /// True while objects of other realms, and embedded objects of other owners, are copied, as in `create`.
   var copiesManaged = false
   private var classes: [ObjectIdentifier: ManagedClass] = [:]
-  /// All classes that were ever found: objects refer to them without keeping them.
+  /// All classes found since the realm was opened. Objects refer to them without retaining them.
   private var found: [ManagedClass] = []
-  /// The version that was frozen last, for as long as it is used.
+  /// The version that was frozen last, while it is in use.
   weak var frozenVersion: RealmContext?
   /// Guards the classes of a frozen realm and their cursors.
   private let frozenLock = NSLock()
   let observers = ObserverList()
   var isDelivering = false
-  /// Whether a realm with observers moves to the newest version by itself.
+  /// True if a realm with observers moves to the newest version automatically.
   var autorefresh = true
-  /// The write transactions that run later.
+  /// The asynchronous write transactions.
   private(set) lazy var asyncWrites = AsyncWrites(self)
-  /// How many calls of `asyncWrite` are not over.
+  /// The number of `asyncWrite` calls in progress.
   var asyncWriteDepth = 0
 
   init(
@@ -64,12 +64,12 @@ final class RealmContext {
     self === other || file === other.file && isFrozen == other.isFrozen && (!isFrozen || version == other.version)
   }
 
-  /// The number of the version that is read.
+  /// The number of the version being read; 0 if none is.
   var version: UInt64 { hold?.snapshot.version ?? 0 }
 
   // MARK: rules
 
-  /// Ends the process if the realm is used on another thread than the one that opened it.
+  /// Ends the process if the caller is outside the confinement of the realm.
   @inline(__always)
   func checkThread() { if thread != pthread_self() { confinement.check() } }
 
@@ -84,7 +84,7 @@ final class RealmContext {
 
   // MARK: versions
 
-  /// The version that is read, with the changes of the transaction.
+  /// Returns the version being read, including the changes of the transaction.
   func snapshot() throws -> Snapshot {
     if let transaction { return isDirty ? try changedSnapshot(transaction) : transaction.engine.former }
     guard let hold else { Misuse.stop("The Realm was invalidated, and nothing was read from it since.") }
@@ -100,7 +100,7 @@ final class RealmContext {
     return snapshot
   }
 
-  /// Reads the newest version from now on; whether it is another one.
+  /// Moves to the newest version. Returns true if it differs from the previous one.
   func refresh() throws -> Bool {
     checkThread()
     if isFrozen || isInTransaction { return false }
@@ -111,7 +111,7 @@ final class RealmContext {
     return true
   }
 
-  /// Lets the version go.
+  /// Releases the version being read.
   func invalidate() {
     checkThread()
     if isFrozen { return }
@@ -127,13 +127,13 @@ final class RealmContext {
     if hold == nil && !isInTransaction { _ = try refresh() }
   }
 
-  /// The object with a primary key, in a transaction.
+  /// Returns the key of the object with a primary key, in a transaction.
   func find(inTransaction managed: ManagedClass, _ primaryKey: Value) throws -> Int64? {
     guard let transaction else { return nil }
     return try transaction.engine.objectKey(managed.key, primaryKey: primaryKey)?.value
   }
 
-  /// The objects that link to one, through a property of a class.
+  /// Returns the keys of the objects that link to an object through a property of the class `origin`.
   func origins(
     of type: ManagedClass,
     _ key: Int64,
@@ -150,7 +150,7 @@ final class RealmContext {
 
   // MARK: transactions
 
-  /// How long those wait for other writers who could not be told that they took too long.
+  /// The timeout of callers that cannot report one.
   static let endless = Duration.seconds(Int64.max)
 
   func begin(staysOnThread: Bool = true, timeout: Duration = RealmWriter.patience) throws {
@@ -159,7 +159,7 @@ final class RealmContext {
       throw Realm.Error(.fail, "\(file.path) was opened read-only: there are no write transactions")
     }
     if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
-    // What others have changed, and what was changed before, is told of first.
+    // First notify observers of earlier changes, by other writers and by this realm.
     if !observers.all.isEmpty { deliverChanges() }
     if let acquired = try asyncWrites.takeAcquired() { return try enter(acquired) }
     do throws(EngineError) {
@@ -176,11 +176,11 @@ final class RealmContext {
     _ timeout: Duration
   ) throws(EngineError) -> WriteTransaction {
     if staysOnThread { return try writer.beginOnThisThread(timeout: timeout) }
-    // Those that cannot be told that the server is away learn it when they commit.
+    // Callers that cannot report an unreachable server get the error when they commit.
     return try writer.beginUnready(timeout: timeout)
   }
 
-  /// Takes a transaction that has begun.
+  /// Takes over a transaction that has begun.
   func enter(_ begun: OpenTransaction) throws {
     checkThread()
     if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
@@ -190,7 +190,7 @@ final class RealmContext {
     generation += 1
   }
 
-  /// Gives the transaction out, to be committed; nil if there is nothing to commit.
+  /// Ends the transaction here and returns it for its commit; nil if there is nothing to commit.
   func leave() throws -> OpenTransaction? {
     guard isDirty, let transaction, transaction.engine.hasChanges else {
       cancel()
@@ -204,7 +204,7 @@ final class RealmContext {
     return transaction
   }
 
-  /// Reads what was committed; `error` says why it could not be.
+  /// Moves to the committed version, or cleans up and throws `error` if the commit failed.
   func didCommit(_ error: (any Error)? = nil) throws {
     let created = created
     if !isInTransaction { self.created = nil }
@@ -247,14 +247,14 @@ final class RealmContext {
     transaction.rollback()
     isDirty = false
     generation += 1
-    // The version from before stays what is read if no other can be.
+    // If no other version can be read, the realm stays at the former one.
     _ = try? refresh()
-    // What was committed meanwhile.
+    // Notify observers of commits made meanwhile.
     observers.schedule()
     asyncWrites.next()
   }
 
-  /// Runs what changes the realm.
+  /// Runs `body`, which changes the realm.
   func change<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
     checkWrite()
     guard let transaction else { throw Realm.Error(.fail, "there is no write transaction") }
@@ -265,12 +265,12 @@ final class RealmContext {
     return try Realm.Error.translating { try body(transaction.engine) }
   }
 
-  /// The same for changes that no caller can be told of when they fail.
+  /// Like `change`, but ends the process on an error, for callers that cannot report one.
   func apply<R>(_ body: (borrowing WriteTransaction) throws -> R) -> R { Misuse.unwrap { try change(body) } }
 
   // MARK: classes
 
-  /// The class of a model; ends the process if the realm does not have it.
+  /// Returns the class of a model; ends the process if the realm does not have it.
   func managed(_ type: ObjectBase.Type) -> ManagedClass {
     Misuse.unwrap { try revive() }
     if isFrozen { return frozenClass(type) }
@@ -282,7 +282,7 @@ final class RealmContext {
     return found
   }
 
-  /// The same in a frozen realm, whose classes several threads ask for.
+  /// Like `managed`, but for a frozen realm, whose classes are used by several threads.
   private func frozenClass(_ type: ObjectBase.Type) -> ManagedClass {
     let schema = ClassSchema.of(type)
     let found = frozenLock.withLock { () -> ManagedClass? in
@@ -305,13 +305,13 @@ final class RealmContext {
     }
   }
 
-  /// The model of a table; nil if no model of the realm has it.
+  /// Returns the model of a table; nil if no model of the realm has it.
   func schema(of table: TableKey) -> ClassSchema? {
     let name = Misuse.unwrap { try snapshot().table(table)?.className }
     return wanted.classes.first { $0.name.isExactly(name) }
   }
 
-  /// The class at the version that is read.
+  /// Returns the class after moving it to the version being read.
   @inline(__always)
   func current(_ type: ManagedClass) throws -> ManagedClass {
     if type.generation != generation, !isFrozen {
@@ -334,7 +334,7 @@ final class RealmContext {
     }
   }
 
-  /// Calls `body` with the value of a property; the value lives until the next change.
+  /// Calls `body` with the value of a property. The value is valid until the next change.
   func read<R>(_ type: ManagedClass, _ key: Int64, _ property: Int, _ body: (StoredValue) -> R) -> R {
     checkThread()
     let found = Misuse.unwrap { try view(type, key, property) }
@@ -344,13 +344,13 @@ final class RealmContext {
     return body(StoredValue(view: view, context: self))
   }
 
-  /// The value of a property; nil if the object does not exist.
+  /// Returns the value of a property; nil if the object does not exist.
   func view(_ type: ManagedClass, _ key: Int64, _ property: Int) throws -> ValueView? {
     if isDirty, let transaction {
       return try transaction.engine.view(type.key, ObjKey(key), type.columnKeys[property])
     }
     if type.isDead || hold == nil && !isInTransaction { return nil }
-    // A frozen realm is read by several threads, and a cursor by one at a time.
+    // Several threads read a frozen realm, but a cursor serves one at a time.
     if isFrozen { return try frozenLock.withLock { try view(type, type.cursor, key, property) } }
     return try view(type, current(type).cursor, key, property)
   }
@@ -368,7 +368,7 @@ final class RealmContext {
 
   // MARK: objects
 
-  /// The object with a key, which may have been found a moment ago.
+  /// Returns the object with a key. Does not check that the object still exists.
   func object<T: ObjectBase>(of type: T.Type, _ table: TableKey, _ key: Int64) -> T? {
     if type == ObjectBase.self || type == Object.self || type == EmbeddedObject.self {
       return object(table, key) as? T
@@ -380,12 +380,12 @@ final class RealmContext {
     return managed.key == table ? object(managed, key) as? T : nil
   }
 
-  /// The same, of the class that the table is for; nil if no model has it.
+  /// Like `object(of:_:_:)`, but as an instance of the table's own model; nil if no model has the table.
   func object(_ table: TableKey, _ key: Int64) -> ObjectBase? {
     schema(of: table).map { object(managed($0.type), key) }
   }
 
-  /// An object that stands for the one with this key.
+  /// Returns a new instance that represents the object with this key.
   func object(_ managed: ManagedClass, _ key: Int64) -> ObjectBase {
     guard let schema = managed.schema else { Misuse.stop("the class '\(managed.name)' has no model") }
     let object = schema.type.init()
@@ -399,7 +399,7 @@ final class RealmContext {
     StoragePlace.manage(object, schema.offsets)
   }
 
-  /// Keeps a realm for many objects. There are weak references to the realm, which make counting the others slower.
+  /// Retains a realm for many objects. The realm has weak references, which slow down its reference counting.
   final class Keeper {
     private let context: RealmContext
 
@@ -408,22 +408,23 @@ final class RealmContext {
 }
 
 extension PropertyPlace {
-  /// Reads the property.
+  /// Calls `body` with the stored value of the property.
   @inline(__always)
   func read<R>(_ body: (StoredValue) -> R) -> R {
     object.withClass { type in type.withContext { $0.read(type, object.objectKey, index, body) } }
   }
 
-  // What is read most: nil where `read` has to be asked, which finds the value or says why not.
+  // Fast paths for the most frequent reads: nil if the caller must use `read`, which finds the value or reports the
+  // misuse.
 
   /// An integer.
   @inline(__always) var integer: Int64? { object.withClass { $0.integer(index, object.objectKey) } }
-  /// A number of floating point.
+  /// A floating-point number.
   @inline(__always) var double: Double? { object.withClass { $0.double(index, object.objectKey) } }
-  /// The bytes of a short text, which stay where they are for as long as the object keeps its realm.
+  /// The bytes of a short string. They stay valid for as long as the object retains its realm.
   @inline(__always) var text: ByteView? { object.withClass { $0.text(index, object.objectKey) } }
 
-  /// Stores one value in the property.
+  /// Stores a value in the property.
   func write(_ value: (WriteTarget) -> EngineValue) {
     guard let context = object.context, let type = object.managedClass else { Misuse.stop("the object is not managed") }
     context.checkWrite()

@@ -1,108 +1,110 @@
-// Why a realm does not open, or a change is refused.
+// The errors of this library, and their translation from the engine's and the sync client's errors.
 
 public import Foundation
 import RealmPages
 import RealmSync
 
 extension Realm {
-  /// Why a realm does not open, or a change is refused.
+  /// An error from opening or changing a realm.
   public struct Error: Swift.Error, Sendable, CustomStringConvertible {
-    /// The kinds that a program decides on.
+    /// The error codes that a program can distinguish.
     public enum Code: Sendable, Hashable {
-      /// Something that has no kind of its own; see the description.
+      /// An error without a more specific code; see the description.
       case fail
       /// The file cannot be read or written.
       case fileAccess
-      /// The system refused what was asked of the file.
+      /// A system call on the file failed.
       case fileOperationFailed
-      /// The permissions of the file do not allow it.
+      /// The file permissions do not allow the operation.
       case filePermissionDenied
-      /// There is a file where none may be.
+      /// The file exists already.
       case fileExists
-      /// There is no file.
+      /// The file does not exist.
       case fileNotFound
       /// Another program has the file open in a way that excludes this one.
       case incompatibleLockFile
-      /// The file has an older format.
+      /// The file has an older format. This library reports `unsupportedFileFormatVersion` instead.
       case fileFormatUpgradeRequired
-      /// The path leads into a file or has too many links.
+      /// The file is damaged, is not a realm, or does not match the encryption key.
       case invalidDatabase
-      /// The realm has another schema, and the schema version is the same.
+      /// The models are invalid, or the realm's schema differs from them and cannot be changed at this schema version.
       case schemaMismatch
       /// The realm is open in this process with another configuration.
       case alreadyOpen
-      /// The file has sync history or an older format, so that it is only read.
+      /// The file has a format that is not supported, or has sync history or an older format and can only be read.
       case unsupportedFileFormatVersion
-      /// The configuration asks for what cannot be together, or for what is not there.
+      /// The configuration is invalid: it combines options that exclude each other, or an option or argument has a bad
+      /// value.
       case invalidInput
-      /// The sync server is not there: nothing was changed.
+      /// The sync server cannot be reached. Nothing was changed.
       case offline
-      /// The sync server has not answered in time. A change may be with it, and is sent again, once, when it answers.
+      /// The sync server did not answer in time. It may have received the change, which is sent again, once, when it
+      /// answers.
       case timedOut
-      /// The sync server refused a change: nothing was changed.
+      /// The sync server refused the change. Nothing was changed.
       case refusedByServer
-      /// The realm cannot be synced: the certificate, the token, or what the server says.
+      /// The realm cannot be synced because of the certificate, the token or a response of the server.
       case syncFailed
     }
 
-    /// What a program decides on.
+    /// The error code.
     public let code: Code
-    /// What happened, where, and what to do.
+    /// A message that states what happened, where, and what to do.
     public let description: String
-    /// The file that was to be opened; nil for other errors.
+    /// The file that could not be opened; nil for other errors.
     public internal(set) var fileURL: URL?
 
     init(_ code: Code, _ description: String) { (self.code, self.description) = (code, description) }
 
-    /// An error of a kind, as programs that test themselves make them.
+    /// Creates an error with a code, for tests.
     public init(_ code: Code) { self.init(code, "\(code)") }
 
-    /// The same as `description`.
+    /// Equal to `description`.
     public var localizedDescription: String { description }
   }
 }
 
 extension Realm.Error: Equatable {
-  /// Whether both are of a kind.
+  /// Returns true if both errors have the same code.
   public static func == (a: Realm.Error, b: Realm.Error) -> Bool { a.code == b.code }
 }
 
 extension Realm.Error {
-  /// The kind as a pattern: `catch Realm.Error.fileNotFound`.
+  /// The code as a pattern: `catch Realm.Error.fileNotFound`.
   public static var fail: Code { .fail }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var fileAccess: Code { .fileAccess }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var fileOperationFailed: Code { .fileOperationFailed }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var filePermissionDenied: Code { .filePermissionDenied }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var fileExists: Code { .fileExists }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var fileNotFound: Code { .fileNotFound }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var incompatibleLockFile: Code { .incompatibleLockFile }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var fileFormatUpgradeRequired: Code { .fileFormatUpgradeRequired }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var invalidDatabase: Code { .invalidDatabase }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var schemaMismatch: Code { .schemaMismatch }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var alreadyOpen: Code { .alreadyOpen }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var unsupportedFileFormatVersion: Code { .unsupportedFileFormatVersion }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var offline: Code { .offline }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var timedOut: Code { .timedOut }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var refusedByServer: Code { .refusedByServer }
-  /// The kind as a pattern.
+  /// The code as a pattern.
   public static var syncFailed: Code { .syncFailed }
 }
 
-/// Whether an error is of a kind, as in `catch Realm.Error.fileNotFound`.
+/// Returns true if an error has the given code, as in `catch Realm.Error.fileNotFound`.
 public func ~= (code: Realm.Error.Code, error: any Error) -> Bool { (error as? Realm.Error)?.code == code }
 
 extension Realm.Error {
@@ -134,7 +136,7 @@ extension Realm.Error {
     }
   }
 
-  /// Runs what the engine does; its errors become those of this library.
+  /// Runs `body` and converts the engine's and the sync client's errors to errors of this library.
   static func translating<R>(_ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as EngineError {
       throw Realm.Error(error)

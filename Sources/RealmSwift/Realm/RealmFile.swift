@@ -1,4 +1,4 @@
-// The open files of this process: every thread that opens the same realm shares the engine's writer.
+// The files that are open in this process. All threads that open the same realm share one engine writer.
 
 import Foundation
 import RealmPages
@@ -9,9 +9,9 @@ import Synchronization
 final class RealmFile: Sendable {
   let path: String
   let reader: RealmPages.Realm
-  /// Nil for a realm that is only read.
+  /// Nil for a read-only realm.
   let writer: RealmWriter?
-  /// Tells those who observe of changes.
+  /// Notifies the realms that have observers of commits.
   let delivery = ChangeDelivery()
   /// Nil for a local realm.
   let synced: SyncedFile?
@@ -20,7 +20,7 @@ final class RealmFile: Sendable {
 
   private struct Weak { weak let file: RealmFile? }
   private static let open = Mutex<[ExactName: Weak]>([:])
-  /// Held while a file is being opened, so that it is opened once.
+  /// Held while a file is being opened, to open it only once.
   private static let opening = Mutex<Void>(())
 
   private init(_ configuration: Realm.Configuration) throws {
@@ -43,8 +43,8 @@ final class RealmFile: Sendable {
     }
   }
 
-  /// The file of a configuration, which is opened if no `Realm` has it open. Throws `alreadyOpen` where the process has
-  /// it open with other options, after a wait for what is closing.
+  /// Returns the file of a configuration; opens it if no `Realm` has it open. Throws `alreadyOpen` if the process has
+  /// it open with other options and does not close it in time.
   static func of(_ configuration: Realm.Configuration) throws -> RealmFile {
     let path = try configuration.engine().path, address = try configuration.syncConfiguration?.address().description
     var conflict: String?
@@ -62,10 +62,10 @@ final class RealmFile: Sendable {
     throw Realm.Error(.alreadyOpen, "\(path) is open in this process \(conflict ?? "")")
   }
 
-  /// Opens a file, and keeps it for those who ask for it next.
+  /// Opens a file and registers it for later callers.
   private static func opened(_ configuration: Realm.Configuration, _ path: String) throws -> RealmFile {
     let file = try RealmFile(configuration)
-    // What turns out to have no other reference here ends behind the lock.
+    // Released outside the lock: this may be the last reference.
     let looked = open.withLock { open in
       let alive = open.compactMapValues(\.file)
       open = open.filter { alive[$0.key] != nil }
@@ -76,7 +76,7 @@ final class RealmFile: Sendable {
     return file
   }
 
-  /// How it is open, where that is not what a configuration wants.
+  /// Describes how the file is open, if that conflicts with a configuration; nil otherwise.
   private func conflict(with configuration: Realm.Configuration, _ address: String?) -> String? {
     if address != synced?.mirror.url.description {
       return synced.map { "as the mirror of \($0.mirror.url)" } ?? "as a local realm"
@@ -85,18 +85,18 @@ final class RealmFile: Sendable {
     return encryptionKey == configuration.encryptionKey ? nil : "with another encryption key"
   }
 
-  /// Whether a `Realm` of this process has the file open, after a wait for one that is closing.
+  /// Returns true if a `Realm` of this process has the file open and does not close it in time.
   static func isOpen(_ path: String) -> Bool {
     polled(for: closingTime) { open.withLock { $0[ExactName(path)]?.file } == nil ? true : nil } == nil
   }
 
   // MARK: closing
 
-  /// How long a file may stay open after the last `Realm` is gone: a thread that opened it, or waits for changes, lets
-  /// go of it when it runs next.
+  /// How long a file may stay open after its last `Realm` was released: a thread that opened it, or that waits for
+  /// changes, releases its reference the next time it runs.
   private static let closingTime: Duration = .seconds(2)
 
-  /// What `body` returns as soon as that is not nil; nil after `time`.
+  /// Returns the result of `body` as soon as it is not nil; nil after `time`.
   private static func polled<R>(for time: Duration, _ body: () throws -> R?) rethrows -> R? {
     let end = ContinuousClock.now + time
     while true {

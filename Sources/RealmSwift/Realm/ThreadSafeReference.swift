@@ -1,22 +1,22 @@
-// From one thread to another: references that are resolved where they are needed.
+// References that pass objects and collections from one thread to another.
 
 import Foundation
 import RealmPages
 
-/// A reference to an object or a collection of a realm, which another thread resolves, once, in its own realm. The file
-/// keeps the version of the reference for as long as it is not resolved.
+/// A reference to an object or a collection that another thread resolves, once, in its own realm. The file keeps the
+/// version of the reference until it is resolved.
 public final class ThreadSafeReference<Confined: ThreadConfined>: @unchecked Sendable {
-  // Unchecked: frozen values can be read by all threads, and one thread resolves.
+  // Unchecked: all threads may read frozen values, and only one thread resolves the reference.
   private var frozen: Confined?
 
-  /// Makes a reference to something that a realm manages.
+  /// Creates a reference to a managed object or collection.
   public init(to threadConfined: Confined) {
     if threadConfined.realm == nil { Misuse.stop("Cannot construct reference to unmanaged object.") }
     if threadConfined.isInvalidated { Misuse.stop("Cannot construct reference to invalidated object.") }
     frozen = threadConfined.isFrozen ? threadConfined : threadConfined.freeze()
   }
 
-  /// Whether it was resolved.
+  /// True if the reference was resolved.
   public var isInvalidated: Bool { frozen == nil }
 
   fileprivate func resolve(in context: RealmContext) -> Confined? {
@@ -25,22 +25,22 @@ public final class ThreadSafeReference<Confined: ThreadConfined>: @unchecked Sen
     guard let realm = value.realm, realm.context.file === context.file else {
       Misuse.stop("Cannot resolve a thread safe reference in another realm than it was made in.")
     }
-    // What the reference stands for may be newer than what the realm reads.
+    // The referenced object may be newer than the version that the realm reads.
     if realm.context.version > context.version { _ = Misuse.unwrap { try context.refresh() } }
     return value._rlmCounterpart(in: Realm(context))
   }
 }
 
 extension Realm {
-  /// What a reference stands for in this realm; nil if it was deleted.
+  /// Returns the referenced object or collection in this realm; nil if it was deleted.
   public func resolve<Confined: ThreadConfined>(_ reference: ThreadSafeReference<Confined>) -> Confined? {
     context.checkThread()
     return reference.resolve(in: context)
   }
 }
 
-/// A property or parameter that threads hand to each other: each access leads to the realm of the thread that makes it,
-/// and is nil once the object or the collection was deleted. The file keeps the version of the last access.
+/// A property or parameter that may be passed between threads. Each access returns the value in the realm of the
+/// accessing thread, or nil if the object or collection was deleted. The file keeps the version of the last access.
 ///
 /// ```swift
 /// func rename(_ dog: ThreadSafe<Dog>) {
@@ -51,14 +51,14 @@ extension Realm {
 /// }
 /// ```
 @propertyWrapper public final class ThreadSafe<T: ThreadConfined>: @unchecked Sendable {
-  // Unchecked: used under the lock only.
+  // Unchecked: accessed only with the lock held.
   private var place: (reference: ThreadSafeReference<T>, configuration: Realm.Configuration)?
   private let lock = NSLock()
 
-  /// Takes something that a realm manages.
+  /// Wraps a managed object or collection.
   public init(wrappedValue: T?) { self.wrappedValue = wrappedValue }
 
-  /// The object or the collection, in the realm of the thread that asks.
+  /// The object or collection in the realm of the accessing thread.
   public var wrappedValue: T? {
     get {
       lock.withLock {

@@ -1,5 +1,5 @@
-// All model classes of the program: the compiler lists every type in a section of the binary, and the runtime library
-// shows these sections. Classes are looked at that derive from another one and are not generic.
+// Finds all model classes of the program. The compiler lists every type in a section of the binary, and the Swift
+// runtime enumerates these sections. Only non-generic classes with a superclass are considered.
 
 import Synchronization
 
@@ -9,14 +9,14 @@ private func enumerateMetadataSections(
   _ context: UnsafeMutableRawPointer?
 )
 
-/// The model classes that the program contains.
+/// The model classes in the program.
 enum ClassDiscovery {
   private final class Found { var classes: [ClassReference] = [] }
 
   private static let cache = Mutex<[ClassReference]?>(nil)
 
-  /// The classes that derive from `Object`, `EmbeddedObject` or `AsymmetricObject`. Libraries that are loaded later are
-  /// not seen.
+  /// The classes that derive from `Object`, `EmbeddedObject` or `AsymmetricObject`. Libraries loaded after the first
+  /// access are not included.
   static var modelClasses: [ClassReference] {
     if let known = cache.withLock({ $0 }) { return known }
     let found = Found()
@@ -34,8 +34,8 @@ enum ClassDiscovery {
     return classes
   }
 
-  /// The layout of the runtime's list of sections: a version, three pointers, then begin and length of each section;
-  /// the third is that of types. Versions below 1 have another one.
+  /// Reads the runtime's record of sections: a version, three pointers, then the start and length of each section; the
+  /// third section lists the types. Records with a version below 1 have another layout.
   private static func look(_ sections: UnsafeRawPointer, _ found: Found) {
     let word = MemoryLayout<UInt>.size
     guard unsafe sections.load(as: UInt.self) >= 1,
@@ -44,13 +44,13 @@ enum ClassDiscovery {
     let length = unsafe Int(sections.load(fromByteOffset: 9 * word, as: UInt.self))
     for offset in stride(from: 0, to: length, by: 4) {
       let record = unsafe start + offset, distance = unsafe Int(record.load(as: Int32.self))
-      // The low bits say what it leads to: 0 is the description of a type.
+      // The low bits are the kind of the reference: 0 is a direct reference to a type descriptor.
       guard distance & 3 == 0, let type = unsafe modelClass(describedAt: record + distance) else { continue }
       found.classes.append(ClassReference(type: type))
     }
   }
 
-  /// The class that a context descriptor describes, if it is a model.
+  /// Returns the class described by a context descriptor; nil if it is not a model.
   private static func modelClass(describedAt descriptor: UnsafeRawPointer) -> ObjectBase.Type? {
     let flags = unsafe descriptor.load(as: UInt32.self), classKind: UInt32 = 16, isGeneric: UInt32 = 0x80
     let hasSuperclass = unsafe descriptor.load(fromByteOffset: 20, as: Int32.self) != 0

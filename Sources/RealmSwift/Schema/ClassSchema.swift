@@ -1,4 +1,4 @@
-// What a model class says of itself: its properties in the order of their declaration, found once by reflection.
+// The schema that a model class declares: its properties in declaration order, found once by reflection.
 
 @_spi(Reflection) import Swift
 import RealmPages
@@ -6,7 +6,7 @@ import Synchronization
 
 /// A property of a model class.
 struct ModelProperty: @unchecked Sendable {
-  // Unchecked: metatypes and the function in the type never change.
+  // Unchecked: metatypes and the function in the type are immutable.
   /// The name in the class.
   let name: String
   /// The name in the realm.
@@ -17,16 +17,16 @@ struct ModelProperty: @unchecked Sendable {
   let type: _PropertyType
   var isPrimaryKey: Bool
   var isIndexed: Bool
-  /// The property of the linking class, of linking objects.
+  /// The name of the property in the linking class, for linking objects.
   let originProperty: String?
 
-  /// The class that links lead to.
+  /// The target class of a link.
   var linkedClass: ClassSchema? { type.linkedClass.map { ClassSchema.of($0.type) } }
 
-  /// The name of that class, without a look at its properties, which may lead back here.
+  /// The name of that class. Does not inspect its properties, which may refer back to this class.
   var linkedName: String? { type.linkedClass.map { $0.type._realmObjectName() ?? String(describing: $0.type) } }
 
-  /// Whether it is a column of the table.
+  /// True if the property is a column of the table.
   var isStored: Bool { !type.isLinkingObjects }
 
   func isStored(as other: ModelProperty) -> Bool {
@@ -58,7 +58,7 @@ final class ClassSchema: Sendable {
   let name: String
   let kind: TableKind
   let properties: [ModelProperty]
-  /// Where the storages of the properties are in an object.
+  /// The offsets of the property storages in an object.
   let offsets: [Int]
   let primaryKeyIndex: Int?
   private let wrongKeys: Set<String>
@@ -68,7 +68,7 @@ final class ClassSchema: Sendable {
   var isEmbedded: Bool { kind == .embedded }
   var primaryKey: ModelProperty? { primaryKeyIndex.map { properties[$0] } }
 
-  /// The position of the property with this name in the class, or in the realm.
+  /// Returns the index of the property with this name, in the class or in the realm.
   func index(of name: String) -> Int? { indexes[name] }
 
   private static let known = Mutex<[ObjectIdentifier: ClassSchema]>([:])
@@ -76,7 +76,7 @@ final class ClassSchema: Sendable {
   static func of(_ type: ObjectBase.Type) -> ClassSchema {
     if let schema = known.withLock({ $0[ObjectIdentifier(type)] }) { return schema }
     let schema = ClassSchema(type)
-    // Another thread may have made it meanwhile: one of the two stays.
+    // Another thread may have added the schema meanwhile; the first one is kept.
     return known.withLock { known in
       if let first = known[ObjectIdentifier(type)] { return first }
       known[ObjectIdentifier(type)] = schema
@@ -125,7 +125,7 @@ final class ClassSchema: Sendable {
     wrongKeys = Set([primaryKey].compactMap { $0 }).union(indexed).subtracting(properties.map(\.name))
   }
 
-  /// Whether objects of both classes are stored in the same properties.
+  /// Returns true if objects of both classes have the same stored properties.
   func storesTheSame(as other: ClassSchema) -> Bool {
     func stored(_ schema: ClassSchema) -> [String: ModelProperty] {
       Dictionary(
@@ -138,7 +138,7 @@ final class ClassSchema: Sendable {
       && mine.allSatisfy { name, property in theirs[name].map { property.isStored(as: $0) } ?? false }
   }
 
-  /// What is wrong with the class; empty if it can be used.
+  /// The errors in the class declaration; empty if the class can be used.
   var problems: [String] {
     let (classNameLimit, propertyNameLimit) = (Self.classNameLimit, Self.propertyNameLimit)
     var problems: [String] = []

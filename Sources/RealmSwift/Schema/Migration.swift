@@ -1,15 +1,15 @@
-// What a migration block works with: the objects before and after, by the names of their properties.
+// The interface of migration blocks: the old and new objects, with properties accessed by name.
 
 public import Foundation
 import RealmPages
 
-/// The block that brings objects to a new schema; it gets the schema version of the file.
+/// A block that migrates objects to a new schema. It receives the schema version of the file.
 public typealias MigrationBlock = @Sendable (_ migration: Migration, _ oldSchemaVersion: UInt64) -> Void
 
-/// Called with an object as it was and as it will be; nil where it does not exist.
+/// A block that is called with the old and the new state of an object; nil where the object does not exist.
 public typealias MigrationObjectEnumerateBlock = (_ oldObject: MigrationObject?, _ newObject: MigrationObject?) -> Void
 
-/// The schema version of a file, without opening it for its classes. Throws for a file that has none yet.
+/// Returns the schema version of a file, without the model classes. Throws if the file has no schema version yet.
 public func schemaVersionAtURL(_ fileURL: URL, encryptionKey: Data? = nil) throws -> UInt64 {
   let configuration = Realm.Configuration(fileURL: fileURL, encryptionKey: encryptionKey, readOnly: true)
   return try Realm.Error.translating {
@@ -21,7 +21,8 @@ public func schemaVersionAtURL(_ fileURL: URL, encryptionKey: Data? = nil) throw
 }
 
 extension Realm {
-  /// Brings the file of a configuration to its schema, with its migration block where that is needed, as opening does.
+  /// Updates the file of a configuration to its schema, calling the migration block if needed, as opening the realm
+  /// does.
   ///
   /// ```swift
   /// try Realm.performMigration(for: configuration)
@@ -31,13 +32,13 @@ extension Realm {
   }
 }
 
-/// A migration of a realm: its objects before and after. Only valid in the block that it was given to.
+/// A migration of a realm, with its old and new objects. Valid only in the migration block.
 public final class Migration {
   private let context: RealmContext
   private let former: Snapshot
   private let oldSide: MigrationSide
   private let newSide: MigrationSide
-  /// The classes that go when the migration is over.
+  /// The classes to remove when the migration ends.
   private(set) var removed: [TableKey] = []
 
   init(_ context: RealmContext, from former: Snapshot) {
@@ -46,13 +47,13 @@ public final class Migration {
     newSide = MigrationSide(.transaction(context))
   }
 
-  /// After this its objects cannot be used any more.
+  /// Ends the migration: its objects can no longer be used.
   func end() {
     oldSide.isOver = true
     newSide.isOver = true
   }
 
-  /// Calls `block` with each object of a class that was there before the migration.
+  /// Calls `block` with each object of a class that existed before the migration.
   public func enumerateObjects(ofType typeName: String, _ block: MigrationObjectEnumerateBlock) {
     let keys = Misuse.unwrap { () throws -> [ObjKey] in
       guard let table = try former.table(named: Table.classPrefix + typeName) else { return [] }
@@ -64,7 +65,7 @@ public final class Migration {
     for key in keys { block(oldSide.object(typeName, key), newSide.object(typeName, key)) }
   }
 
-  /// Makes an object with the values of a dictionary.
+  /// Creates an object with the values of a dictionary.
   @discardableResult
   public func create(_ typeName: String, value: [String: Any] = [:]) -> MigrationObject {
     let table = newSide.table(typeName)
@@ -89,7 +90,8 @@ public final class Migration {
     context.apply { try $0.delete(object.table, object.key) }
   }
 
-  /// Deletes the objects of a class, and the class too if the realm is not opened with it; whether it was there.
+  /// Deletes the objects of a class, and the class itself if the realm is not opened with it. Returns true if the class
+  /// existed.
   @discardableResult
   public func deleteData(forType typeName: String) -> Bool {
     context.apply { transaction throws -> Bool in
@@ -100,14 +102,14 @@ public final class Migration {
         while try cursor.next() { keys.append(cursor.key) }
         for object in keys { try transaction.delete(key, object) }
       } else {
-        // Former properties may link to it until the migration is over.
+        // Old properties may link to the class until the migration ends.
         removed.append(key)
       }
       return true
     }
   }
 
-  /// Takes the values of a former property over into a new one of the same type.
+  /// Moves the values of an old property to a new property of the same type.
   public func renameProperty(onType typeName: String, from oldName: String, to newName: String) {
     let table = newSide.table(typeName)
     context.apply { transaction in

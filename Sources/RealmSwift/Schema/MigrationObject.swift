@@ -1,9 +1,9 @@
-// Objects in migrations, whose classes may have no model: their properties by name.
+// The objects of migrations, whose classes may have no model. Properties are accessed by name.
 
 import Foundation
 import RealmPages
 
-/// One side of a migration.
+/// The old or the new state of a realm in a migration.
 final class MigrationSide {
   enum Source {
     case former(Snapshot)
@@ -26,7 +26,7 @@ final class MigrationSide {
     return key
   }
 
-  /// The object; nil if it does not exist.
+  /// Returns the object; nil if it does not exist.
   func object(_ name: String, _ key: ObjKey) -> MigrationObject? {
     switch source {
     case .former: return MigrationObject(self, name, table(name), key)
@@ -39,7 +39,7 @@ final class MigrationSide {
     }
   }
 
-  /// The object that a link leads to.
+  /// Returns the object that a link refers to; nil if it is unresolved.
   private func object(_ table: TableKey, _ key: ObjKey) -> MigrationObject? {
     if key.isUnresolved { return nil }
     let name = Misuse.unwrap { () throws -> String? in
@@ -51,7 +51,7 @@ final class MigrationSide {
     return name.map { MigrationObject(self, $0, table, key) }
   }
 
-  /// A value as programs see it: collections are arrays and dictionaries.
+  /// Returns a value as programs see it: collections become arrays and dictionaries.
   func anyValue(_ value: Value) -> Any? {
     switch value {
     case .null: nil
@@ -75,7 +75,7 @@ final class MigrationSide {
     }
   }
 
-  /// One value as the engine has it; nil if it is of another type than the property.
+  /// Returns a single value as the engine stores it; nil if it has another type than the property.
   func engineValue(_ value: Any?, _ column: Column) -> Value? {
     guard let value, !ValueAssignment.isNull(value), (value as? any OptionalProtocol)?.isNil != true else {
       return .null
@@ -97,7 +97,7 @@ final class MigrationSide {
     }
   }
 
-  /// A value of any type; arrays and dictionaries are nested collections.
+  /// Returns a Mixed value; arrays and dictionaries become nested collections. Nil if a value cannot be stored.
   private func mixedValue(_ value: Any) -> Value? {
     switch value {
     case let object as MigrationObject: return object.side === self ? .link(object.table, object.key) : nil
@@ -117,8 +117,8 @@ final class MigrationSide {
   }
 }
 
-/// An object in a migration, its properties by name. Links are such objects too, lists and sets are arrays, maps are
-/// dictionaries.
+/// An object in a migration, with properties accessed by name. Links are migration objects too; lists and sets are
+/// arrays, and maps are dictionaries.
 @dynamicMemberLookup public final class MigrationObject {
   let side: MigrationSide
   private let className: String
@@ -135,13 +135,13 @@ final class MigrationSide {
     set { self[member] = newValue }
   }
 
-  /// The value of a property; only of new objects it can be set.
+  /// The value of a property. Can be set only on new objects.
   public subscript(key name: String) -> Any? {
     get { self[name] }
     set { self[name] = newValue }
   }
 
-  /// The value of a property; only of new objects it can be set.
+  /// The value of a property. Can be set only on new objects.
   public subscript(name: String) -> Any? {
     get {
       checkValid()

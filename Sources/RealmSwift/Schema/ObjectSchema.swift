@@ -1,4 +1,4 @@
-// The schema as programs see it.
+// The public description of a realm's schema.
 
 import RealmPages
 
@@ -36,17 +36,17 @@ public struct Property: Sendable, CustomStringConvertible {
   public var columnName: String { property.storedName }
   /// The type of the value, or of the elements.
   public var type: PropertyType { PropertyType(property.type) }
-  /// Whether it is a list.
+  /// True if the property is a list.
   public var isArray: Bool { property.type.collection == .list }
-  /// Whether it is a set.
+  /// True if the property is a set.
   public var isSet: Bool { property.type.collection == .set }
-  /// Whether it is a map.
+  /// True if the property is a map.
   public var isMap: Bool { property.type.collection == .dictionary }
-  /// Whether it has a search index.
+  /// True if the property has a search index.
   public var isIndexed: Bool { property.isIndexed || property.isPrimaryKey }
-  /// Whether the value, or an element, can be null.
+  /// True if the value, or an element, can be null.
   public var isOptional: Bool { property.type.isOptional }
-  /// The class that links lead to.
+  /// The name of the class that links refer to; nil for other types.
   public var objectClassName: String? { property.linkedName }
   /// The name and the type.
   public var description: String { "\(name): \(type)\(isOptional ? "?" : "")" }
@@ -60,17 +60,17 @@ public struct ObjectSchema: Sendable, CustomStringConvertible {
 
   /// The name of the class.
   public var className: String { schema.name }
-  /// The properties that are stored, in the order of their declaration.
+  /// The stored properties, in declaration order.
   public var properties: [Property] { schema.properties.filter(\.isStored).map { Property($0) } }
   /// The properties that are linking objects.
   public var computedProperties: [Property] { schema.properties.filter { !$0.isStored }.map { Property($0) } }
-  /// The primary key; nil if there is none.
+  /// The primary key; nil if the class does not have one.
   public var primaryKeyProperty: Property? { schema.primaryKey.map { Property($0) } }
-  /// Whether objects of the class are part of others.
+  /// True if objects of the class are embedded in other objects.
   public var isEmbedded: Bool { schema.isEmbedded }
-  /// Whether objects of the class are only written, to be uploaded.
+  /// True if objects of the class are write-only and are uploaded.
   public var isAsymmetric: Bool { schema.kind == .asymmetric }
-  /// The property with this name; nil if there is none.
+  /// The property with this name; nil if it does not exist.
   public subscript(propertyName: String) -> Property? {
     schema.index(of: propertyName).map { Property(schema.properties[$0]) }
   }
@@ -84,14 +84,14 @@ public struct ObjectSchema: Sendable, CustomStringConvertible {
 public struct Schema: Sendable, CustomStringConvertible {
   /// The classes that the realm was opened with, by name.
   public let objectSchema: [ObjectSchema]
-  /// The class with this name; nil if there is none.
+  /// The class with this name; nil if it does not exist.
   public subscript(className: String) -> ObjectSchema? { objectSchema.first { $0.className == className } }
   /// The classes.
   public var description: String { objectSchema.map(\.description).joined(separator: "\n") }
 }
 
 extension Property: Equatable {
-  /// Whether both have the same name and are stored alike.
+  /// Returns true if both have the same name and the same stored type.
   public static func == (a: Property, b: Property) -> Bool {
     a.name == b.name && a.columnName == b.columnName && a.isIndexed == b.isIndexed
       && a.property.isStored(as: b.property)
@@ -99,7 +99,7 @@ extension Property: Equatable {
 }
 
 extension ObjectSchema: Equatable {
-  /// Whether both have the same name and equal properties.
+  /// Returns true if both have the same name and equal properties.
   public static func == (a: ObjectSchema, b: ObjectSchema) -> Bool {
     a.className == b.className && a.schema.kind == b.schema.kind && a.properties == b.properties
   }

@@ -1,4 +1,4 @@
-// From key paths to property names: the key path is applied to an object that records which properties are read.
+// Resolves key paths to property names: applies the key path to an object that records which properties are read.
 
 import RealmPages
 import Synchronization
@@ -8,7 +8,7 @@ final class PropertyTracer {
 
   func record(_ property: ModelProperty) { names.append(property.storedName) }
 
-  /// An object that records with the given tracer.
+  /// Returns an object that records reads with the given tracer.
   static func object(of type: ObjectBase.Type, _ tracer: PropertyTracer?) -> ObjectBase {
     let object = type.init(), schema = ClassSchema.of(type)
     object.tracer = tracer ?? PropertyTracer()
@@ -18,7 +18,7 @@ final class PropertyTracer {
     return object
   }
 
-  /// An element that records with the tracer of the object whose collection is read; nil for values.
+  /// Returns an element that records reads with the tracer of the object that owns the collection; nil for values.
   static func element<Element>(_ place: PropertyPlace) -> Element? {
     func object(_ type: Any.Type) -> Any? {
       if let type = type as? ObjectBase.Type { return PropertyTracer.object(of: type, place.object.tracer) }
@@ -29,23 +29,23 @@ final class PropertyTracer {
   }
 
   private struct KnownPath: Hashable, @unchecked Sendable {
-    // Unchecked: key paths to properties never change.
+    // Unchecked: key paths to properties are immutable.
     let path: AnyKeyPath
   }
 
   private struct Known {
     var names: [KnownPath: [String]] = [:]
-    /// By the identity of a key path, which is told sooner than whether two are equal. Those in a program's text are
-    /// made once; of others not all are kept.
+    /// Names by key path identity, which is faster to compare than key path equality. A key path literal is
+    /// instantiated once. The number of entries is limited.
     var byIdentity: [ObjectIdentifier: (path: KnownPath, names: [String])] = [:]
   }
   private static let known = Mutex(Known())
   private static let mostIdentities = 4096
 
-  /// The stored names of the properties that a key path reads, with points between them.
+  /// Returns the stored names of the properties that a key path reads, separated by dots.
   static func name<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> String { steps(of: path).joined(separator: ".") }
 
-  /// The stored names of the properties that a key path reads; ends the process if it reads none.
+  /// Returns the stored names of the properties that a key path reads; ends the process if it reads none.
   static func steps<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> [String] {
     if let names = known.withLock({ $0.byIdentity[ObjectIdentifier(path)]?.names }) { return names }
     let key = KnownPath(path: path)
@@ -58,7 +58,7 @@ final class PropertyTracer {
     return names
   }
 
-  /// The stored names of the properties that a key path reads; none for one that reads no property.
+  /// Returns the stored names of the properties that a key path reads; empty if it reads none.
   static func names<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> [String] {
     let tracer = PropertyTracer()
     if let root = object(of: Root.self, tracer) as? Root { _ = root[keyPath: path] }
@@ -66,6 +66,6 @@ final class PropertyTracer {
   }
 }
 
-/// The stored names of the properties that a key path of a model class reads, with points between them, as format
-/// strings and `keyPaths` name them.
+/// Returns the stored names of the properties that a key path of a model class reads, separated by dots, in the form
+/// used by format strings and `keyPaths`.
 public func _name<Root: ObjectBase>(for keyPath: PartialKeyPath<Root>) -> String { PropertyTracer.name(of: keyPath) }

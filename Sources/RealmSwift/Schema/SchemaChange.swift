@@ -1,18 +1,18 @@
-// From the schema of the file to that of the classes: what differs, and the steps in between.
+// The differences between the schema of a file and the model classes, and the steps that apply them.
 
 import RealmPages
 
-/// What differs between the schema of a file and the wanted classes.
+/// The differences between the schema of a file and the model classes.
 struct SchemaChange {
-  /// A difference that only a greater schema version makes legal, in words.
+  /// Descriptions of the differences that require a higher schema version.
   private(set) var migrations: [String] = []
-  /// Those that are new properties of classes that exist.
+  /// The subset of `migrations` that adds properties to existing classes.
   private(set) var additions: [String] = []
-  /// Those that change what exists, but for properties that the models do not have.
+  /// The subset of `migrations` that changes existing parts, except for properties that the models lack.
   private(set) var conflicts: [String] = []
-  /// Whether classes are missing.
+  /// True if classes are missing.
   private var lacksClasses = false
-  /// Whether there is any difference.
+  /// True if there are no differences.
   private(set) var isEmpty = true
 
   private let wanted: WantedClasses
@@ -66,7 +66,7 @@ struct SchemaChange {
     }
   }
 
-  /// Adds what the file does not have; what the classes do not have stays until `finish`.
+  /// Adds what the file lacks. Classes and properties that the models lack stay until `finish`.
   func begin(in transaction: borrowing WriteTransaction) throws {
     for schema in wanted.classes {
       let name = Table.classPrefix + schema.name
@@ -119,8 +119,8 @@ struct SchemaChange {
     _ = try transaction.addColumn(table, spec)
   }
 
-  /// Whether a synced realm has all that the models have. What they do not have is others', and indexes are each
-  /// client's own.
+  /// True if a synced realm has everything that the models have. Additional properties belong to other clients, and
+  /// each client has its own indexes.
   var isEmptyForSync: Bool { !lacksClasses && additions.isEmpty && conflicts.isEmpty }
 
   /// Adds classes and properties to a synced realm, where nothing else can be changed.
@@ -135,7 +135,7 @@ struct SchemaChange {
     }
   }
 
-  /// Removes what the classes do not have and sets primary keys, indexes and the schema version.
+  /// Removes properties that the models lack, and sets primary keys, indexes and the schema version.
   func finish(in transaction: borrowing WriteTransaction, version: UInt64) throws {
     for schema in wanted.classes {
       guard let key = try transaction.tableKey(named: Table.classPrefix + schema.name) else { continue }
@@ -157,7 +157,7 @@ struct SchemaChange {
     try transaction.setSchemaVersion(version)
   }
 
-  /// Removes all classes with their objects.
+  /// Removes all classes and their objects.
   static func removeAll(in transaction: borrowing WriteTransaction) throws {
     var keys: [TableKey] = []
     for key in try transaction.tableKeys() where try transaction.table(key).className != nil { keys.append(key) }
@@ -171,7 +171,7 @@ struct SchemaChange {
 }
 
 extension ModelProperty {
-  /// Whether the column can hold null, or elements that are.
+  /// True if the column can hold null, or null elements.
   var isNullable: Bool {
     switch (type.type, type.collection) {
     case (.mixed, _), (.link, nil), (.link, .dictionary): true
@@ -184,7 +184,7 @@ extension ModelProperty {
 
   func leads(to target: TableKey?, in snapshot: Snapshot) -> Bool {
     guard type.type == .link else { return true }
-    // What cannot be read shows as a difference, and then says why.
+    // A target that cannot be read counts as a difference; the error is reported later.
     guard let target, let table = try? snapshot.table(target) else { return false }
     return table.className == linkedName
   }

@@ -1,9 +1,9 @@
-// Giving a file the schema of the classes when it is opened, with a migration where one is needed.
+// Updates the schema of a file to the model classes when it is opened, with a migration if needed.
 
 import RealmPages
 
 enum SchemaOpening {
-  /// Brings the file to the wanted schema. Throws if that needs a migration and the schema version is the same.
+  /// Updates the file to the wanted schema. Throws if that needs a migration and the schema version is unchanged.
   static func prepare(
     _ file: RealmFile,
     _ configuration: Realm.Configuration,
@@ -28,7 +28,7 @@ enum SchemaOpening {
     }
   }
 
-  /// A realm that cannot be changed must have the classes already.
+  /// Checks that a read-only realm already has the classes.
   private static func checkReadable(
     _ change: SchemaChange,
     _ stored: UInt64?,
@@ -45,7 +45,7 @@ enum SchemaOpening {
     _ wanted: WantedClasses
   ) throws {
     let version = configuration.schemaVersion, file = context.file
-    // Again: another program may have changed it meanwhile.
+    // Read the schema again: another program may have changed it meanwhile.
     let former = try context.snapshot(), stored = try former.schemaVersion()
     let change = try SchemaChange(to: wanted, from: former)
     if configuration.deleteRealmIfMigrationNeeded, let stored,

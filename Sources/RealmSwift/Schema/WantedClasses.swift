@@ -2,11 +2,11 @@
 
 import RealmPages
 
-/// The model classes of a realm: those of `objectTypes`, or all of the program.
+/// The model classes of a realm: those in `objectTypes`, or all classes of the program.
 struct WantedClasses: Sendable {
   let classes: [ClassSchema]
 
-  /// Throws if classes are missing or break a rule.
+  /// Throws if classes are missing or violate a rule.
   init(_ types: [ObjectBase.Type]?) throws {
     var classes: [ClassSchema]
     if let types {
@@ -14,13 +14,13 @@ struct WantedClasses: Sendable {
     } else {
       classes = ClassDiscovery.modelClasses.filter { $0.type.shouldIncludeInDefaultSchema() }
         .map { ClassSchema.of($0.type) }
-        // A class that only others derive from.
+        // Skips classes without properties, which serve only as base classes.
         .filter { !$0.properties.isEmpty }
     }
     var byName: [String: ClassSchema] = [:]
     var problems: [String] = []
     for schema in classes {
-      // Two classes may stand for the objects of one, if they store the same.
+      // Two classes may represent the same objects if they have the same stored properties.
       if let other = byName[schema.name], !other.storesTheSame(as: schema) {
         problems.append(
           "\(String(reflecting: other.type)) and \(String(reflecting: schema.type)) both have the name '\(schema.name)'"

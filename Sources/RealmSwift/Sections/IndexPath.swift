@@ -1,14 +1,14 @@
-// Positions in sections, which Foundation has with these names on other systems only.
+// Index paths of sections and items. Foundation defines these members only on other platforms.
 
 public import Foundation
 
 extension IndexPath {
-  /// The position of an element in a section.
+  /// Creates the index path of an element in a section.
   public init(item: Int, section: Int) { self.init(indexes: [section, item]) }
 
-  /// The position in the section.
+  /// The index of the element in its section.
   public var item: Int { self[1] }
 
-  /// The position of the section.
+  /// The index of the section.
   public var section: Int { self[0] }
 }

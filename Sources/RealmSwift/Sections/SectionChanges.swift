@@ -1,16 +1,16 @@
-// What observers of sections are told, and how it is found.
+// The observers of sections, and the comparison of sections between versions.
 
 public import Dispatch
 public import Foundation
 import RealmPages
 
-/// What happened to sectioned results, or to a section.
+/// A change of sectioned results or of a section.
 public enum SectionedResultsChange<Collection> {
-  /// The sections can be read; comes first, once.
+  /// The initial state of the sections. Delivered first, once.
   case initial(Collection)
-  /// They have changed. Paths are of an element in a section: of deletions and modifications in the sections before, of
-  /// insertions in the new ones. Sections that went are in `sectionsToDelete`, and their elements nowhere; those that
-  /// came in `sectionsToInsert`, and their elements in `insertions`.
+  /// The sections changed. Each path identifies an element in a section: deletions and modifications refer to the old
+  /// sections, insertions to the new ones. Removed sections are in `sectionsToDelete`; their elements are not listed.
+  /// Added sections are in `sectionsToInsert`; their elements are in `insertions`.
   case update(
     Collection,
     deletions: [IndexPath],
@@ -42,7 +42,7 @@ final class SectionObserver<Sectioned: RealmSectionedResult>: Observer {
   }
 
   override func skip() {
-    // What cannot be read now is told of later.
+    // Changes that cannot be read now are reported later.
     guard last != nil, let hold = source.context.hold, let contents = try? contents() else { return }
     last = (hold, contents)
   }
@@ -86,7 +86,7 @@ final class SectionObserver<Sectioned: RealmSectionedResult>: Observer {
   private func isWanted(_ key: Sectioned.SectionKey) -> Bool { sectioned._rlmKey.map { $0 == key } ?? true }
 }
 
-/// What differs between the sections of two versions.
+/// The differences between the sections of two versions.
 private struct SectionChanges<Key: Hashable> {
   var deletions: [IndexPath] = []
   var insertions: [IndexPath] = []
@@ -99,7 +99,7 @@ private struct SectionChanges<Key: Hashable> {
       && sectionsToDelete.isEmpty
   }
 
-  /// A section that was there before.
+  /// Compares a section of the old version with its counterpart in the new version.
   mutating func compare(
     _ old: CollectionContents?,
     _ oldIndex: Int,
@@ -116,7 +116,7 @@ private struct SectionChanges<Key: Hashable> {
     deletions += changes.deletions.map { IndexPath(item: $0, section: oldIndex) }
     insertions += changes.insertions.map { IndexPath(item: $0, section: newIndex) }
     for item in changes.modifications {
-      // How many before it went and came says where it is now.
+      // The number of deletions and insertions before an element determines its new index.
       let newItem = Self.position(of: item, changes)
       if newItem == item && newIndex == oldIndex {
         modifications.append(IndexPath(item: item, section: oldIndex))
@@ -127,13 +127,13 @@ private struct SectionChanges<Key: Hashable> {
     }
   }
 
-  /// A section that came.
+  /// Adds a new section.
   mutating func insert(_ index: Int, _ count: Int) {
     sectionsToInsert.insert(index)
     insertions += (0..<count).map { IndexPath(item: $0, section: index) }
   }
 
-  /// Where an element is that stayed.
+  /// Returns the new index of an element that was neither deleted nor inserted.
   private static func position(of item: Int, _ changes: CollectionContents.Changes) -> Int {
     var position = item - changes.deletions.count { $0 < item }
     for insertion in changes.insertions where insertion <= position { position += 1 }
@@ -142,7 +142,7 @@ private struct SectionChanges<Key: Hashable> {
 }
 
 extension CollectionContents {
-  /// The elements at these positions.
+  /// Returns the elements at the given indexes.
   fileprivate func elements(at positions: [Int]) -> CollectionContents {
     switch self {
     case .keys(let keys): .keys(positions.map { keys[$0] })
@@ -161,8 +161,8 @@ extension CollectionContents {
 }
 
 extension RealmSectionedResult {
-  /// Calls `block` soon with the sections, and again after each commit that changed them, with what changed. `keyPaths`
-  /// names the properties whose modifications count; nil stands for all.
+  /// Calls `block` soon with the sections, and after each commit that changed them with the changes. `keyPaths` names
+  /// the properties to observe; nil observes all properties.
   public func observe(
     keyPaths: [String]? = nil,
     _ block: @escaping (SectionedResultsChange<Self>) -> Void
@@ -170,7 +170,7 @@ extension RealmSectionedResult {
     _rlmSections.results.source.context.observe(SectionObserver(self, keyPaths, block))
   }
 
-  /// The same on a serial queue, with the sections in a realm that belongs to the queue.
+  /// Observes the sections on a serial queue; `block` receives the sections in a realm that is confined to the queue.
   public func observe(
     keyPaths: [String]? = nil,
     on queue: DispatchQueue,
@@ -179,7 +179,7 @@ extension RealmSectionedResult {
     RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 
-  /// The same in an actor, with the sections in a realm that belongs to the actor.
+  /// Observes the sections on an actor; `block` receives the sections in a realm that is confined to the actor.
   public func observe<A: Actor>(
     keyPaths: [String]? = nil,
     on actor: A,
@@ -191,20 +191,20 @@ extension RealmSectionedResult {
 }
 
 extension RealmSectionedResult where SectionElement: ObjectBase {
-  /// The same, with the properties as key paths.
+  /// Observes the sections; the properties are given as key paths.
   public func observe(
     keyPaths: [PartialKeyPath<SectionElement>],
     _ block: @escaping (SectionedResultsChange<Self>) -> Void
   ) -> NotificationToken { observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, block) }
 
-  /// The same on a serial queue, with the properties as key paths.
+  /// Observes the sections on a serial queue; the properties are given as key paths.
   public func observe(
     keyPaths: [PartialKeyPath<SectionElement>],
     on queue: DispatchQueue,
     _ block: @escaping @Sendable (SectionedResultsChange<Self>) -> Void
   ) -> NotificationToken { observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, on: queue, block) }
 
-  /// The same in an actor, with the properties as key paths.
+  /// Observes the sections on an actor; the properties are given as key paths.
   public func observe<A: Actor>(
     keyPaths: [PartialKeyPath<SectionElement>],
     on actor: A,

@@ -1,4 +1,4 @@
-// Results in sections: one for each key that a function of the elements has.
+// Results grouped into sections, one for each key that a function of the elements returns.
 
 public import Foundation
 import RealmPages
@@ -7,47 +7,48 @@ import RealmPages
 public protocol RealmSectionedResult: RandomAccessCollection, Equatable, ThreadConfined where Index == Int {
   /// The type of the keys.
   associatedtype SectionKey: _Persistable & Hashable
-  /// The type of what is in the sections.
+  /// The type of the elements in the sections.
   associatedtype SectionElement: RealmCollectionValue
-  /// The sections that it stands for, or belongs to.
+  /// The shared sections that this value represents or belongs to.
   var _rlmSections: Sections<SectionKey, SectionElement> { get }
-  /// The key, of a section.
+  /// The key of a section; nil for sectioned results.
   var _rlmKey: SectionKey? { get }
-  /// The same of other sections.
+  /// Creates a value of this type for other sections.
   init(_rlmSections: Sections<SectionKey, SectionElement>, _ key: SectionKey?)
 }
 
 extension RealmSectionedResult {
   /// The realm.
   public var realm: Realm? { _rlmSections.results.realm }
-  /// Whether what the results come from was deleted, or the realm invalidated.
+  /// True if the owner of the results was deleted, or the realm invalidated.
   public var isInvalidated: Bool { _rlmSections.results.isInvalidated }
-  /// Whether it belongs to a frozen realm.
+  /// True if the value belongs to a frozen realm.
   public var isFrozen: Bool { _rlmSections.results.isFrozen }
-  /// The position of the first element.
+  /// The index of the first element.
   public var startIndex: Int { 0 }
-  /// The position after the last element.
+  /// The index after the last element.
   public var endIndex: Int { count }
 
-  /// The same in the version that the realm reads, for all threads.
+  /// Returns the value frozen at the realm's current version, for use on all threads.
   public func freeze() -> Self { Self(_rlmSections: _rlmSections.of(_rlmSections.results.freeze()), _rlmKey) }
 
-  /// The same in the live realm of this thread; nil if what the results come from was deleted.
+  /// Returns the value in the live realm of the calling thread; nil if the owner of the results was deleted.
   public func thaw() -> Self? {
     _rlmSections.results.thaw().map { Self(_rlmSections: _rlmSections.of($0), _rlmKey) }
   }
 
-  /// The same in another realm of the file; nil if what the results come from was deleted.
+  /// Returns the value in another realm of the same file; nil if the owner of the results was deleted.
   public func _rlmCounterpart(in realm: Realm) -> Self? {
     _rlmSections.results._rlmCounterpart(in: realm).map { Self(_rlmSections: _rlmSections.of($0), _rlmKey) }
   }
 
-  /// Whether both are of the same sectioned results, and not of others with equal sections.
+  /// Returns true if both belong to the same sectioned results. Other sectioned results with equal sections are not
+  /// equal.
   public static func == (a: Self, b: Self) -> Bool { a._rlmSections === b._rlmSections && a._rlmKey == b._rlmKey }
 }
 
-/// The elements of a collection in sections, which follow the realm. A section is where the first of its elements is in
-/// the order of the collection.
+/// The elements of a collection grouped into live sections. Sections are ordered by their first elements in the
+/// collection.
 ///
 /// ```swift
 /// for section in realm.objects(Dog.self).sectioned(by: \.age) {
@@ -61,10 +62,10 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
   public typealias Element = ResultsSection<Key, SectionElement>
   /// The sections.
   public let _rlmSections: Sections<Key, SectionElement>
-  /// Nil: all sections.
+  /// Nil, for all sections.
   public var _rlmKey: Key? { nil }
 
-  /// The sections.
+  /// Creates sectioned results.
   public init(_rlmSections: Sections<Key, SectionElement>, _ key: Key?) { self._rlmSections = _rlmSections }
 
   /// The number of sections.
@@ -73,7 +74,7 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
   /// The keys of the sections.
   public var allKeys: [Key] { _rlmSections.current.keys }
 
-  /// The section at a position.
+  /// The section at an index.
   public subscript(index: Int) -> Element {
     let keys = allKeys
     guard keys.indices.contains(index) else {
@@ -82,7 +83,7 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
     return ResultsSection(_rlmSections: _rlmSections, keys[index])
   }
 
-  /// The element at a position in a section.
+  /// The element of a section at an index path.
   public subscript(indexPath: IndexPath) -> SectionElement { self[indexPath[0]][indexPath[1]] }
 }
 
@@ -90,16 +91,16 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
 public struct ResultsSection<Key: _Persistable & Hashable, Element: RealmCollectionValue>:
   RealmSectionedResult, Identifiable
 {
-  /// The sections that it belongs to.
+  /// The sections that this section belongs to.
   public let _rlmSections: Sections<Key, Element>
-  /// What the elements have in common.
+  /// The key that the elements have in common.
   public let key: Key
   /// The key.
   public var _rlmKey: Key? { key }
   /// The key.
   public var id: Key { key }
 
-  /// The section of a key.
+  /// Creates the section of a key.
   public init(_rlmSections: Sections<Key, Element>, _ key: Key?) {
     guard let key else { Misuse.stop("A section has a key.") }
     (self._rlmSections, self.key) = (_rlmSections, key)
@@ -107,10 +108,10 @@ public struct ResultsSection<Key: _Persistable & Hashable, Element: RealmCollect
 
   private var positions: [Int] { _rlmSections.current.positions[key] ?? [] }
 
-  /// The number of elements; none if there is no such section any more.
+  /// The number of elements; 0 if the section no longer exists.
   public var count: Int { positions.count }
 
-  /// The element at a position.
+  /// The element at an index.
   public subscript(index: Int) -> Element {
     let positions = positions
     guard positions.indices.contains(index) else {
@@ -120,9 +121,9 @@ public struct ResultsSection<Key: _Persistable & Hashable, Element: RealmCollect
   }
 }
 
-/// What sectioned results and their sections share: the elements, and which key each of them has.
+/// The state that sectioned results and their sections share: the elements and the function that returns their keys.
 public final class Sections<Key: Hashable, Element: RealmCollectionValue> {
-  /// The keys in the order of their first elements, and where in the results the elements of each are.
+  /// The keys in the order of their first elements, and the indexes of each key's elements in the results.
   struct Layout {
     var keys: [Key] = []
     var positions: [Key: [Int]] = [:]
@@ -131,17 +132,17 @@ public final class Sections<Key: Hashable, Element: RealmCollectionValue> {
   let results: Results<Element>
   private let keyOf: (Element) -> Key
   private var known: (generation: Int, layout: Layout)?
-  /// Guards `known`: frozen results are read by several threads.
+  /// Guards `known`: several threads read frozen results.
   private let lock = NSLock()
 
   init(_ results: Results<Element>, _ keyOf: @escaping (Element) -> Key) {
     (self.results, self.keyOf) = (results, keyOf)
   }
 
-  /// The sections of the same results in another version.
+  /// Returns the sections of these results in another version.
   func of(_ results: Results<Element>) -> Sections { Sections(results, keyOf) }
 
-  /// The sections at the version that the realm reads. O(n) once for each version.
+  /// The sections at the version that the realm reads. Computed once per version, in O(n).
   var current: Layout {
     let generation = results.source.context.generation
     if let known = lock.withLock({ known }), known.generation == generation, !results.isInvalidated {
@@ -161,7 +162,7 @@ public final class Sections<Key: Hashable, Element: RealmCollectionValue> {
 }
 
 extension RealmCollection {
-  /// The elements in sections by what `block` makes of them, in the order of their values.
+  /// Groups the elements into sections by the result of `block`, and sorts them by value.
   public func sectioned<Key: _Persistable & Hashable>(
     by block: @escaping (Element) -> Key,
     ascending: Bool = true
@@ -169,20 +170,22 @@ extension RealmCollection {
     SectionedResults(_rlmSections: Sections(_rlmResults.orderedValues(ascending), block), nil)
   }
 
-  /// The objects in sections by what `keyBlock` makes of them, in an order that has those of a section together.
+  /// Groups the objects into sections by the result of `keyBlock`. The sort descriptors should keep the objects of a
+  /// section together.
   public func sectioned<Key: _Persistable & Hashable>(
     sortDescriptors: [SortDescriptor],
     _ keyBlock: @escaping (Element) -> Key
   ) -> SectionedResults<Key, Element> {
     if sortDescriptors.isEmpty { Misuse.stop("Results cannot be sectioned without sort descriptors.") }
-    // Values have no properties.
+    // Values have no properties to sort by.
     if sortDescriptors.count == 1, sortDescriptors[0].keyPath == "self" {
       return sectioned(by: keyBlock, ascending: sortDescriptors[0].ascending)
     }
     return SectionedResults(_rlmSections: Sections(sorted(by: sortDescriptors)._rlmResults, keyBlock), nil)
   }
 
-  /// The objects in sections by what `block` makes of them, in an order that should have those of a section together.
+  /// Groups the objects into sections by the result of `block`. The sort descriptors should keep the objects of a
+  /// section together.
   public func sectioned<Key: _Persistable & Hashable>(
     by block: @escaping (Element) -> Key,
     sortDescriptors: [SortDescriptor]
@@ -190,7 +193,8 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: ObjectBase {
-  /// The objects in sections by a property, or by a computed one that reads a property first, in its order.
+  /// Groups the objects into sections by a property, or by a computed property whose first access is to a stored
+  /// property, and sorts them by that property.
   public func sectioned<Key: _Persistable & Hashable>(
     by keyPath: KeyPath<Element, Key>,
     ascending: Bool = true
@@ -198,7 +202,7 @@ extension RealmCollection where Element: ObjectBase {
     sectioned(by: keyPath, sortDescriptors: [SortDescriptor(keyPath: keyPath, ascending: ascending)])
   }
 
-  /// The same in another order, which begins with the property of the sections.
+  /// Groups the objects into sections by a property. The first sort descriptor must name that property.
   public func sectioned<Key: _Persistable & Hashable>(
     by keyPath: KeyPath<Element, Key>,
     sortDescriptors: [SortDescriptor]

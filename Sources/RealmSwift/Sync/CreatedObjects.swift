@@ -1,16 +1,16 @@
-// The objects that a transaction of a synced realm makes. They go to the server and come back as other objects of the
-// file, with other keys: the instances that stand for them are led there.
+// Tracks the objects that a transaction of a synced realm creates. The server returns them as new objects with other
+// keys; the instances that represent them are then moved to these keys.
 
 import RealmPages
 import RealmSync
 
 /// The instances that became managed in a transaction.
 final class CreatedObjects {
-  /// What stays the same on the way to the server and back.
+  /// An identity that survives the round trip to the server.
   private indirect enum Identity {
     case key(TableKey, Int64)
     case primaryKey(TableKey, PrimaryKey)
-    /// An embedded object, by its owner; with the number of elements if it is in a list.
+    /// An embedded object, identified by its owner; with the number of elements if it is in a list.
     case embedded(Identity, property: String, PathStep?, count: Int?)
   }
 
@@ -20,21 +20,22 @@ final class CreatedObjects {
   private var instances: [Instance] = []
   private var limit = 1000
   private var moves: [(object: ObjectBase, identity: Identity)] = []
-  /// Keys of new objects until they come back: those of the file are far below, so that nothing else is ever found by
-  /// one of them.
+  /// The last temporary key of a new object. These keys are far above the keys in the file, so they never match another
+  /// object.
   private var next: Int64 = 1 << 61
 
   init(_ synced: SyncedFile) { self.synced = synced }
 
-  // MARK: making
+  // MARK: creating objects
 
-  /// The key of a new object of a class with a primary key, up to the commit.
+  /// Returns a temporary key, valid until the commit, for a new object of a class with a primary key.
   func nextKey() -> ObjKey {
     next += 1
     return ObjKey(next)
   }
 
-  /// The key of a new object of a class without one, which it keeps; nil if the server gave no identity yet.
+  /// Returns the permanent key of a new object of a class without a primary key; nil if the server has not assigned a
+  /// file identifier yet.
   func keyWithoutPrimaryKey(_ context: RealmContext, _ managed: ManagedClass) -> ObjKey? {
     let file = synced.writerFile
     if file == 0 { return nil }
@@ -44,7 +45,7 @@ final class CreatedObjects {
     }
   }
 
-  /// Notes an instance that became managed.
+  /// Records an instance that became managed.
   func note(_ object: ObjectBase) {
     if instances.count >= limit {
       instances.removeAll { $0.object == nil }
@@ -53,9 +54,9 @@ final class CreatedObjects {
     instances.append(Instance(object: object))
   }
 
-  // MARK: moving
+  // MARK: moving instances
 
-  /// Before the commit: what each new object is known by.
+  /// Records the identity of each new object, before the commit.
   func remember(_ context: RealmContext, _ transaction: OpenTransaction) throws {
     let former = transaction.engine.former
     for case let object? in instances.map(\.object) {
@@ -95,7 +96,8 @@ final class CreatedObjects {
     return .embedded(owner, property: name, link.path.first, count: count)
   }
 
-  /// After the commit: leads the instances to their objects; what others have deleted meanwhile is gone.
+  /// Moves the instances to their objects, after the commit. An instance whose object other clients deleted meanwhile
+  /// is invalidated.
   func move(to snapshot: Snapshot) {
     for (object, identity) in moves {
       let found = Misuse.unwrap { try Self.find(identity, in: snapshot) }
@@ -104,7 +106,7 @@ final class CreatedObjects {
     moves = []
   }
 
-  /// After a commit that failed, and in the place of one: the objects are gone.
+  /// Invalidates the instances of new objects, after a failed commit or a rollback.
   func forget() {
     for (object, _) in moves { object.move(to: ObjectBase.noKey) }
     moves = []
@@ -127,7 +129,7 @@ final class CreatedObjects {
       let link: Value
       switch (step, try Value(copying: cursor.value(column))) {
       case (nil, let value): link = value
-      // Others may have changed the list meanwhile: then its elements are not known by their places.
+      // If another client changed the list meanwhile, its elements cannot be identified by their indexes.
       case (.index(let index), .list(let values)) where values.count == count && values.indices.contains(index):
         link = values[index]
       case (.key(let name), .dictionary(let entries)): link = entries.first { $0.key == name }?.value ?? .null

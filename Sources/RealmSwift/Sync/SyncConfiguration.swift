@@ -1,35 +1,34 @@
-// How a synced realm is opened: which realm of which server, and where its local copy is.
-// Source of the rules of addresses: docs/format/7-sync.md 7.1.
+// The configuration of a synced realm: its server, its path and its local copy.
+// Source of the address rules: docs/format/7-sync.md 7.1.
 
 public import Foundation
 import RealmPages
 import RealmSync
 
-/// Which realm of a server a configuration stands for. `SyncUser.configuration` makes it.
+/// Identifies a realm on a sync server. Created by `SyncUser.configuration`.
 ///
-/// The realm is downloaded to a local file, the mirror, which `realmfs mount --sync` and this library share. One
+/// The realm is downloaded to a local file, the mirror, which `realmfs mount --sync` and this library share. Only one
 /// process at a time keeps a mirror up to date.
 public struct SyncConfiguration: Sendable {
-  /// The user whose realm it is: a `~` in the path stands for the identity.
+  /// The user who owns the realm. A `~` in the path represents the user's identity.
   public let user: SyncUser
-  /// The realm: `realm://127.0.0.1:7800/~/settings`, or `realms://` with TLS.
+  /// The URL of the realm: `realm://127.0.0.1:7800/~/settings`, or `realms://` with TLS.
   public let realmURL: URL
-  /// Whether the whole realm is kept in step. The open server has no other way: `false` is refused when the realm is
-  /// opened.
+  /// True to sync the whole realm. The open-source server supports nothing else: opening a realm with `false` fails.
   public let fullSynchronization: Bool
-  /// Where the mirror is; nil for a file below `realmfs/mirrors` in `$XDG_DATA_HOME`, or in `~/.local/share`.
+  /// The path of the mirror; nil for a file below `realmfs/mirrors` in `$XDG_DATA_HOME`, or in `~/.local/share`.
   public var fileURL: URL?
-  /// A file of certificates in PEM form that are trusted instead of the system's.
+  /// A file of PEM certificates that are trusted instead of the system's.
   public var trustedCertificates: URL?
-  /// How many seconds the server may be silent: when the realm is downloaded, and when a change is sent to it.
+  /// How long the server may be silent during a download or an upload, in seconds.
   public var timeout: TimeInterval = 30
 
-  /// The realm of a user.
+  /// Creates the configuration of a user's realm.
   public init(user: SyncUser, realmURL: URL, fullSynchronization: Bool = true) {
     (self.user, self.realmURL, self.fullSynchronization) = (user, realmURL, fullSynchronization)
   }
 
-  /// The address, if there can be such a realm.
+  /// Returns the address of the realm. Throws if the configuration is not supported or the URL is invalid.
   func address() throws -> SyncURL {
     if !fullSynchronization {
       throw Realm.Error(
@@ -41,10 +40,10 @@ public struct SyncConfiguration: Sendable {
     return try Realm.Error.translating { try SyncURL(realmURL.absoluteString, user: user.identity) }
   }
 
-  /// The path of the mirror.
+  /// Returns the path of the mirror.
   func path() throws -> String { try fileURL?.path ?? Mirror.standardPath(of: address()) }
 
-  /// The same for the client.
+  /// Returns the options of the sync client for this configuration.
   func options(isReadOnly: Bool) throws -> SyncOptions {
     guard timeout > 0, timeout <= 86_400 else {
       throw Realm.Error(.invalidInput, "a time-out of \(timeout) s: it is from 0 to 86400 s")

@@ -1,32 +1,33 @@
-// Opening a synced realm: it is downloaded as far as it is needed, and what the models have more than the realm goes to
-// the server. A synced realm only grows: properties of others stay, and none can be changed.
+// Opens a synced realm: downloads as much of it as needed and uploads classes and properties that it lacks. The schema
+// of a synced realm can only grow: properties of other clients stay, and none can be changed.
 
 import RealmPages
 import RealmSync
 
 extension Realm {
-  /// When a synced realm is downloaded before it is opened.
+  /// The conditions under which a synced realm is downloaded before it is opened.
   public enum OpenBehavior: Sendable {
-    /// Not longer than needed: the first time until the classes of the models are there, which may be empty; the
-    /// objects come while the realm is used. Later, at once, also without the server.
+    /// Downloads as little as possible. The first time, opening waits until the model classes exist; they may be empty,
+    /// and the objects arrive while the realm is in use. Later, the realm opens at once, even without the server.
     case never
-    /// Always: everything that the server has. Without the server the realm does not open.
+    /// Always downloads everything that the server has. Without the server, opening fails.
     case always
-    /// Everything the first time; later, at once, also without the server.
+    /// Downloads everything the first time. Later, the realm opens at once, even without the server.
     case once
   }
 }
 
-/// How a synced realm is made ready for a program.
+/// Prepares a synced realm for use.
 enum SyncOpening {
-  /// Downloads what is wanted, and gives the realm the classes of the models.
+  /// Downloads as much as needed and adds the model classes to the realm.
   static func prepare(
     _ file: RealmFile,
     _ synced: SyncedFile,
     _ configuration: Realm.Configuration,
     _ wanted: WantedClasses
   ) throws {
-    // Others may give the realm classes at the same time: then theirs count, and it is looked at again.
+    // Other clients may add classes at the same time. Their definitions then take precedence, and the schema is
+    // compared again.
     for _ in 0..<3 {
       let change = try downloadedChange(file, synced, wanted)
       if change.isEmptyForSync { return }
@@ -58,7 +59,7 @@ enum SyncOpening {
     }
   }
 
-  /// What differs, when it does not differ any more or everything was downloaded.
+  /// Returns the schema differences once there are none, or once everything was downloaded.
   private static func downloadedChange(
     _ file: RealmFile,
     _ synced: SyncedFile,

@@ -1,45 +1,45 @@
-// The connection of a synced realm as programs see it: its state, its progress, and waiting for it.
+// The public interface to the connection of a synced realm: its state, its progress, and waiting for transfers.
 
 public import Dispatch
 import RealmSync
 import Synchronization
 
-/// The connection of a synced realm to its server: `Realm.syncSession`. There is one for each realm of a process; it
-/// ends with the last `Realm`.
+/// The connection of a synced realm to its server, available as `Realm.syncSession`. A process has one session per
+/// realm; it ends with the last `Realm`.
 public final class SyncSession: Sendable {
-  /// Whether the session connects.
+  /// The state of a session.
   public enum State: Sendable {
-    /// It is connected, or connects when it can.
+    /// The session is connected, or connects as soon as it can.
     case active
-    /// It was suspended.
+    /// The session was suspended.
     case inactive
-    /// It has ended: with the last `Realm`, or with an error that waiting does not mend.
+    /// The session has ended: its last `Realm` was released, or an error occurred that retrying cannot fix.
     case invalid
   }
 
-  /// Whether there is a connection.
+  /// The state of the network connection.
   public enum ConnectionState: Sendable {
-    /// There is none.
+    /// There is no connection.
     case disconnected
-    /// It is being made.
+    /// The connection is being established.
     case connecting
-    /// There is one.
+    /// The connection is established.
     case connected
   }
 
-  /// What is transferred.
+  /// The direction of a transfer.
   public enum ProgressDirection: Sendable {
-    /// Changes to the server.
+    /// Uploads to the server.
     case upload
-    /// Changes from the server.
+    /// Downloads from the server.
     case download
   }
 
-  /// How long a block is called.
+  /// The lifetime of a progress block.
   public enum ProgressMode: Sendable {
-    /// Until its token is invalidated.
+    /// The block is called until its token is invalidated.
     case reportIndefinitely
-    /// Until what is to be transferred now has been transferred.
+    /// The block is called until the currently outstanding changes have been transferred.
     case forCurrentlyOutstandingWork
   }
 
@@ -49,7 +49,7 @@ public final class SyncSession: Sendable {
 
   init(_ core: RealmSync.SyncSession, _ sync: SyncConfiguration) { (self.core, self.sync) = (core, sync) }
 
-  /// What the session does.
+  /// The state of the session.
   public var state: State {
     switch core.status.state {
     case .connecting, .downloading, .live, .offline: .active
@@ -58,7 +58,7 @@ public final class SyncSession: Sendable {
     }
   }
 
-  /// Whether there is a connection.
+  /// The state of the network connection.
   public var connectionState: ConnectionState {
     switch core.status.state {
     case .connecting: .connecting
@@ -67,38 +67,38 @@ public final class SyncSession: Sendable {
     }
   }
 
-  /// Why there is no connection; nil if there is one, or none is wanted.
+  /// The reason why there is no connection; nil if there is one, or none is wanted.
   public var error: Realm.Error? {
     if let failure = core.failure { return Realm.Error(failure) }
     return core.status.error.map { Realm.Error(.offline, $0) }
   }
 
-  /// How the realm is synced.
+  /// Returns the sync configuration of the realm.
   public func configuration() -> SyncConfiguration? { sync }
 
-  /// The user of the realm.
+  /// Returns the user of the realm.
   public func parentUser() -> SyncUser? { sync.user }
 
-  /// Ends the connection, until `resume`. The realm can be read meanwhile, and not be written.
+  /// Closes the connection until `resume` is called. The realm can still be read, but not written.
   public func suspend() { core.suspend() }
 
-  /// Connects again: after `suspend`, or now instead of after the wait between attempts.
+  /// Connects again after `suspend`, or at once instead of after the delay between attempts.
   public func resume() { core.resume() }
 
   // MARK: progress
 
-  /// How far a transfer is.
+  /// The progress of a transfer.
   public struct Progress: Sendable, Equatable {
-    /// The bytes that were transferred.
+    /// The number of bytes transferred.
     public let transferredBytes: Int
-    /// The bytes that were transferred and those that are to come. A first download counts the whole history of the
-    /// realm, which is larger than the realm.
+    /// The number of bytes transferred plus those still to be transferred. A first download counts the whole history of
+    /// the realm, which is larger than the realm.
     public let transferrableBytes: Int
-    /// From 0 to 1; 1 only when nothing is to come.
+    /// The fraction transferred, from 0 to 1. It is 1 only when the transfer is complete.
     public let progressEstimate: Double
-    /// The same as `progressEstimate`.
+    /// Equal to `progressEstimate`.
     public var fractionTransferred: Double { progressEstimate }
-    /// Whether nothing is to come.
+    /// True if nothing remains to be transferred.
     public var isTransferComplete: Bool { progressEstimate == 1 }
 
     init(_ transferred: Int64, of transferrable: Int64, isComplete: Bool) {
@@ -107,26 +107,27 @@ public final class SyncSession: Sendable {
       progressEstimate = isComplete ? 1 : min(part, 1.0.nextDown)
     }
 
-    /// The progress of a download.
+    /// Creates the progress of a download.
     init(download status: SyncStatus) {
       self.init(status.downloaded, of: status.downloaded + status.bytesLeft, isComplete: status.state == .live)
     }
   }
 
-  /// Ends the calls of a progress block.
+  /// A token that ends the calls of a progress block.
   public final class ProgressNotificationToken: Sendable {
     private let core: RealmSync.SyncSession
     private let observer: Int
 
     fileprivate init(_ core: RealmSync.SyncSession, _ observer: Int) { (self.core, self.observer) = (core, observer) }
 
-    /// Ends the calls; also when the token goes.
+    /// Ends the calls of the block. Releasing the token has the same effect.
     public func invalidate() { core.removeObserver(observer) }
 
     deinit { invalidate() }
   }
 
-  /// Calls `block` on a queue of the session, now and whenever more was transferred. Nil if it is not called again.
+  /// Calls `block` on a queue of the session, now and whenever more has been transferred. Returns nil if it will not be
+  /// called again.
   public func addProgressNotification(
     for direction: ProgressDirection,
     mode: ProgressMode,
@@ -142,8 +143,8 @@ public final class SyncSession: Sendable {
 
   // MARK: waiting
 
-  /// Calls `block` on a queue when all changes were uploaded, or everything was downloaded that the server has now;
-  /// with the error that ends the wait otherwise. A server that is away is waited for.
+  /// Calls `block` on a queue when all changes were uploaded, or when everything that the server has now was
+  /// downloaded; or with the error that ended the wait. Waits for a server that cannot be reached.
   public func wait(
     for direction: ProgressDirection,
     queue: DispatchQueue? = nil,
@@ -159,7 +160,7 @@ public final class SyncSession: Sendable {
     }
   }
 
-  /// Returns when all changes were uploaded, or everything was downloaded that the server has now.
+  /// Returns when all changes were uploaded, or when everything that the server has now was downloaded.
   public func wait(for direction: ProgressDirection) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       wait(for: direction) { error in
@@ -169,7 +170,7 @@ public final class SyncSession: Sendable {
   }
 }
 
-/// Turns the status of a session into progress, and calls a block where it differs. Used on the queue of the session.
+/// Turns the status of a session into progress, and calls a block when it changes. Used on the queue of the session.
 private final class ProgressReporter: @unchecked Sendable {
   // Unchecked: the queue is serial.
   private let direction: SyncSession.ProgressDirection
@@ -177,7 +178,7 @@ private final class ProgressReporter: @unchecked Sendable {
   private let block: @Sendable (SyncSession.Progress) -> Void
   private var last: SyncSession.Progress?
   private var isOver = false
-  /// The bytes that were uploaded, and those that are on their way.
+  /// The number of bytes uploaded, and of bytes being uploaded.
   private var uploaded: Int64 = 0, uploading: Int64 = 0
 
   init(
@@ -209,12 +210,12 @@ private final class ProgressReporter: @unchecked Sendable {
   }
 }
 
-/// What concerns all sessions.
+/// Settings that all sync sessions share.
 public final class SyncManager: Sendable {
-  /// The one of the process.
+  /// The shared instance.
   public static let shared = SyncManager()
 
-  /// Called with an error that ends a session, on a thread of the session.
+  /// A block that is called with an error that ends a session, on a thread of the session.
   public typealias ErrorHandler = @Sendable (any Error, SyncSession?) -> Void
 
   private struct Handler { var call: ErrorHandler? }
@@ -222,8 +223,8 @@ public final class SyncManager: Sendable {
 
   private init() {}
 
-  /// Called with an error that waiting does not mend: the session has ended then, the realm is not kept up to date any
-  /// more, and cannot be written.
+  /// Called with an error that retrying cannot fix. The session has then ended: the realm is no longer kept up to date
+  /// and cannot be written.
   public var errorHandler: ErrorHandler? {
     get { handler.withLock { $0.call } }
     set { handler.withLock { $0.call = newValue } }
@@ -231,6 +232,6 @@ public final class SyncManager: Sendable {
 }
 
 extension Realm {
-  /// The connection of a synced realm; nil for a local one.
+  /// The sync session of the realm; nil for a local realm.
   public var syncSession: SyncSession? { context.file.synced?.session }
 }

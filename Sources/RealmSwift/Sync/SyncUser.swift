@@ -1,26 +1,26 @@
-// Users of sync servers. The open server knows none: an identity is part of a realm's address, and a token is for what
-// stands before the server.
+// The users of sync servers. The open-source server does not manage users: an identity is part of a realm's address,
+// and a token serves a proxy in front of the server.
 
 public import Dispatch
 public import Foundation
 
-/// What a user logs in with.
+/// The credentials that a user logs in with.
 public struct SyncCredentials: Sendable {
-  /// The user and the token, where no server needs to be asked.
+  /// The identity and the token, if no server needs to be asked.
   fileprivate var known: (identity: String, token: String)?
 
-  /// A name and a password; `register` makes a new user.
+  /// A user name and a password; `register` creates a new user.
   public static func usernamePassword(username: String, password: String, register: Bool = false) -> SyncCredentials {
     SyncCredentials()
   }
 
-  /// A new user without a name.
+  /// A new anonymous user.
   public static func anonymous() -> SyncCredentials { SyncCredentials() }
 
-  /// A token that another service has signed.
+  /// A token signed by another service.
   public static func jwt(_ token: String) -> SyncCredentials { SyncCredentials() }
 
-  /// A token of a user who is known by an identity. No server is asked.
+  /// A token and the identity of its user. No server is asked.
   public static func customRefreshToken(
     _ token: String,
     identity: String,
@@ -30,16 +30,17 @@ public struct SyncCredentials: Sendable {
 
 /// A user of a sync server.
 public final class SyncUser: Sendable {
-  /// Called with the user who has logged in, or with why there is none.
+  /// A block that is called with the user who has logged in, or with an error.
   public typealias UserCompletionBlock = (SyncUser?, (any Error)?) -> Void
 
-  /// What stands for `~` in the addresses of realms.
+  /// The text that replaces `~` in realm addresses.
   public let identity: String?
   let token: @Sendable () throws -> String
   private let server: URL
 
-  /// A user who is known by an identity. No server is asked. `token` gives the access token, anew for each connection,
-  /// on a thread of the session; the open server checks none. `server` is where the default realm is.
+  /// Creates a user with a known identity. No server is asked. `token` returns the access token; it is called for each
+  /// connection, on a thread of the session. The open-source server does not check tokens. `server` is the server of
+  /// the default realm.
   ///
   /// ```swift
   /// let user = SyncUser(identity: "anna", server: server) { try String(contentsOf: token, encoding: .utf8) }
@@ -49,8 +50,8 @@ public final class SyncUser: Sendable {
     (self.identity, self.server, self.token) = (identity, server, token)
   }
 
-  /// Calls `completion` with the user of `customRefreshToken`. Other credentials need a service that gives tokens,
-  /// which the open server does not have: `completion` gets an error.
+  /// Calls `completion` with a user for `customRefreshToken`. Other credentials need an authentication service, which
+  /// the open-source server does not have: `completion` receives an error.
   public static func logIn(
     with credentials: SyncCredentials,
     server authServerURL: URL,
@@ -75,7 +76,7 @@ public final class SyncUser: Sendable {
     }
   }
 
-  /// The configuration of a realm of this user; without a URL, of the default one of the server.
+  /// Returns the configuration of a realm of this user; without a URL, of the server's default realm.
   public func configuration(realmURL: URL? = nil, fullSynchronization: Bool = true) -> Realm.Configuration {
     Realm.Configuration(
       syncConfiguration: SyncConfiguration(
@@ -86,7 +87,7 @@ public final class SyncUser: Sendable {
     )
   }
 
-  /// The default realm of the server.
+  /// The URL of the server's default realm.
   private var defaultURL: URL {
     guard var parts = URLComponents(url: server, resolvingAgainstBaseURL: true) else { return server }
     parts.scheme = parts.scheme == "https" ? "realms" : "realm"

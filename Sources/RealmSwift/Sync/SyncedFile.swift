@@ -1,20 +1,20 @@
-// A synced realm that this process has open: the mirror and the session that keeps it up to date.
+// A synced realm that this process has open: its mirror and the session that keeps the mirror up to date.
 
 import RealmPages
 import RealmSync
 import Synchronization
 import Threads
 
-/// What makes a realm file a synced one. The connection ends with it.
+/// The sync part of a realm file. Releasing it closes the connection.
 final class SyncedFile: Sendable {
   let mirror: Mirror
-  /// The connection as programs see it.
+  /// The public interface to the connection.
   let session: SyncSession
   private let core: RealmSync.SyncSession
   /// How long the server may be silent.
   private let timeout: Duration
 
-  /// Opens the mirror and begins to connect; waits for neither the server nor the download.
+  /// Opens the mirror and starts to connect. Does not wait for the server or the download.
   init(_ sync: SyncConfiguration, _ configuration: RealmPages.Configuration, isReadOnly: Bool) throws {
     let address = try sync.address(), options = try sync.options(isReadOnly: isReadOnly)
     timeout = .seconds(sync.timeout)
@@ -39,29 +39,29 @@ final class SyncedFile: Sendable {
     func take() -> Bool { !taken.exchange(true, ordering: .acquiringAndReleasing) }
   }
 
-  /// The file of the server's that new objects are named by; 0 while there is none.
+  /// The file identifier that the server assigned, used in the keys of new objects; 0 until it is assigned.
   var writerFile: Int64 { mirror.state.writer.file }
 
-  /// Whether everything was downloaded once.
+  /// True if everything was downloaded once.
   var isComplete: Bool { core.status.isComplete }
 
   // MARK: waiting
 
-  /// Who waits for a download.
+  /// The caller of a wait for a download.
   struct Waiting: Sendable {
-    /// Whether the wait is to end.
+    /// Returns true to end the wait.
     var isCancelled: @Sendable () -> Bool = { false }
-    /// Called with what has come.
+    /// Called with the progress of the download.
     var report: @Sendable (SyncSession.Progress) -> Void = { _ in }
   }
 
-  /// Waits until everything is here that the server has now.
+  /// Waits until everything that the server has now was downloaded.
   func download(_ waiting: Waiting = Waiting()) throws {
     let number = core.requestMark()
     try wait(waiting) { status in status.mark >= number }
   }
 
-  /// Waits until `isDone`. Gives up when nothing has come for the time-out.
+  /// Waits until `isDone` returns true. Throws if nothing arrives within the timeout.
   func wait(_ waiting: Waiting = Waiting(), _ isDone: (SyncStatus) throws -> Bool) throws {
     var last: SyncStatus?, thrown: (any Error)?
     _ = try Realm.Error.translating {

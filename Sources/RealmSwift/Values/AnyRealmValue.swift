@@ -1,9 +1,9 @@
-// A property whose values have any type.
+// The type of Mixed properties, whose values can have any type.
 
 public import Foundation
 import RealmPages
 
-/// A value of any type that a realm stores, for properties of mixed type; also lists and dictionaries of such values.
+/// A value of any type that a realm can store, for Mixed properties. Includes lists and dictionaries of such values.
 ///
 /// ```swift
 /// note.extra = .fromDictionary(["tags": .fromArray([.string("a"), .int(1)]), "draft": .bool(true)])
@@ -25,17 +25,17 @@ public enum AnyRealmValue {
   case dictionary(Map<String, AnyRealmValue>)
   case list(List<AnyRealmValue>)
 
-  /// Nothing.
+  /// Creates `none`.
   public init() { self = .none }
 
-  /// A list of values.
+  /// Creates a list of values.
   public static func fromArray(_ array: [AnyRealmValue]) -> AnyRealmValue {
     let list = List<AnyRealmValue>()
     list.append(objectsIn: array)
     return .list(list)
   }
 
-  /// Values by name.
+  /// Creates a dictionary of values.
   public static func fromDictionary(_ dictionary: [String: AnyRealmValue]) -> AnyRealmValue {
     let map = Map<String, AnyRealmValue>()
     for (name, value) in dictionary { map.updateValue(value, forKey: name) }
@@ -44,17 +44,17 @@ public enum AnyRealmValue {
 
   /// The integer; nil for another value.
   public var intValue: Int? { if case .int(let value) = self { value } else { nil } }
-  /// The truth value; nil for another value.
+  /// The Boolean value; nil for another value.
   public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
-  /// The number of 32 bits; nil for another value.
+  /// The 32-bit floating-point number; nil for another value.
   public var floatValue: Float? { if case .float(let value) = self { value } else { nil } }
-  /// The number of 64 bits; nil for another value.
+  /// The 64-bit floating-point number; nil for another value.
   public var doubleValue: Double? { if case .double(let value) = self { value } else { nil } }
-  /// The text; nil for another value.
+  /// The string; nil for another value.
   public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
   /// The bytes; nil for another value.
   public var dataValue: Data? { if case .data(let value) = self { value } else { nil } }
-  /// The point in time; nil for another value.
+  /// The date; nil for another value.
   public var dateValue: Date? { if case .date(let value) = self { value } else { nil } }
   /// The ObjectId; nil for another value.
   public var objectIdValue: ObjectId? { if case .objectId(let value) = self { value } else { nil } }
@@ -62,22 +62,22 @@ public enum AnyRealmValue {
   public var decimal128Value: Decimal128? { if case .decimal128(let value) = self { value } else { nil } }
   /// The UUID; nil for another value.
   public var uuidValue: UUID? { if case .uuid(let value) = self { value } else { nil } }
-  /// The object, if it is of the class; nil for another value.
+  /// Returns the object, if it is of the given class; nil for another value.
   public func object<T: Object>(_ type: T.Type) -> T? { if case .object(let value) = self { value as? T } else { nil } }
 
-  /// The dictionary, changes to which change the value; nil for another value.
+  /// The live dictionary: changes to it change this value. Nil for another value.
   public var dictionaryValue: Map<String, AnyRealmValue>? {
     if case .dictionary(let value) = self { value } else { nil }
   }
-  /// The list, changes to which change the value; nil for another value.
+  /// The live list: changes to it change this value. Nil for another value.
   public var listValue: List<AnyRealmValue>? { if case .list(let value) = self { value } else { nil } }
 
-  /// The collection of a managed object.
+  /// Creates a collection in a managed object.
   init(_ place: CollectionPlace) {
     self = place.nested?.kind == .dictionary ? .dictionary(Map(place)) : .list(List(place))
   }
 
-  /// The value of a property or element of mixed type; nil for a collection.
+  /// Creates the value of a Mixed property or element; nil for a collection.
   init?(_ view: ValueView, in context: RealmContext) {
     switch view {
     case .null: self = .none
@@ -103,15 +103,15 @@ public enum AnyRealmValue {
 }
 
 extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxType, AddableType, SortableType {
-  /// Any type.
+  /// The Mixed type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .mixed, isOptional: true) }
-  /// Nothing.
+  /// Returns `none`.
   public static func _rlmDefault() -> AnyRealmValue { .none }
-  /// The value that was read; nil for a collection, of which the place is needed.
+  /// Returns a stored value; nil for a collection, which needs its place.
   public static func _rlmRead(_ stored: StoredValue) -> AnyRealmValue? {
     AnyRealmValue(stored.view, in: stored.context)
   }
-  /// The value in a managed object.
+  /// Returns the value in a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> AnyRealmValue {
     let (value, kind) = place.read { stored -> (AnyRealmValue?, CollectionKind) in
       let kind: CollectionKind = if case .dictionary = stored.view { .dictionary } else { .list }
@@ -119,7 +119,7 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
     }
     return value ?? AnyRealmValue(CollectionPlace(place, NestedPlace(steps: [], kind: kind)))
   }
-  /// The value as the engine stores it.
+  /// Returns the value as the engine stores it.
   public func _rlmWrite(_ target: WriteTarget) -> EngineValue {
     switch self {
     case .none: EngineValue(.null)
@@ -141,7 +141,7 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
       )
     }
   }
-  /// The value that it holds.
+  /// The contained value.
   public var _rlmAny: Any? {
     switch self {
     case .none: nil
@@ -160,7 +160,7 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
     case .dictionary(let value): value
     }
   }
-  /// The value that another one stands for.
+  /// Converts a value; nil if a realm cannot store it.
   public static func _rlmCast(_ value: Any?) -> AnyRealmValue? {
     guard let value, !ValueAssignment.isNull(value), (value as? any OptionalProtocol)?.isNil != true else {
       return AnyRealmValue.none
@@ -188,8 +188,8 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
 }
 
 extension AnyRealmValue: Hashable {
-  /// Whether both have the same type and value. Collections are equal if they are the same one of an object, or,
-  /// unmanaged, have equal elements.
+  /// Returns true if both have the same type and value. Collections are equal if they are the same managed collection,
+  /// or are unmanaged and have equal elements.
   public static func == (a: AnyRealmValue, b: AnyRealmValue) -> Bool {
     switch (a, b) {
     case (.none, .none): true
@@ -210,7 +210,7 @@ extension AnyRealmValue: Hashable {
     }
   }
 
-  /// Feeds the value; of a collection, that it is one.
+  /// Hashes the value; for a collection, only its kind.
   public func hash(into hasher: inout Hasher) {
     switch self {
     case .none: hasher.combine(0)

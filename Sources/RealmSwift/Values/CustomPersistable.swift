@@ -2,49 +2,49 @@
 
 import RealmPages
 
-/// A type that is stored as another one, its `PersistedType`, from which it cannot always be made: a scalar or an
-/// embedded object.
+/// A type that is stored as its `PersistedType`, a scalar or an embedded object, from which it cannot always be
+/// created.
 public protocol FailableCustomPersistable: _RealmOptionalValue, _Persistable where PersistedType: _RealmOptionalValue {
-  /// The value of a stored one; nil if there is none.
+  /// Creates a value from a stored one; nil if there is no corresponding value.
   init?(persistedValue: PersistedType)
   /// The value to store.
   var persistableValue: PersistedType { get }
 }
 
-/// A type that is stored as another one: `struct URL: CustomPersistable { typealias PersistedType = String ... }`.
+/// A type that is stored as another type: `struct URL: CustomPersistable { typealias PersistedType = String ... }`.
 public protocol CustomPersistable: FailableCustomPersistable {
-  /// The value of a stored one.
+  /// Creates a value from a stored one.
   init(persistedValue: PersistedType)
 }
 
 extension FailableCustomPersistable {
-  /// What is stored.
+  /// The type of the stored value.
   public static var _rlmType: _PropertyType { PersistedType._rlmType }
-  /// The value of the default of what is stored.
+  /// Returns the value for the default of `PersistedType`.
   public static func _rlmDefault() -> Self {
     guard let value = Self(persistedValue: PersistedType._rlmDefault()) else {
       Misuse.stop("\(Self.self) has no value for \(PersistedType._rlmDefault()): give the property a default value.")
     }
     return value
   }
-  /// The value of what was read.
+  /// Returns the value for a stored one.
   public static func _rlmRead(_ stored: StoredValue) -> Self? {
     guard let value = PersistedType._rlmRead(stored) else { return nil }
     return Self(persistedValue: value)
   }
-  /// What is stored.
+  /// Returns the stored value.
   public func _rlmWrite(_ target: WriteTarget) -> EngineValue { persistableValue._rlmWrite(target) }
-  /// Whether a scalar is stored.
+  /// True if the stored value is a scalar.
   public static var _rlmIsPlain: Bool { PersistedType.self is any _ScalarValue.Type }
-  /// The scalar that is stored.
+  /// Returns the stored scalar.
   public func _rlmPlain() -> EngineValue {
     (persistableValue as? any _ScalarValue)?._rlmEngineValue ?? EngineValue(.null)
   }
   /// The value itself.
   public var _rlmAny: Any? { self }
-  /// The value, or that of one as it is stored.
+  /// Converts a value, which may be of this type or of `PersistedType`; nil if that is not possible.
   public static func _rlmCast(_ value: Any?) -> Self? {
-    // A property of an embedded object that is not optional stands for one of default values.
+    // Null, assigned to a required property stored as an embedded object, becomes the default value.
     if let value, ValueAssignment.isNull(value), PersistedType.self is EmbeddedObject.Type { return _rlmDefault() }
     return value as? Self ?? PersistedType._rlmCast(value).flatMap { Self(persistedValue: $0) }
   }

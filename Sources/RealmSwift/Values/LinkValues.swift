@@ -3,21 +3,22 @@
 import RealmPages
 
 extension ObjectBase: _RealmOptionalValue {
-  /// A link.
+  /// The type of a link to an object of this class.
   public static var _rlmType: _PropertyType {
     _PropertyType(type: .link, linkedClass: ClassReference(type: self))
   }
 
-  /// An unmanaged object.
+  /// Returns a new unmanaged object.
   public static func _rlmDefault() -> Self { Self() }
 
-  /// The object that a link leads to.
+  /// Returns the object that a stored link refers to.
   public static func _rlmRead(_ stored: StoredValue) -> Self? {
     guard case .link(let table, let key) = stored.view, !key.isUnresolved else { return nil }
     return stored.context.object(of: Self.self, table, key.value)
   }
 
-  /// The link; an unmanaged object is added first, an embedded one becomes a part of the object.
+  /// Returns a link to the object. An unmanaged object is added first; an embedded object becomes part of the object
+  /// that contains the property.
   public func _rlmWrite(_ target: WriteTarget) -> EngineValue {
     if let embedded = self as? EmbeddedObject { return EngineValue(embedded: embedded) }
     return EngineValue(target.context.link(to: self, target.policy))
@@ -26,7 +27,7 @@ extension ObjectBase: _RealmOptionalValue {
   /// The object itself.
   public var _rlmAny: Any? { self }
 
-  /// The object, or a new one with the values of a dictionary, an array or another object.
+  /// Returns the object, or a new object with the values of a dictionary, an array or another object.
   public static func _rlmCast(_ value: Any?) -> Self? {
     if let same = value as? Self { return same }
     if let dynamic = value as? DynamicObject, let type = dynamic.managedClass, type.schema?.type == Self.self {

@@ -1,57 +1,57 @@
-// What a type must be able to do to be the type of a property, of an element of a collection, of a primary key. Names
-// with an underscore are not for programs to call or implement.
+// The requirements for types of properties, collection elements and primary keys. Programs must not call or implement
+// members whose names begin with an underscore.
 
 import RealmPages
 
 /// A type that a schema can describe.
 public protocol _RealmSchemaDiscoverable {
-  /// How the schema describes the type.
+  /// The description of the type in the schema.
   static var _rlmType: _PropertyType { get }
-  /// The value, nil for null.
+  /// The value; nil for null.
   var _rlmAny: Any? { get }
 }
 
-/// A type whose values are stored as those of another one, or as they are.
+/// A type whose values are stored either directly or as values of another type.
 public protocol _HasPersistedType: _RealmSchemaDiscoverable {
-  /// The type that is stored; of an optional, the one that is not null.
+  /// The stored type; for an optional, the stored type of the wrapped type.
   associatedtype PersistedType = Self
-  /// The default value, and what stands for a value that cannot be read.
+  /// Returns the default value, which also replaces a stored value that cannot be read.
   static func _rlmDefault() -> Self
-  /// The value that another one stands for, such as an `Int` for an `Int8`; nil if it stands for none.
+  /// Converts a value, such as an `Int` to an `Int8`; nil if that is not possible.
   static func _rlmCast(_ value: Any?) -> Self?
 }
 
-/// A type that `@Persisted` properties can have.
+/// A type that a `@Persisted` property can have.
 public protocol _Persistable: _HasPersistedType {
-  /// Whether the values are scalars, which an object can be created with.
+  /// True if the values are scalars, which can be passed to the creation of an object.
   static var _rlmIsPlain: Bool { get }
-  /// The value in a managed object.
+  /// Returns the value in a managed object.
   static func _rlmGet(_ place: PropertyPlace) -> Self
   /// Sets the value in a managed object.
   static func _rlmSet(_ place: PropertyPlace, _ value: Self)
-  /// Makes a collection that an unmanaged object had that of the managed object, so that a program which holds it uses
-  /// the stored one. Does nothing for other values.
+  /// Turns a collection of an unmanaged object into the stored collection of the object that has become managed, so
+  /// that references to it stay valid. Does nothing for other values.
   static func _rlmBind(_ value: Self, to place: PropertyPlace)
-  /// What a property of an object gives that only records which properties are read; nil for the default value.
+  /// Returns the value of a property in an object that records which properties are read; nil to use the default value.
   static func _rlmTraced(_ place: PropertyPlace) -> Self?
-  /// The value as the engine stores it; only of scalars.
+  /// Returns the value as the engine stores it. Only valid for scalars.
   func _rlmPlain() -> EngineValue
 }
 
-/// A type that elements of collections can have.
+/// A type that collection elements can have.
 public protocol RealmCollectionValue: Hashable, _HasPersistedType {
-  /// The value that was read.
+  /// Returns the stored value.
   static func _rlmRead(_ stored: StoredValue) -> Self?
-  /// The value as the engine stores it. A linked object that is unmanaged is added first.
+  /// Returns the value as the engine stores it. An unmanaged linked object is added first.
   func _rlmWrite(_ target: WriteTarget) -> EngineValue
 }
 
-/// A type that is stored as one value, which can be optional.
+/// A type that is stored as a single value and can be optional.
 public protocol _RealmOptionalValue: RealmCollectionValue {}
 
-/// A type of one value that is stored as it is and needs no realm to be stored.
+/// A type of single values that are stored directly, without a realm.
 public protocol _ScalarValue: _RealmOptionalValue, _Persistable {
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   var _rlmEngineValue: EngineValue { get }
 }
 
@@ -59,27 +59,27 @@ public protocol _ScalarValue: _RealmOptionalValue, _Persistable {
 public protocol _PrimaryKey {}
 /// A type that can have a search index.
 public protocol _Indexable {}
-/// A type with a smallest and a greatest value.
+/// A type whose values have a minimum and a maximum.
 public protocol MinMaxType {}
-/// A type with a sum and an average.
+/// A type whose values have a sum and an average.
 public protocol AddableType {}
-/// A type with an order.
+/// A type whose values can be sorted.
 public protocol SortableType {}
 
-/// How the schema describes a type.
+/// The description of a type in the schema.
 public struct _PropertyType: Sendable {
   var type: ValueType
   var isOptional = false
   var collection: CollectionKind?
-  /// The class that links lead to.
+  /// The target class of a link.
   var linkedClass: ClassReference?
-  /// Whether it is not stored but found by the links of others.
+  /// True for linking objects, which are not stored but computed from the links of other objects.
   var isLinkingObjects = false
 }
 
-/// A class by its metatype, which is the same for all threads.
+/// A class, referenced by its metatype. May be used by all threads.
 struct ClassReference: @unchecked Sendable {
-  // Unchecked: a metatype never changes.
+  // Unchecked: a metatype is immutable.
   let type: ObjectBase.Type
 }
 
@@ -91,23 +91,23 @@ public struct PropertyPlace {
   @inlinable init(_ object: ObjectBase, _ index: Int) { (self.object, self.index) = (object, index) }
 }
 
-/// A value that was read, which lives until the next change.
+/// A value read from a realm. Valid until the next change.
 public struct StoredValue {
   let view: ValueView
   let context: RealmContext
 }
 
-/// Where a value is about to be stored.
+/// The realm and the policy for storing a value.
 public struct WriteTarget {
   let context: RealmContext
   let policy: Realm.UpdatePolicy
 }
 
-/// A value on its way into the realm.
+/// A value that is about to be stored.
 public struct EngineValue {
   enum Content {
     case value(Value)
-    /// An object that becomes a part of the one that it is stored in.
+    /// An object that becomes part of the object it is stored in.
     case embedded(EmbeddedObject)
   }
 
@@ -121,18 +121,18 @@ public struct EngineValue {
 }
 
 extension _Persistable {
-  /// Whether the values are scalars.
+  /// True if the values are scalars.
   public static var _rlmIsPlain: Bool { false }
-  /// The value as the engine stores it.
+  /// Returns the value as the engine stores it.
   public func _rlmPlain() -> EngineValue { EngineValue(.null) }
-  /// Nothing.
+  /// Does nothing.
   public static func _rlmBind(_ value: Self, to place: PropertyPlace) {}
-  /// Nothing.
+  /// Returns nil.
   public static func _rlmTraced(_ place: PropertyPlace) -> Self? { nil }
 }
 
 extension _Persistable where Self: RealmCollectionValue {
-  /// The value in a managed object.
+  /// Returns the value in a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> Self {
     place.read { _rlmRead($0) } ?? _rlmDefault()
   }
@@ -144,14 +144,14 @@ extension _Persistable where Self: RealmCollectionValue {
 }
 
 extension _ScalarValue {
-  /// Scalars are plain.
+  /// Returns true: scalars are plain.
   public static var _rlmIsPlain: Bool { true }
-  /// The value as the engine stores it.
+  /// Returns the value as the engine stores it.
   public func _rlmPlain() -> EngineValue { _rlmEngineValue }
-  /// The value as the engine stores it.
+  /// Returns the value as the engine stores it.
   public func _rlmWrite(_ target: WriteTarget) -> EngineValue { _rlmEngineValue }
   /// The value itself.
   public var _rlmAny: Any? { self }
-  /// Only a value of the type itself.
+  /// Returns the value if it is of this type; nil otherwise.
   public static func _rlmCast(_ value: Any?) -> Self? { value as? Self }
 }

@@ -1,4 +1,4 @@
-// Enumerations, which are stored as their raw values.
+// Enumerations that are stored as their raw values.
 
 import RealmPages
 
@@ -7,20 +7,20 @@ public protocol PersistableEnum: _ScalarValue, RawRepresentable, CaseIterable
 where RawValue: _ScalarValue, PersistedType == RawValue {}
 
 extension PersistableEnum {
-  /// What the raw value is.
+  /// The type of the raw value.
   public static var _rlmType: _PropertyType { RawValue._rlmType }
-  /// The first case.
+  /// Returns the first case.
   public static func _rlmDefault() -> Self {
     guard let first = allCases.first else { Misuse.stop("\(Self.self) has no cases") }
     return first
   }
-  /// The case with the raw value that was read; nil if there is none.
+  /// Returns the case with the stored raw value; nil if there is none.
   public static func _rlmRead(_ stored: StoredValue) -> Self? {
     RawValue._rlmRead(stored).flatMap { Self(rawValue: $0) }
   }
-  /// The raw value as the engine has it.
+  /// The raw value as the engine stores it.
   public var _rlmEngineValue: EngineValue { rawValue._rlmEngineValue }
-  /// The case, or the one with a raw value.
+  /// Converts a case or a raw value; nil if that is not possible.
   public static func _rlmCast(_ value: Any?) -> Self? {
     value as? Self ?? RawValue._rlmCast(value).flatMap { Self(rawValue: $0) }
   }

@@ -1,38 +1,38 @@
-// The types of the standard library and of Foundation that one value has: how each is stored.
+// The storage of the standard library's and Foundation's types of single values.
 
 public import Foundation
 import RealmPages
 
 extension Bool: _ScalarValue, _PrimaryKey, _Indexable {
-  /// A truth value.
+  /// The Boolean type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .bool) }
-  /// False.
+  /// Returns false.
   public static func _rlmDefault() -> Bool { false }
-  /// The value that was read.
+  /// Returns the stored value.
   public static func _rlmRead(_ stored: StoredValue) -> Bool? {
     if case .bool(let value) = stored.view { value } else { nil }
   }
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   public var _rlmEngineValue: EngineValue { EngineValue(.bool(self)) }
 }
 
-/// The integers, which are stored in 64 bits.
+/// An integer type. Stored in 64 bits.
 public protocol _StoredInteger: FixedWidthInteger, SignedInteger, _ScalarValue, _PrimaryKey, _Indexable, MinMaxType,
   AddableType, SortableType
 {}
 
 extension _StoredInteger {
-  /// An integer.
+  /// The integer type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .int) }
-  /// Zero.
+  /// Returns zero.
   public static func _rlmDefault() -> Self { 0 }
-  /// The value that was read; of a greater one, its low bits.
+  /// Returns the stored value, truncated to its low bits if it does not fit.
   public static func _rlmRead(_ stored: StoredValue) -> Self? {
     if case .int(let value) = stored.view { Self(truncatingIfNeeded: value) } else { nil }
   }
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   public var _rlmEngineValue: EngineValue { EngineValue(.int(Int64(self))) }
-  /// The integer that another one stands for.
+  /// Converts a number that this type can represent exactly; nil for other values.
   public static func _rlmCast(_ value: Any?) -> Self? {
     if let same = value as? Self { return same }
     if let other = value as? any BinaryInteger { return Self(exactly: other) }
@@ -48,17 +48,17 @@ extension Int32: _StoredInteger {}
 extension Int64: _StoredInteger {}
 
 extension Float: _ScalarValue, MinMaxType, AddableType, SortableType {
-  /// A number of 32 bits.
+  /// The 32-bit floating-point type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .float) }
-  /// Zero.
+  /// Returns zero.
   public static func _rlmDefault() -> Float { 0 }
-  /// The value that was read.
+  /// Returns the stored value.
   public static func _rlmRead(_ stored: StoredValue) -> Float? {
     if case .float(let value) = stored.view { value } else { nil }
   }
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   public var _rlmEngineValue: EngineValue { EngineValue(.float(self)) }
-  /// The number that another one stands for.
+  /// Converts a number; nil for other values.
   public static func _rlmCast(_ value: Any?) -> Float? {
     if let same = value as? Float { return same }
     if let number = value as? Double { return Float(number) }
@@ -68,11 +68,11 @@ extension Float: _ScalarValue, MinMaxType, AddableType, SortableType {
 }
 
 extension Double: _ScalarValue, MinMaxType, AddableType, SortableType {
-  /// A number of 64 bits.
+  /// The 64-bit floating-point type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .double) }
-  /// Zero.
+  /// Returns zero.
   public static func _rlmDefault() -> Double { 0 }
-  /// The value that was read.
+  /// Returns the stored value.
   public static func _rlmRead(_ stored: StoredValue) -> Double? {
     switch stored.view {
     case .double(let value): value
@@ -80,9 +80,9 @@ extension Double: _ScalarValue, MinMaxType, AddableType, SortableType {
     default: nil
     }
   }
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   public var _rlmEngineValue: EngineValue { EngineValue(.double(self)) }
-  /// The number that another one stands for.
+  /// Converts a number; nil for other values.
   public static func _rlmCast(_ value: Any?) -> Double? {
     if let same = value as? Double { return same }
     if let number = value as? Float { return Double(number) }
@@ -92,46 +92,46 @@ extension Double: _ScalarValue, MinMaxType, AddableType, SortableType {
 }
 
 extension String: _ScalarValue, _PrimaryKey, _Indexable, SortableType {
-  /// A text.
+  /// The string type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .string) }
-  /// An empty text.
+  /// Returns an empty string.
   public static func _rlmDefault() -> String { "" }
-  /// The value that was read.
+  /// Returns the stored value.
   public static func _rlmRead(_ stored: StoredValue) -> String? {
     if case .string(let bytes) = stored.view { bytes.string } else { nil }
   }
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   public var _rlmEngineValue: EngineValue { EngineValue(.text(self)) }
 }
 
 extension Data: _ScalarValue, SortableType {
-  /// Bytes.
+  /// The binary data type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .data) }
-  /// No bytes.
+  /// Returns empty data.
   public static func _rlmDefault() -> Data { Data() }
-  /// The value that was read.
+  /// Returns the stored value.
   public static func _rlmRead(_ stored: StoredValue) -> Data? {
     if case .data(let bytes) = stored.view { unsafe Data(bytes.unsafeBytes) } else { nil }
   }
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   public var _rlmEngineValue: EngineValue { EngineValue(.data([UInt8](self))) }
 }
 
 extension Date: _ScalarValue, _Indexable, MinMaxType, SortableType {
-  /// A point in time.
+  /// The date type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .date) }
-  /// Now.
+  /// Returns the current time.
   public static func _rlmDefault() -> Date { Date() }
-  /// The value that was read.
+  /// Returns the stored value.
   public static func _rlmRead(_ stored: StoredValue) -> Date? {
     if case .date(let time) = stored.view { Date(time) } else { nil }
   }
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   public var _rlmEngineValue: EngineValue { EngineValue(.date(timestamp)) }
 }
 
 extension Date {
-  /// The seconds of Unix at the beginning of 2001, to which `Date` refers.
+  /// The Unix time of the start of 2001, the reference date of `Date`.
   private static var reference: Int64 { 978_307_200 }
 
   init(_ time: Timestamp) {
@@ -139,7 +139,7 @@ extension Date {
     self.init(timeIntervalSinceReferenceDate: whole + Double(time.nanoseconds) / 1_000_000_000)
   }
 
-  /// The nearest time that can be stored.
+  /// The nearest time that a realm can store.
   var timestamp: Timestamp {
     let time = timeIntervalSinceReferenceDate, whole = time.rounded(.down)
     guard abs(whole) < 0x1p62, var seconds = Int64(exactly: whole) else {
@@ -147,22 +147,22 @@ extension Date {
     }
     seconds += Self.reference
     var nanoseconds = min(Int32(((time - whole) * 1_000_000_000).rounded()), 999_999_999)
-    // Both have the same sign.
+    // Seconds and nanoseconds must have the same sign.
     if seconds < 0, nanoseconds > 0 { (seconds, nanoseconds) = (seconds + 1, nanoseconds - 1_000_000_000) }
     return Timestamp(seconds: seconds, nanoseconds: nanoseconds)
   }
 }
 
 extension UUID: _ScalarValue, _PrimaryKey, _Indexable {
-  /// A UUID.
+  /// The UUID type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .uuid) }
-  /// A new UUID.
+  /// Returns a new UUID.
   public static func _rlmDefault() -> UUID { UUID() }
-  /// The value that was read.
+  /// Returns the stored value.
   public static func _rlmRead(_ stored: StoredValue) -> UUID? {
     if case .uuid(let id) = stored.view { UUID(id) } else { nil }
   }
-  /// The value as the engine has it.
+  /// The value as the engine stores it.
   public var _rlmEngineValue: EngineValue { EngineValue(.uuid(uniqueID)) }
 
   init(_ id: UniqueID) {
@@ -186,20 +186,20 @@ extension UUID: _ScalarValue, _PrimaryKey, _Indexable {
   }
 }
 
-/// Numbers of Foundation, as the results of aggregates.
+/// Foundation numbers, as results of aggregates.
 extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
   /// The number itself.
   public typealias PersistedType = NSNumber
-  /// A number.
+  /// The number type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .double) }
-  /// Zero.
+  /// Returns zero.
   public static func _rlmDefault() -> Self {
     guard let zero = _rlmCast(0) else { Misuse.stop("\(Self.self) is not the class of a number") }
     return zero
   }
   /// The number itself.
   public var _rlmAny: Any? { self }
-  /// The number of a value.
+  /// Converts a number; nil for other values.
   public static func _rlmCast(_ value: Any?) -> Self? {
     let number: NSNumber? =
       switch value {
@@ -215,37 +215,37 @@ extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
   }
 }
 
-// What is read most: without the detour over generic code.
+// Fast paths for the types that are read most, without generic code.
 
 extension Int {
-  /// The value in a managed object.
+  /// Returns the value in a managed object.
   @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> Int {
     if let number = place.integer { return Int(truncatingIfNeeded: number) }
     return place.read { _rlmRead($0) } ?? 0
   }
 }
 extension Bool {
-  /// The value in a managed object.
+  /// Returns the value in a managed object.
   @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> Bool {
     place.read { _rlmRead($0) } ?? false
   }
 }
 extension Double {
-  /// The value in a managed object.
+  /// Returns the value in a managed object.
   @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> Double {
     if let number = place.double { return number }
     return place.read { _rlmRead($0) } ?? 0
   }
 }
 extension String {
-  /// The value in a managed object.
+  /// Returns the value in a managed object.
   @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> String {
     if let bytes = place.text { return bytes.string }
     return place.read { _rlmRead($0) } ?? ""
   }
 }
 extension Date {
-  /// The value in a managed object.
+  /// Returns the value in a managed object.
   @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> Date {
     place.read { _rlmRead($0) } ?? _rlmDefault()
   }

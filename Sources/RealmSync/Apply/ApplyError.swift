@@ -1,15 +1,15 @@
-// Why a changeset could not be applied: it does not fit the realm, or the realm could not be written.
+// The error of applying a changeset: it does not fit the realm, or the realm could not be written.
 
 public import RealmPages
 
-/// What stopped the application of a changeset. The transaction has to be rolled back.
+/// The reason that a changeset was not applied. The transaction must be rolled back.
 public enum ApplyError: Error, Sendable, CustomStringConvertible {
-  /// The changeset does not fit what the realm holds; the place is in the text.
+  /// The changeset does not fit the content of the realm; the text includes the place.
   case unfit(String)
   /// The realm could not be read or written.
   case engine(EngineError)
 
-  /// What happened, where.
+  /// The problem and the place.
   public var description: String {
     switch self {
     case .unfit(let problem): "a changeset that does not fit the realm: \(problem)"
@@ -17,7 +17,7 @@ public enum ApplyError: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// An error of the engine: of the changeset where it refuses a value, a name or an object.
+  /// Converts an error of the engine; errors caused by a value, a name or an object of the changeset become `unfit`.
   init(_ error: EngineError) {
     switch error.reason {
     case .notFound, .wrongType, .duplicateKey, .forbidden, .overLimit, .badSchema: self = .unfit(error.description)

@@ -1,8 +1,8 @@
-// The classes of a transaction by name, with their properties by name: what instructions are resolved against.
+// Resolves the names in instructions: the classes of a transaction by name, with their properties by name.
 
 package import RealmPages
 
-/// A class as instructions see it.
+/// A class as instructions refer to it.
 final class KnownClass {
   let key: TableKey
   let name: String
@@ -22,18 +22,18 @@ final class KnownClass {
   func column(_ name: [UInt8]) -> Column? { columnOf[name].map { columns[$0] } }
 }
 
-/// The classes of a transaction, read when they are first asked for.
+/// The classes of a transaction, each read on first use.
 struct ClassCatalog {
   private var byName: [[UInt8]: KnownClass] = [:]
   private var byKey: [TableKey: KnownClass] = [:]
 
-  /// Forgets what a change of the schema made untrue.
+  /// Removes all cached classes, after a change of the schema.
   mutating func forgetAll() {
     byName.removeAll(keepingCapacity: true)
     byKey.removeAll(keepingCapacity: true)
   }
 
-  /// The class with this name; nil if there is none.
+  /// Returns the class with this name; nil if it does not exist.
   mutating func find(
     _ name: [UInt8],
     _ transaction: borrowing WriteTransaction
@@ -47,7 +47,7 @@ struct ClassCatalog {
     return known
   }
 
-  /// The class with this key.
+  /// Returns the class with this key.
   mutating func find(
     _ key: TableKey,
     _ transaction: borrowing WriteTransaction
@@ -59,10 +59,10 @@ struct ClassCatalog {
   }
 }
 
-/// The keys of objects of classes without primary key: in the file, and on the server. Source: docs/format/7-sync.md
+/// Converts object keys of classes without a primary key between the file and the server. Source: docs/format/7-sync.md
 /// 7.7.
 package enum GlobalKey {
-  /// The key of an object in a file.
+  /// Returns the key of an object in the file.
   package static func local(high: UInt64, low: UInt64) -> ObjKey {
     let lowByte = low & 0xff | (high & 0xff) << 8
     return ObjKey(Int64(lowByte | (low & 0xffff_ff00) << 8 | (high & 0x3fff_ff00) << 32))

@@ -1,25 +1,26 @@
-// What one edit changes: a property of an object, or an element or entry in it. Source: docs/format/7-sync.md 7.7.
+// The target of one edit: a property of an object, or an element or entry in it. Source: docs/format/7-sync.md 7.7.
 
 import RealmPages
 
-/// A place in the realm that an edit is about.
+/// The place in the realm that an edit changes.
 struct EditTarget {
   let known: KnownClass
   let object: ObjKey
   let column: Column
-  /// From the property into its collections.
+  /// The path from the property into its collections.
   var path: [PathStep] = []
 
   private var parent: [PathStep] { Array(path.dropLast()) }
 
-  /// Whether the property holds embedded objects, which is told by what the instruction wants to make.
+  /// Calls the engine and converts its errors.
   private func engine<R>(_ body: () throws(EngineError) -> R) throws(ApplyError) -> R {
     do throws(EngineError) { return try body() } catch { throw ApplyError(error) }
   }
 
   // MARK: reading
 
-  /// A scalar or link there; a collection counts as an empty one. Nil if there is no such element or entry.
+  /// Returns the scalar or link at the target; a collection is returned as an empty one. Nil if the element or entry
+  /// does not exist.
   func value(_ transaction: borrowing WriteTransaction) throws(ApplyError) -> Value? {
     do throws(EngineError) {
       guard var view = try transaction.view(known.key, object, column.key) else { return nil }
@@ -46,7 +47,7 @@ struct EditTarget {
     _ key: [UInt8],
     _ dictionary: inout DictionaryView
   ) throws(EngineError) -> ValueView? {
-    // The entries are in the order of the bytes of their keys.
+    // Entries are sorted by the bytes of their keys.
     var low = 0, high = dictionary.count
     while low < high {
       let middle = (low + high) / 2, other = try dictionary.key(at: middle).bytes
@@ -58,7 +59,7 @@ struct EditTarget {
 
   // MARK: changing
 
-  /// Makes the change; `value` is the payload where that is a scalar or a link.
+  /// Applies the edit; `value` is the payload if it is a scalar or a link.
   func apply(
     _ edit: Instruction.Edit,
     _ value: Value?,
@@ -129,7 +130,7 @@ struct EditTarget {
     if count != Int(prior) { throw .unfit("a list of \(count) elements where the server has \(prior)") }
   }
 
-  /// The payload as a value that a Mixed or a property takes.
+  /// Returns the payload as a value for a Mixed or a property.
   private func wanted(_ payload: Instruction.Payload, _ value: Value?) throws(ApplyError) -> Value {
     if let value { return value }
     switch payload {
@@ -139,7 +140,7 @@ struct EditTarget {
     }
   }
 
-  /// Whether the payload asks for a collection of the kind that is there: that one stays, with its contents.
+  /// True if the payload is a collection of the same kind as the present value, which is then kept with its contents.
   private func keepsCollection(
     _ payload: Instruction.Payload,
     _ transaction: borrowing WriteTransaction

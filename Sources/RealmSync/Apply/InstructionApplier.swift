@@ -1,17 +1,17 @@
-// Makes the changes of a server's history in a transaction, in their order, as they are: the server has merged them.
-// Source: docs/format/7-sync.md 7.7.
+// Applies the changes of a server's history to a transaction, in order and unmodified: the server has already merged
+// them. Source: docs/format/7-sync.md 7.7.
 
 public import RealmPages
 
-/// Applies changesets to one transaction. After an error the transaction has to be rolled back.
+/// Applies changesets to one transaction. After an error the transaction must be rolled back.
 public struct InstructionApplier {
   private var catalog = ClassCatalog()
   private var reader = ChangesetReader([])
-  /// The classes that the names of the changeset were found to be.
+  /// The resolved classes, by index of the name in the changeset.
   private var classes: [KnownClass?] = []
-  /// The object that was named last; most instructions name the same as the one before.
+  /// The object of the previous instruction; most instructions refer to the same object again.
   private var last: (table: NameIndex, key: InstructionKey, object: ObjKey)?
-  /// An object that is created with the values of the instructions that follow.
+  /// An object that will be created together with the values of the following instructions.
   private var pending: NewObject?
   private var spare: [(ColKey, Value)] = []
 
@@ -23,10 +23,10 @@ public struct InstructionApplier {
     var values: [(ColKey, Value)]
   }
 
-  /// Nothing applied yet.
+  /// Creates an applier.
   public init() {}
 
-  /// Applies one changeset to `transaction`, which is the same for all changesets of an applier.
+  /// Applies one changeset to `transaction`, which must be the same for all changesets of an applier.
   public mutating func apply(
     _ changeset: [UInt8],
     to transaction: borrowing WriteTransaction
@@ -48,7 +48,7 @@ public struct InstructionApplier {
     do throws(ChangesetError) { return try reader.next() } catch { throw .unfit(error.description) }
   }
 
-  /// Runs a call of the engine.
+  /// Calls the engine and converts its errors.
   private func engine<R>(_ body: () throws(EngineError) -> R) throws(ApplyError) -> R {
     do throws(EngineError) { return try body() } catch { throw ApplyError(error) }
   }
@@ -121,7 +121,7 @@ public struct InstructionApplier {
     }
   }
 
-  /// The object that a key names; nil if it is not there.
+  /// Returns the object that a key names; nil if it does not exist.
   private func object(
     _ known: KnownClass,
     _ key: InstructionKey,
@@ -224,7 +224,7 @@ public struct InstructionApplier {
     spare = []
   }
 
-  /// Adds a value to the object that is about to be created, if that is what the instruction does.
+  /// Adds a value to the object about to be created, if the instruction sets one.
   private mutating func addToPending(
     _ place: Instruction.Place,
     _ edit: Instruction.Edit
@@ -273,7 +273,7 @@ public struct InstructionApplier {
     _ transaction: borrowing WriteTransaction
   ) throws(ApplyError) {
     let known = try find(place.table, transaction)
-    // No client keeps objects of asymmetric classes.
+    // Clients do not store objects of asymmetric classes.
     if known.kind == .asymmetric { return }
     let object: ObjKey
     if let last, last.table == place.table, last.key == place.key {
@@ -295,7 +295,7 @@ public struct InstructionApplier {
     }
   }
 
-  /// A link to an object, or to what stands for it until it is made.
+  /// Returns a link to an object, or to the placeholder that represents the object until it is created.
   private mutating func link(
     _ table: NameIndex,
     _ key: InstructionKey,
@@ -360,7 +360,7 @@ public struct InstructionApplier {
 }
 
 extension Instruction.Edit {
-  /// The value that the edit puts somewhere.
+  /// The value that the edit stores.
   var payload: Instruction.Payload? {
     switch self {
     case .update(let payload, _), .updateElement(let payload, _), .insert(let payload, _), .setInsert(let payload),

@@ -1,50 +1,51 @@
-// Reading a changeset of Realm Sync, instruction by instruction. Bytes from a server never trap, never read out of
-// bounds and never allocate more than the changeset is long. Source: docs/format/7-sync.md 7.6.
+// Parses a changeset of Realm Sync, instruction by instruction. Invariant: for any input from a server, parsing does
+// not trap, does not read out of bounds, and does not allocate more memory than the changeset is long. Source:
+// docs/format/7-sync.md 7.6.
 
 import RealmPages
 
-/// Why bytes are not a changeset, and where.
+/// The reason that bytes are not a valid changeset, and the place.
 public struct ChangesetError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The offset of the byte behind which nothing was understood.
+  /// The offset at which parsing failed.
   public let offset: Int
-  /// The number of the instruction, from 0, names included.
+  /// The number of the instruction, from 0, including names.
   public let instruction: Int
-  /// What is wrong.
+  /// The problem.
   public let problem: String
 
-  /// What is wrong, and where.
+  /// The problem and the place.
   public var description: String { "changeset, byte \(offset), instruction \(instruction): \(problem)" }
 }
 
-/// Reads the instructions of one changeset in order.
+/// Parses the instructions of one changeset in order.
 public struct ChangesetReader: Sendable {
-  /// The names so far; `NameIndex` is the place in it.
+  /// The names introduced up to now, indexed by `NameIndex`.
   public private(set) var names: [[UInt8]] = []
-  /// How many instructions were read, names included.
+  /// The number of instructions read, including names.
   public private(set) var count = 0
-  /// Where the next instruction begins.
+  /// The offset of the next instruction.
   public private(set) var offset = 0
 
   private let bytes: [UInt8]
   private var known: Set<[UInt8]> = []
   private var start = 0
 
-  /// The parser of the server takes no longer strings.
+  /// The maximum sizes that the server's parser accepts.
   static let maximumString = 0xff_ffef, maximumBinary = 0xff_fff0
-  /// A list cannot have more elements.
+  /// The maximum number of steps in a path.
   private static let maximumPath = 128
 
-  /// Reads a changeset from its first byte.
+  /// Creates a reader at the first byte of a changeset.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// All instructions of a changeset.
+  /// Returns all instructions of a changeset.
   public static func instructions(of bytes: [UInt8]) throws(ChangesetError) -> [Instruction] {
     var reader = ChangesetReader(bytes), all: [Instruction] = []
     while let instruction = try reader.next() { all.append(instruction) }
     return all
   }
 
-  /// The next instruction; nil at the end.
+  /// Reads the next instruction; returns nil at the end.
   public mutating func next() throws(ChangesetError) -> Instruction? {
     if offset == bytes.count { return nil }
     start = offset
@@ -55,7 +56,7 @@ public struct ChangesetReader: Sendable {
     return instruction
   }
 
-  /// The text of a name.
+  /// Returns the text of a name.
   public func text(_ name: NameIndex) -> String { String(decoding: names[name.value], as: UTF8.self) }
 
   private mutating func read(_ code: InstructionCode) throws(ChangesetError) -> Instruction {
@@ -219,7 +220,8 @@ public struct ChangesetReader: Sendable {
     return Timestamp(seconds: seconds, nanoseconds: Int32(nanoseconds))
   }
 
-  /// The coefficient is unsigned: seven bits a byte, low first, the last byte below 0x40 when a client writes it.
+  /// Reads a decimal. The coefficient is unsigned: seven bits per byte, low bits first; in a client's changeset the
+  /// last byte is below 0x40.
   private mutating func decimal() throws(ChangesetError) -> Decimal128 {
     var low: UInt64 = 0, high: UInt64 = 0, shift: UInt64 = 0
     while true {
@@ -260,7 +262,7 @@ public struct ChangesetReader: Sendable {
     return bytes[offset - 1]
   }
 
-  /// A little-endian number of `size` bytes.
+  /// Reads a little-endian number of `size` bytes.
   private mutating func fixed(_ size: Int) throws(ChangesetError) -> UInt64 {
     guard bytes.count - offset >= size else { throw error("value: the changeset ends") }
     var value: UInt64 = 0

@@ -1,17 +1,17 @@
-// Writing a changeset of Realm Sync. Names are introduced where they are first used. Source: docs/format/7-sync.md 7.6.
+// Serializes a changeset of Realm Sync. Names are introduced on first use. Source: docs/format/7-sync.md 7.6.
 
 import RealmPages
 
-/// The instructions of a changeset as bytes.
+/// Serializes instructions into a changeset.
 public struct ChangesetWriter: Sendable {
-  /// The changeset so far.
+  /// The bytes of the changeset.
   public private(set) var bytes: [UInt8] = []
   private var indexes: [[UInt8]: NameIndex] = [:]
 
-  /// An empty changeset, which the server accepts and sends to nobody.
+  /// Creates an empty changeset, which the server accepts but does not broadcast.
   public init() {}
 
-  /// The index of a name, introduced now if it is new.
+  /// Returns the index of a name, and introduces the name if it is new.
   public mutating func name(_ text: [UInt8]) -> NameIndex {
     if let known = indexes[text] { return known }
     let index = NameIndex(indexes.count)
@@ -19,10 +19,10 @@ public struct ChangesetWriter: Sendable {
     return index
   }
 
-  /// The index of a name, introduced now if it is new.
+  /// Returns the index of a name, and introduces the name if it is new.
   public mutating func name(_ text: String) -> NameIndex { name(Array(text.utf8)) }
 
-  /// Appends an instruction, whose names are introduced already.
+  /// Appends an instruction. Its names must be introduced already.
   public mutating func append(_ instruction: Instruction) {
     switch instruction {
     case .name(let index, let text):
@@ -209,7 +209,7 @@ public struct ChangesetWriter: Sendable {
     case .uuid(let id):
       put(PayloadCode.uuid)
       put(id)
-    // Links and collections are payloads of their own.
+    // Links and collections are separate kinds of payload.
     case .null, .link, .list, .dictionary: put(PayloadCode.null)
     }
   }

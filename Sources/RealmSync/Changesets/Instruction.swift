@@ -1,21 +1,21 @@
-// What a changeset of Realm Sync consists of: instructions that name classes, properties and objects by names and
-// primary keys, never by the keys of one file. Source: docs/format/7-sync.md 7.6.
+// The instructions of a Realm Sync changeset. They refer to classes, properties and objects by names and primary keys,
+// never by the keys of one file. Source: docs/format/7-sync.md 7.6.
 
 public import RealmPages
 
-/// The place of a name among the names of a changeset. Names are class names without `class_`, property names, string
-/// keys of objects, and keys of dictionaries in paths.
+/// The index of a name in a changeset. Names are class names without `class_`, property names, string keys of objects,
+/// and keys of dictionaries in paths.
 public struct NameIndex: Hashable, Sendable {
-  /// From 0, in the order in which the changeset introduces its names.
+  /// The index, from 0, in the order in which the changeset introduces its names.
   public let value: Int
 
-  /// Wraps an index.
+  /// Creates an index.
   public init(_ value: Int) { self.value = value }
 }
 
 /// One instruction of a changeset.
 public enum Instruction: Hashable, Sendable {
-  /// Introduces the next name; it has to come before the first use.
+  /// Introduces the next name; it must precede the first use of the name.
   case name(NameIndex, [UInt8])
   case addTable(NameIndex, TableForm)
   case eraseTable(NameIndex)
@@ -23,25 +23,25 @@ public enum Instruction: Hashable, Sendable {
   case eraseObject(NameIndex, InstructionKey)
   case addColumn(NameIndex, ColumnForm)
   case eraseColumn(NameIndex, NameIndex)
-  /// Changes a property of an object, or something in it.
+  /// Changes a property of an object, or a value inside it.
   case edit(Place, Edit)
 
-  /// Kinds of classes; the primary key is the property's name, its type and whether it can be null.
+  /// The kind of a class, with its primary key.
   public enum TableForm: Hashable, Sendable {
     case embedded
     case topLevel(primaryKey: PrimaryKeyForm, isAsymmetric: Bool)
   }
 
-  /// The primary key of a class. A class without one has an empty name and no type.
+  /// The primary key of a class. A class without a primary key has an empty name and no type.
   public struct PrimaryKeyForm: Hashable, Sendable {
-    /// The property.
+    /// The name of the property.
     public var name: NameIndex
-    /// Nil: no primary key.
+    /// The type of the key; nil if there is no primary key.
     public var type: ValueType?
-    /// Whether null is a legal key.
+    /// True if null is a legal key.
     public var isNullable: Bool
 
-    /// A primary key, or none where `type` is nil.
+    /// Creates a primary key, or the absence of one if `type` is nil.
     public init(name: NameIndex, type: ValueType?, isNullable: Bool) {
       (self.name, self.type, self.isNullable) = (name, type, isNullable)
     }
@@ -49,18 +49,18 @@ public enum Instruction: Hashable, Sendable {
 
   /// A property to be added.
   public struct ColumnForm: Hashable, Sendable {
-    /// The property.
+    /// The name of the property.
     public var name: NameIndex
     /// The type of the value, or of the elements.
     public var type: ValueType
-    /// Nil for one value.
+    /// The kind of collection; nil for a single value.
     public var collection: CollectionKind?
-    /// Whether null is a legal value or element.
+    /// True if null is a legal value or element.
     public var isNullable: Bool
-    /// The class that links lead to; nil for other types.
+    /// The class that links point to; nil for other types.
     public var target: NameIndex?
 
-    /// A property.
+    /// Creates a property.
     public init(
       name: NameIndex,
       type: ValueType,
@@ -73,7 +73,7 @@ public enum Instruction: Hashable, Sendable {
     }
   }
 
-  /// What an edit changes: a property of an object, and steps from there into what it holds.
+  /// The place that an edit changes: a property of an object, and a path from there.
   public struct Place: Hashable, Sendable {
     /// The class.
     public var table: NameIndex
@@ -84,12 +84,12 @@ public enum Instruction: Hashable, Sendable {
     /// Elements of lists, keys of dictionaries, properties of embedded objects.
     public var path: [Step]
 
-    /// A property, or something in it.
+    /// Creates a place: a property, or a value inside it.
     public init(table: NameIndex, key: InstructionKey, field: NameIndex, path: [Step] = []) {
       (self.table, self.key, self.field, self.path) = (table, key, field, path)
     }
 
-    /// The element that the path ends in; nil if it ends in a name or is empty.
+    /// The index that the path ends in; nil if it ends in a name or is empty.
     public var lastIndex: UInt32? { if case .index(let index) = path.last { index } else { nil } }
   }
 
@@ -99,7 +99,7 @@ public enum Instruction: Hashable, Sendable {
     case name(NameIndex)
   }
 
-  /// What is done at a place. `prior` is the size of the list before.
+  /// The operation at a place. `prior` is the size of the list before it.
   public enum Edit: Hashable, Sendable {
     case update(Payload, isDefault: Bool)
     case updateElement(Payload, prior: UInt32)
@@ -112,10 +112,10 @@ public enum Instruction: Hashable, Sendable {
     case setErase(Payload)
   }
 
-  /// The kind of collection that a `clear` leaves; `single` from clients older than protocol version 13.
+  /// The kind of collection after a `clear`; `single` comes from clients older than protocol version 13.
   public enum ClearedKind: Int64, Hashable, Sendable { case single, list, dictionary, set }
 
-  /// A value, or what a value is to become.
+  /// A value, or the kind of value to create.
   public enum Payload: Hashable, Sendable {
     /// A scalar: never a link or a collection.
     case scalar(Value)
@@ -126,30 +126,30 @@ public enum Instruction: Hashable, Sendable {
     case list
     /// An empty dictionary in a Mixed.
     case dictionary
-    /// An entry of a dictionary goes.
+    /// The removal of an entry of a dictionary.
     case erased
   }
 }
 
-/// What names an object within its class.
+/// The identity of an object within its class.
 public enum InstructionKey: Hashable, Sendable {
   case null
   case int(Int64)
   case string(NameIndex)
   case objectID(ObjectID)
   case uuid(UniqueID)
-  /// Of a class without primary key: the client file that made the object, and a number.
+  /// The key in a class without a primary key: the client file that created the object, and a number.
   case global(high: UInt64, low: UInt64)
 }
 
-/// The codes of types of values. Source: docs/format/7-sync.md 7.6.
+/// The codes of value types. Source: docs/format/7-sync.md 7.6.
 enum PayloadCode {
   static let list: Int64 = -5, erased: Int64 = -4, dictionary: Int64 = -3, object: Int64 = -2, global: Int64 = -1
   static let null: Int64 = 0, int: Int64 = 1, bool: Int64 = 2, string: Int64 = 3, data: Int64 = 4, date: Int64 = 5
   static let float: Int64 = 6, double: Int64 = 7, decimal128: Int64 = 8, link: Int64 = 9, objectID: Int64 = 10
   static let uuid: Int64 = 11
 
-  /// As the type of a property, null stands for Mixed.
+  /// As the type of a property, null means Mixed.
   static let types: [(code: Int64, type: ValueType)] = [
     (null, .mixed), (int, .int), (bool, .bool), (string, .string), (data, .data), (date, .date), (float, .float),
     (double, .double), (decimal128, .decimal128), (link, .link), (objectID, .objectID), (uuid, .uuid),
@@ -159,7 +159,7 @@ enum PayloadCode {
   static func code(of type: ValueType) -> Int64 { types.first { $0.type == type }?.code ?? 0 }
 }
 
-/// The first number of an instruction.
+/// The code at the start of an instruction.
 enum InstructionCode: Int64 {
   case addTable, eraseTable, createObject, eraseObject, update, addInteger, addColumn, eraseColumn
   case insert, move, erase, clear, setInsert, setErase
@@ -170,7 +170,7 @@ extension Decimal128 {
   private static let exponentShift: UInt64 = 49
   private static let bias: Int64 = 6176
 
-  /// The parts that a changeset has: 113 bits of coefficient, the exponent, the sign.
+  /// The parts as stored in a changeset: 113 bits of coefficient, the exponent and the sign.
   var parts: (high: UInt64, low: UInt64, exponent: Int64, isNegative: Bool) {
     (
       high & (1 << Self.exponentShift - 1), low, Int64(high >> Self.exponentShift & 0x3fff) - Self.bias,
@@ -178,7 +178,7 @@ extension Decimal128 {
     )
   }
 
-  /// From these parts; nil if they do not fit.
+  /// Creates a decimal from these parts; nil if they are out of range.
   init?(high: UInt64, low: UInt64, exponent: Int64, isNegative: Bool) {
     guard high < 1 << Self.exponentShift, exponent >= -Self.bias, exponent <= 0x3fff - Self.bias else { return nil }
     let biased = UInt64(exponent + Self.bias) << Self.exponentShift

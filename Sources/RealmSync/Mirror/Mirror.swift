@@ -1,5 +1,5 @@
-// A mirror: an ordinary local realm that is always exactly one version of a server's history, and knows which. One
-// process keeps it up to date; all others read it. Source: docs/format/7-sync.md 7.9, 7.10.
+// A mirror: an ordinary local realm that always contains exactly one version of a server's history, and records which.
+// One process keeps it up to date; all others read it. Source: docs/format/7-sync.md 7.9, 7.10.
 
 import Glibc
 public import RealmPages
@@ -8,28 +8,30 @@ import Threads
 
 /// The local copy of a synced realm.
 public final class Mirror: Sendable {
-  /// For reading the realm, and for its commits.
+  /// The writer for reading the realm and for committing to it.
   public let writer: RealmWriter
   /// The path of the file.
   public let path: String
-  /// What the mirror is a copy of.
+  /// The address of the synced realm.
   public let url: SyncURL
 
-  /// Whether there was no file before.
+  /// True if the file did not exist before.
   private let isNew: Bool
   private let lock: MirrorLock
   private let configuration: Configuration
   private let current: Mutex<MirrorState>
-  /// Whether its session is ending, so that nobody waits for its commits.
+  /// True while the session is ending, so that its commits do not wait for other transactions.
   private let isAbandoned = Atomic(false)
 
-  /// Opens the mirror at the path of `configuration`, or makes one. The realm of another address, a realm that is no
-  /// mirror, and one that another process keeps up to date are refused; and a mirror that another program has written.
+  /// Opens the mirror at the path of `configuration`, or creates one.
+  ///
+  /// - Throws: if the file mirrors a different address or is not a mirror, if another process keeps it up to date, or
+  ///   if another program has written to it.
   public init(_ configuration: Configuration, of url: SyncURL) throws(SyncError) {
     (path, self.url, self.configuration) = (configuration.path, url, configuration)
     isNew = unsafe access(path, F_OK) != 0
     lock = try MirrorLock(realm: path)
-    // What a download was cut off at that was to take the mirror's place.
+    // The remains of an interrupted download that was to replace the mirror.
     Self.removeFiles(path + Self.freshSuffix)
     do throws(EngineError) {
       if let condition = configuration.compactsOnLaunch { try Self.compact(configuration, condition) }
@@ -53,7 +55,7 @@ public final class Mirror: Sendable {
       return
     }
     if known.url != url.description {
-      // An address at which no server ever answered was perhaps a mistake.
+      // If no server ever answered at the previous address, it was probably a mistake.
       if !known.hasBegun {
         current.withLock { $0 = known }
         try update { $0 = MirrorState(url: url.description) }
@@ -65,7 +67,7 @@ public final class Mirror: Sendable {
     try check(snapshot, known)
   }
 
-  /// Compacts the file before it is opened, if `condition` wants it and no other program has it open.
+  /// Compacts the file before it is opened, if `condition` returns true and no other program has it open.
   private static func compact(
     _ configuration: Configuration,
     _ condition: (Int, Int) -> Bool
@@ -77,10 +79,10 @@ public final class Mirror: Sendable {
     } catch { if error.reason != .inUse { throw error } }
   }
 
-  /// What the mirror knows of its server.
+  /// The stored state of the mirror and its server.
   public var state: MirrorState { current.withLock { $0 } }
 
-  /// Throws if the last commit is another program's: the mirror's own note their version in the state.
+  /// Throws if the last commit was made by another program: the mirror's own commits record their version in the state.
   func check(_ snapshot: Snapshot, _ state: MirrorState) throws(SyncError) {
     let expected = state.fileVersion
     if snapshot.version == UInt64(bitPattern: expected) { return }
@@ -94,22 +96,22 @@ public final class Mirror: Sendable {
     )
   }
 
-  /// Throws if another program has written the mirror. Costs a look at its newest version.
+  /// Throws if another program has written to the mirror. Cost: reads the newest version.
   func checkLatest() throws(SyncError) {
     let snapshot: Snapshot
     do throws(EngineError) { snapshot = try writer.realm.latest() } catch { throw SyncError(error) }
     if let known = try MirrorState(in: snapshot) { try check(snapshot, known) }
   }
 
-  /// Takes over the state of the file that has taken the mirror's place.
+  /// Takes over the state of the file that has replaced the mirror.
   private func adopt(_ state: MirrorState) { current.withLock { $0 = state } }
 
-  /// Changes the state alone.
+  /// Changes only the state.
   func update(_ change: (inout MirrorState) -> Void) throws(SyncError) {
     try commit(change) { (_) throws(ApplyError) in }
   }
 
-  /// Makes changes of the server's history and the new state in one commit.
+  /// Applies changes of the server's history and the new state in one commit.
   func commit(
     _ change: (inout MirrorState) -> Void,
     _ body: (borrowing WriteTransaction) throws(ApplyError) -> Void
@@ -118,7 +120,7 @@ public final class Mirror: Sendable {
     do throws(EngineError) {
       let transaction = try begin()
       var former = made
-      // What others have noted meanwhile is in the version that the transaction builds on.
+      // Read the state from the version that the transaction is based on: others may have updated it meanwhile.
       try throwing { () throws(SyncError) in
         guard let known = try MirrorState(in: transaction.former) else { return }
         try check(transaction.former, known)
@@ -144,7 +146,7 @@ public final class Mirror: Sendable {
     current.withLock { if $0.fileVersion < made.fileVersion { $0 = made } }
   }
 
-  /// Begins a transaction of the mirror's own. A program may hold one of its own for as long as it wants.
+  /// Begins a transaction for the mirror's own commits. Retries as long as another program holds a transaction.
   private func begin() throws(EngineError) -> WriteTransaction {
     while true {
       do throws(EngineError) { return try writer.beginReplaying(timeout: .seconds(1)) } catch {
@@ -153,31 +155,31 @@ public final class Mirror: Sendable {
     }
   }
 
-  /// From now on its commits wait for no other transaction.
+  /// Stops commits from retrying while another program holds a transaction.
   func abandon() { isAbandoned.store(true, ordering: .releasing) }
 
-  /// A refusal of the mirror as an error of the engine, which a transaction ends with.
+  /// Converts an error of the mirror to an error of the engine, as transactions throw.
   private func throwing(_ body: () throws(SyncError) -> Void) throws(EngineError) {
     do throws(SyncError) { try body() } catch { throw EngineError(.cancelled, error.description) }
   }
 }
 
 extension Mirror {
-  /// Where the mirror of a realm is unless a program says so: in the folder of the default realm.
+  /// The default path of a mirror: in the folder of the default realm.
   public static func standardPath(of url: SyncURL) -> String {
     let standard = Configuration.defaultPath
     let folder = standard[..<(standard.lastIndex(of: "/") ?? standard.endIndex)] + "/mirrors"
     let name = "\(url.host)_\(url.port)\(url.path)".map { $0 == "/" || $0 == ":" ? "_" : String($0) }.joined()
-    // A name is at most 255 bytes, and those beside the realm are longer.
+    // A file name is at most 255 bytes, and the names of the realm's auxiliary files are longer.
     return "\(folder)/\(name.prefix(200)).realm"
   }
 
-  /// Makes the folder of a mirror, where others of this user's are too.
+  /// Creates the folder of a mirror, which is shared by all mirrors of the user.
   public static func makeFolder(of path: String) throws(SyncError) {
     do throws(EngineError) { try Configuration.makeFolder(of: path) } catch { throw SyncError(error) }
   }
 
-  /// Makes an ordinary local realm of a copy of a mirror: it knows no server any more.
+  /// Converts a copy of a mirror to an ordinary local realm without a server.
   public static func makeLocal(_ configuration: Configuration) throws(SyncError) {
     do throws(EngineError) {
       let transaction = try RealmWriter(mirror: configuration).begin()
@@ -187,15 +189,15 @@ extension Mirror {
   }
 }
 
-// MARK: a server that forgot
+// MARK: replacement
 
 extension Mirror {
-  /// Where a fresh copy is made beside the mirror.
+  /// The path of a fresh copy next to the mirror.
   private var freshPath: String { path + Self.freshSuffix }
   private static let freshSuffix = ".fresh"
 
-  /// Downloads everything anew to a file beside the mirror, because the server does not know the mirror any more, and
-  /// puts it in the place of the mirror in one step. Until then the mirror shows what it has.
+  /// Downloads everything again to a file next to the mirror, because the server no longer knows the mirror, and
+  /// replaces the mirror with it in one step. Until then the mirror keeps its content.
   func replace(_ options: SyncOptions, while isWanted: () -> Bool) throws(SyncError) {
     removeFresh()
     defer { removeFresh() }
@@ -216,7 +218,7 @@ extension Mirror {
       session.stop()
       state = fresh.state
     }
-    // What was sent with the former identity is not sent again: the server that knew it is gone.
+    // A pending upload of the former identity is not sent again: the server that knew the identity is gone.
     if unsafe rename(freshPath, path) != 0 {
       throw SyncError(.failed("rename", path, errno))
     }
@@ -230,7 +232,7 @@ extension Mirror {
     unsafe rmdir(path + ".management")
   }
 
-  /// Removes the files of a mirror that this process made, if no server ever answered: nobody misses them.
+  /// Removes the files of a mirror that this process created, if no server ever answered.
   public func removeUnlessBegun() {
     if isNew, !state.hasBegun { Self.removeFiles(path) }
   }

@@ -1,11 +1,12 @@
-// One process keeps a mirror up to date: it holds a lock, which the kernel takes back however the process ends.
+// Ensures that only one process keeps a mirror up to date: it holds a file lock, which the kernel releases however the
+// process ends.
 
 import Glibc
 import RealmPages
 import Synchronization
 import Threads
 
-/// The right to keep a mirror up to date. Given back when the value goes.
+/// The right to keep a mirror up to date, released on deinit.
 final class MirrorLock: Sendable {
   private struct LockFile: Hashable {
     let device: UInt
@@ -15,13 +16,13 @@ final class MirrorLock: Sendable {
   private let descriptor: Int32
   private let file: LockFile
 
-  /// Those that this process holds.
+  /// The locks that this process holds.
   private static let held = Mutex<Set<LockFile>>([])
-  /// How long a session of this process may take to end after its last user has gone.
+  /// The time that a session of this process may take to end after its last user has released it.
   private static let closingTime = Duration.seconds(2)
 
-  /// Takes the lock of the mirror at `realm`, in the folder that all programs have beside a realm. Waits for a session
-  /// of this process that is ending.
+  /// Acquires the lock of the mirror at `realm`, in the `.management` folder that all programs use next to a realm.
+  /// Waits for a session of this process that is ending.
   init(realm: String) throws(SyncError) {
     let folder = realm + ".management", path = folder + "/realmfs-sync.lock"
     if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
@@ -29,7 +30,7 @@ final class MirrorLock: Sendable {
       if code != ENOENT { throw SyncError(.failed("mkdir", folder, code)) }
       throw SyncError(.file(code), "\(parent.joined(separator: "/")): no such folder, so no mirror can be made there")
     }
-    // A link of this name could lead the lock file anywhere.
+    // A symbolic link with this name could redirect the lock file anywhere.
     let directory = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard directory >= 0 else { throw SyncError(.failed("open", folder, errno)) }
     defer { close(directory) }
@@ -58,7 +59,7 @@ final class MirrorLock: Sendable {
     }
   }
 
-  /// Takes the lock if nobody has it: 0 or an errno, and whether this process had it.
+  /// Tries to acquire the lock. Returns 0 or an errno, and true if this process already held the lock.
   private static func take(_ descriptor: Int32, _ file: LockFile) -> (code: Int32, isOurs: Bool) {
     held.withLock { held in
       let isOurs = held.contains(file)
@@ -71,7 +72,7 @@ final class MirrorLock: Sendable {
   deinit {
     Self.held.withLock { [file, descriptor] held in
       held.remove(file)
-      // A process that is being started has the descriptor, too, until it runs its program.
+      // A child process shares the descriptor between fork and exec, so closing it does not release the lock.
       flock(descriptor, LOCK_UN)
     }
     close(descriptor)

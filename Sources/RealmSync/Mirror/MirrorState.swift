@@ -1,43 +1,44 @@
-// What a mirror knows of its server, in a table of the mirror itself: it changes in the commits of the data it belongs
-// to, so that no crash parts them. Source: docs/format/7-sync.md 7.10.
+// The state of a mirror and its server, in a table of the mirror itself. It changes in the same commits as the data, so
+// a crash cannot separate them. Source: docs/format/7-sync.md 7.10.
 
 public import RealmPages
 
-/// The one object of the table `sync_mirror`.
+/// The first object of the table `sync_mirror`; further objects contain parts of a long changeset.
 public struct MirrorState: Hashable, Sendable {
-  /// The name of the table, which is none of a class.
+  /// The name of the table, which is not a class.
   public static let tableName = Snapshot.mirrorTable
   private static let layout: Int64 = 1
-  /// A value of a realm holds at most 16 MB: the bytes of a longer changeset go on in further objects of the table.
+  /// A value in a realm holds at most 16 MB, so a longer changeset continues in further objects of the table.
   private static let partSize = 1 << 23
 
-  /// The address of the realm, in full, without a token.
+  /// The full address of the realm, without a token.
   public var url = ""
-  /// Downloads, and never uploads.
+  /// The identity for downloads; it never uploads.
   public var reader = FileIdentity.none
-  /// The version of the server's history that the mirror holds.
+  /// The version of the server's history that the mirror contains.
   public var version: Int64 = 0
-  /// The last pair that the server sent.
+  /// The last version and salt that the server sent.
   public var latest = SaltedVersion(version: 0, salt: 0)
-  /// Whether everything that was there when the download began has been downloaded.
+  /// True if everything that existed when the download began has been downloaded.
   public var isComplete = false
-  /// Uploads, and applies nothing.
+  /// The identity for uploads; it applies no changes.
   public var writer = FileIdentity.none
-  /// The last number that the writer gave to an upload.
+  /// The number of the writer's last upload.
   public var writerVersion: Int64 = 0
-  /// The time of the last upload: no later one has an earlier time, whatever the clock says.
+  /// The time of the last upload. Later uploads never have an earlier time, whatever the clock shows.
   public var writerTime: Int64 = 0
-  /// What was sent or is about to be sent. A short one stays after it was acknowledged, until the next.
+  /// The upload that was sent or is about to be sent. A short one is kept after it was acknowledged, until the next
+  /// upload.
   public var pending: PendingUpload?
-  /// What the server said of the last upload that it refused.
+  /// The server's message for the last upload that it rejected.
   public var refused: String?
-  /// The version of the file that the last commit of the mirror made; another one is another program's.
+  /// The version of the file after the mirror's last commit; any other version was committed by another program.
   public var fileVersion: Int64 = 0
 
-  /// Whether a server has answered: the mirror belongs to it.
+  /// True if a server has ever answered; the mirror then belongs to it.
   public var hasBegun: Bool { reader != .none || version > 0 }
 
-  /// Nothing downloaded yet.
+  /// Creates the state before the first download.
   init(url: String) { self.url = url }
 
   private static let columns: [(name: String, type: ValueType, isNullable: Bool)] = [
@@ -60,7 +61,7 @@ public struct MirrorState: Hashable, Sendable {
 
   private static let pendingColumn = 12
 
-  /// Part `index` of the changeset that is pending; nil if it has no such part.
+  /// Returns part `index` of the pending changeset; nil if there is no such part.
   private func part(_ index: Int) -> [UInt8]? {
     guard let changeset = pending?.changeset else { return nil }
     let start = index * Self.partSize
@@ -68,7 +69,7 @@ public struct MirrorState: Hashable, Sendable {
     return Array(changeset[start..<min(start + Self.partSize, changeset.count)])
   }
 
-  /// The state in a version of a mirror; nil if the realm is none.
+  /// Reads the state from a version of a mirror; nil if the realm is not a mirror.
   public init?(in snapshot: Snapshot) throws(SyncError) {
     do throws(EngineError) {
       guard let table = try snapshot.table(named: Self.tableName) else { return nil }
@@ -106,7 +107,7 @@ public struct MirrorState: Hashable, Sendable {
     (refused, fileVersion) = (text(16), int(17))
   }
 
-  /// Writes the state into a transaction, in place of `former`; makes the table when there is none.
+  /// Writes the state into a transaction, replacing `former`; creates the table if it does not exist.
   func store(in transaction: borrowing WriteTransaction, over former: MirrorState) throws(EngineError) {
     let table: TableKey, object = ObjKey(0), isNew: Bool
     if let known = try transaction.tableKey(named: Self.tableName) {
@@ -128,7 +129,7 @@ public struct MirrorState: Hashable, Sendable {
     if pending != former.pending { try storeParts(in: transaction, table, over: former) }
   }
 
-  /// Writes what the first object does not hold of the changeset that is pending.
+  /// Writes the parts of the pending changeset that do not fit the first object.
   private func storeParts(
     in transaction: borrowing WriteTransaction,
     _ table: TableKey,

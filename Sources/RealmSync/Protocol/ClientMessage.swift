@@ -1,17 +1,18 @@
-// What a client says: a head of words and numbers, a line feed, a body. Source: docs/format/7-sync.md 7.2.
+// Formats the messages of a client: a head of words and numbers, a line feed, a body. Source: docs/format/7-sync.md
+// 7.2.
 
-/// A client file as the server knows it.
+/// The identity of a client file on the server.
 public struct FileIdentity: Hashable, Sendable {
-  /// The number that the server gave; 0 if it gave none yet.
+  /// The number that the server assigned; 0 if there is none yet.
   public var file: Int64
-  /// What proves that it is the same file.
+  /// The proof that this is the same file.
   public var salt: Int64
 
   /// No identity yet.
   public static let none = FileIdentity(file: 0, salt: 0)
 }
 
-/// A version of the server's history, and what proves that it is the same history.
+/// A version of the server's history, with a salt that identifies the history.
 public struct SaltedVersion: Hashable, Sendable {
   /// The version.
   public var version: Int64
@@ -23,7 +24,7 @@ public struct SaltedVersion: Hashable, Sendable {
 enum ClientMessage {
   /// Bodies above this size are compressed.
   private static let compressedFrom = 1024
-  /// What comes back from the server must fit into one message.
+  /// A changeset must fit into one message when the server sends it back.
   static let maximumChangeset = ServerMessage.maximumSize - 1024
 
   static func bind(session: Int, path: String, needsIdentity: Bool) -> [UInt8] {
@@ -40,7 +41,7 @@ enum ClientMessage {
   static func unbind(session: Int) -> [UInt8] { Array("unbind \(session)\n".utf8) }
   static func ping(time: Int64, roundTrip: Int64) -> [UInt8] { Array("ping \(time) \(roundTrip)\n".utf8) }
 
-  /// One changeset that was made on the server's version `base`.
+  /// Returns the message for one changeset based on the server's version `base`.
   static func upload(session: Int, _ upload: PendingUpload) -> [UInt8] {
     let head = "\(upload.version) \(upload.base) \(upload.time) 0 \(upload.changeset.count) "
     let body = Array(head.utf8) + upload.changeset
@@ -51,13 +52,13 @@ enum ClientMessage {
   }
 }
 
-/// A changeset that is on its way to the server, or about to be. It never changes once it was sent.
+/// A changeset that is being sent to the server, or about to be. Invariant: it never changes once it was sent.
 public struct PendingUpload: Hashable, Sendable {
-  /// The writer's number for it.
+  /// The writer's number for the upload.
   public var version: Int64
-  /// The server's version that it was made on.
+  /// The server's version that the upload is based on.
   public var base: Int64
-  /// Milliseconds since 2015-01-01T00:00:00Z; decides between changes of the same property.
+  /// Milliseconds since 2015-01-01T00:00:00Z; orders conflicting changes of the same property.
   public var time: Int64
   /// The instructions.
   public var changeset: [UInt8]

@@ -1,13 +1,13 @@
-// zlib streams, in which bodies of messages may come. Source: docs/format/7-sync.md 7.2.
+// Compresses and expands zlib streams, which message bodies can be. Source: docs/format/7-sync.md 7.2.
 
 import CZlib
 
-/// The zlib form of a body.
+/// The zlib form of message bodies.
 package enum Compression {
-  /// No stream expands more than that.
+  /// The maximum expansion of a zlib stream.
   private static let maximumRatio = 1040
 
-  /// The `size` bytes that `stream` expands to; nil if it is damaged or does not expand to so many.
+  /// Returns the `size` bytes that `stream` expands to; nil if it is damaged or its expanded size differs.
   package static func expand(_ stream: ArraySlice<UInt8>, size: Int) -> [UInt8]? {
     if size < 0 || size / maximumRatio > stream.count { return nil }
     var state = unsafe z_stream()
@@ -27,7 +27,7 @@ package enum Compression {
     return isWhole ? bytes : nil
   }
 
-  /// The zlib stream of `bytes`; nil if it would not be smaller.
+  /// Returns the zlib stream of `bytes`; nil if it would not be smaller.
   package static func compress(_ bytes: [UInt8]) -> [UInt8]? {
     var length = compressBound(UInt(bytes.count)), status = Z_OK
     let stream = unsafe [UInt8](unsafeUninitializedCapacity: Int(length)) { output, count in

@@ -1,26 +1,26 @@
-// The errors that a server reports, and what a client does after each. Source: docs/format/7-sync.md 7.5.
+// The errors that a server reports, and the client's reaction to each. Source: docs/format/7-sync.md 7.5.
 
 /// An error that the server reported.
 struct ServerError: Hashable, Sendable {
   let code: Int64
   let text: String
-  /// 0: of the whole connection.
+  /// The session concerned; 0 for the whole connection.
   let session: Int64
   let triesAgain: Bool
-  /// What a server that sends JSON wants done.
+  /// The action that a server with JSON errors requests.
   let action: String?
 
-  /// What a client does.
+  /// The reaction of the client.
   enum Consequence: Hashable {
-    /// Connect again later, as before.
+    /// Connect again later.
     case retry
-    /// Connect again; if it happens again, stop.
+    /// Connect again; if the error repeats, stop.
     case retryOnce
-    /// A new identity and a fresh download.
+    /// Request a new identity and download everything again.
     case reset
-    /// The change is refused.
+    /// Report the upload as rejected.
     case refuse
-    /// Stop.
+    /// Stop with an error.
     case stop(SyncError.Reason)
   }
 
@@ -33,7 +33,7 @@ struct ServerError: Hashable, Sendable {
     let code = try head.number(), size = try head.number(), session = try head.number()
     guard size == body.count else { throw ServerMessage.broken("an error whose text has another size") }
     func field(_ name: String) -> String? {
-      // A flat object of texts and numbers; what it says is only shown, but for the name of the action.
+      // A flat object of strings and numbers. Only the name of the action is interpreted; the rest is only displayed.
       let marker = Array("\"\(name)\":".utf8)
       guard body.count > marker.count else { return nil }
       for start in body.startIndex..<body.endIndex - marker.count
@@ -55,7 +55,7 @@ struct ServerError: Hashable, Sendable {
     )
   }
 
-  /// What follows; `duringUpload`: whether it came after an upload of this session.
+  /// Returns the reaction; `duringUpload` is true if the error followed an upload of this session.
   func consequence(duringUpload: Bool) -> Consequence {
     switch action {
     case "Transient", "Warning": return .retry
@@ -78,7 +78,7 @@ struct ServerError: Hashable, Sendable {
     }
   }
 
-  /// The error in words.
+  /// The error, for messages.
   var description: String {
     let hint: String
     switch consequence(duringUpload: false) {

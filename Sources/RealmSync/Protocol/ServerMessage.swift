@@ -1,7 +1,7 @@
-// What a server says. Bytes from a server never trap and never allocate more than a multiple of their number.
-// Source: docs/format/7-sync.md 7.2.
+// Parses the messages of a server. Invariant: for any input, parsing does not trap and allocates at most a multiple of
+// the input's size. Source: docs/format/7-sync.md 7.2.
 
-/// A message of a server.
+/// A message from a server.
 enum ServerMessage {
   case ident(session: Int64, FileIdentity)
   case download(DownloadMessage)
@@ -9,10 +9,10 @@ enum ServerMessage {
   case unbound(session: Int64)
   case pong(time: Int64)
   case error(ServerError)
-  /// Only for logs.
+  /// A log message; ignored.
   case log
 
-  /// Messages are never larger, compressed or not.
+  /// The maximum size of a message, compressed or not.
   static let maximumSize = 1 << 30
   private static let maximumHead = 512
 
@@ -45,7 +45,7 @@ enum ServerMessage {
   }
 }
 
-/// The words of a head, from the first on.
+/// Iterates over the words of a head.
 struct MessageWords {
   private var words: ArraySlice<ArraySlice<UInt8>>
 
@@ -55,7 +55,7 @@ struct MessageWords {
 
   mutating func word() -> String { String(decoding: words.popFirst() ?? [], as: UTF8.self) }
 
-  /// The next word as a number from 0.
+  /// Parses the next word as a number that is not negative.
   mutating func number() throws(SyncError) -> Int64 {
     let value = try signed()
     if value < 0 { throw ServerMessage.broken("a negative number") }
@@ -74,14 +74,14 @@ struct MessageWords {
 /// A part of the server's history.
 struct DownloadMessage {
   let session: Int64
-  /// The client has everything up to there when it has applied the entries.
+  /// The version that the client has reached after applying the entries.
   let version: Int64
   let latest: SaltedVersion
-  /// The last upload of the receiving file that is part of the server's history.
+  /// The number of the receiving file's last upload that is part of the server's history.
   let uploaded: Int64
-  /// The size of the changesets that are still to come.
+  /// The size of the changesets that still follow.
   let bytesLeft: Int64
-  /// The entries, expanded.
+  /// The entries, decompressed.
   let body: [UInt8]
 
   init(_ head: inout MessageWords, _ body: ArraySlice<UInt8>) throws(SyncError) {
@@ -108,7 +108,7 @@ struct DownloadMessage {
     }
   }
 
-  /// The changesets in order. A damaged one ends the list with an error.
+  /// Returns the changesets in order; throws if one is damaged.
   func entries() throws(SyncError) -> [DownloadEntry] {
     var entries: [DownloadEntry] = [], at = 0, last: Int64 = 0
     func number() throws(SyncError) -> Int64 {
@@ -141,7 +141,7 @@ struct DownloadEntry: Hashable {
   let version: Int64
   /// Milliseconds since 2015-01-01T00:00:00Z.
   let time: Int64
-  /// The file that made it.
+  /// The client file that made the changeset.
   let origin: Int64
   let originalSize: Int64
   let bytes: Range<Int>

@@ -1,14 +1,14 @@
-// The address of a synced realm. Source: docs/format/7-sync.md 7.1.
+// Parses the address of a synced realm. Source: docs/format/7-sync.md 7.1.
 
 import Glibc
 
-/// A server, and the path of a realm there.
+/// A server, and the path of a realm on it.
 public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
-  /// The name or address of the server; an IPv6 address without brackets.
+  /// The name or address of the server; an IPv6 address has no brackets.
   public let host: String
   /// The TCP port.
   public let port: UInt16
-  /// Whether the connection is encrypted.
+  /// True if the connection is encrypted.
   public let isSecure: Bool
   /// The path of the realm on the server, with a leading `/`.
   public let path: String
@@ -16,15 +16,15 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
   private static let schemes: [(name: String, isSecure: Bool, port: UInt16)] = [
     ("realm", false, 7800), ("realms", true, 7801), ("ws", false, 80), ("wss", true, 443),
   ]
-  /// Services with servers for all that nobody can reach any more.
+  /// Hosted services that were shut down.
   private static let closed = [
     (domain: ".mongodb.com", name: "Atlas Device Sync (Flexible Sync)"),
     (domain: ".cloud.realm.io", name: "Realm Cloud"),
   ]
-  /// A longer last part of a path ends the server.
+  /// The limits for paths: a longer last component crashes the server.
   private static let maximumSegment = 238, maximumPath = 1024
 
-  /// Reads `realm://HOST[:PORT]/PATH` or `realms://...`. A `~` as a part of the path stands for `user`.
+  /// Parses `realm://HOST[:PORT]/PATH` or `realms://...`. A path component `~` is replaced by `user`.
   public init(_ text: String, user: String? = nil) throws(SyncError) {
     func refuse(_ problem: String) -> SyncError {
       SyncError(.configuration, "\(Self.withoutSecrets(text)): \(problem); wanted is realm://HOST:PORT/PATH")
@@ -116,26 +116,27 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
     return path
   }
 
-  /// An address as it is shown: passwords that were given by mistake stay out.
+  /// Returns the address for display, without passwords that it may contain by mistake.
   private static func withoutSecrets(_ text: String) -> String {
     guard let at = text.firstIndex(of: "@"), let start = text.range(of: "//") else { return text }
     return text[..<start.upperBound] + "..." + text[at...]
   }
 
-  /// The host as HTTP names it, with its port.
+  /// The host and port in the form of HTTP.
   var authority: String {
     let name = host.contains(":") ? "[\(host)]" : host
     return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
   }
 
-  /// The address in full.
+  /// The full address.
   public var description: String {
     (isSecure ? "realms" : "realm") + "://" + (host.contains(":") ? "[\(host)]" : host) + ":\(port)" + path
   }
 }
 
 extension String {
-  /// The first occurrence of a text. The standard library has none without Foundation.
+  /// Returns the range of the first occurrence of `text`. Without Foundation, the standard library has no such
+  /// function.
   fileprivate func range(of text: String) -> Range<String.Index>? {
     var index = startIndex
     while index < endIndex {

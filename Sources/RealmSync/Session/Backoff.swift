@@ -1,6 +1,6 @@
-// How long a client waits before it connects again. Source: docs/format/7-sync.md 7.5.
+// The waits of a client between attempts to connect. Source: docs/format/7-sync.md 7.5.
 
-/// A series of waits: doubled up to five minutes, each shortened by a random part up to a quarter.
+/// A series of waits, doubled up to five minutes, each shortened by a random fraction of up to a quarter.
 struct Backoff {
   private let first: Duration
   private var next: Duration
@@ -8,13 +8,13 @@ struct Backoff {
 
   init(first: Duration) { (self.first, next) = (first, first) }
 
-  /// The next wait.
+  /// Returns the next wait.
   mutating func wait() -> Duration {
     let full = next
     next = min(next * 2, Self.longest)
     return full - full / 4 * Double.random(in: 0..<1)
   }
 
-  /// After a success the series begins again.
+  /// Restarts the series, after a success.
   mutating func reset() { next = first }
 }

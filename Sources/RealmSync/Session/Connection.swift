@@ -1,30 +1,30 @@
-// One connection of a session: binds the reader, applies what comes, keeps the connection alive.
-// Source: docs/format/7-sync.md 7.3, 7.4.
+// One connection of a session: binds the reader, applies downloads, and keeps the connection alive. Source:
+// docs/format/7-sync.md 7.3, 7.4.
 
 import Glibc
 import RealmPages
 import Threads
 
-/// A connection to the server, from its first byte to its last.
+/// A connection to the server, from opening to closing.
 final class Connection {
-  /// True if the mirror came forward by it.
+  /// True if the mirror advanced through this connection.
   private(set) var hasAdvanced = false
-  /// Whether all was downloaded that there was at its beginning.
+  /// True if everything that existed when the connection began was downloaded.
   private(set) var isComplete = false
 
   private let session: SyncSession
   private var writer: WriterBinding?
-  /// Whether the writer's identity was given up once.
+  /// True if the writer's identity was renewed once.
   private var hasRenewed = false
   private var mirror: Mirror { session.mirror }
 
-  /// The numbers of the sessions on the connection.
+  /// The session number of the reader.
   private static let reader = 1
 
-  /// How often a sign of life is sent, and how long its answer may take.
+  /// The interval between pings, and the maximum time without a message from the server.
   private static let pingPeriod = Duration.seconds(57), pongPatience = Duration.seconds(120)
 
-  /// A message has up to 16 MB of changes: what is applied of it is told in steps of so many bytes.
+  /// A message has up to 16 MB of changes; progress is reported each time this many bytes were applied.
   private static let progressStep: Int64 = 1 << 18
 
   private var nextPing = MonotonicTime.now
@@ -37,7 +37,9 @@ final class Connection {
     writer = session.uploader.map { WriterBinding($0, session) }
   }
 
-  /// Runs the connection until the session is stopped; throws what ends it otherwise.
+  /// Runs the connection until the session is stopped.
+  ///
+  /// - Throws: the error that ended the connection.
   func run() throws(SyncError) {
     let token = try session.options.token()
     let deadline = MonotonicTime.now.advanced(by: session.options.connectTimeout)
@@ -98,7 +100,7 @@ final class Connection {
     try socket.send(ClientMessage.mark(session: Self.reader, number: sentMark))
   }
 
-  /// Asks for what the server has now, where the program wants that.
+  /// Sends a MARK to request everything the server has now, if the program has asked for it.
   private func sendMark(_ socket: WebSocket) throws(SyncError) {
     let wanted = session.wantedMark
     if !isComplete || wanted <= sentMark { return }
@@ -124,7 +126,7 @@ final class Connection {
     case .mark(let number, _) where number != Int64(Self.reader): break
     case .ident(_, let identity):
       guard mirror.state.reader == .none, identity.file > 0 else { throw ServerMessage.broken("an unwanted identity") }
-      // Stored before anything is done with it.
+      // Store the identity before using it.
       try mirror.update { $0.reader = identity }
       try identify(mirror.state, socket)
     case .download(let download): try apply(download)
@@ -183,7 +185,7 @@ final class Connection {
     let size = entries.reduce(Int64(0)) { $0 + $1.originalSize }
     var shown: Int64 = 0
     if entries.isEmpty, download.version == state.version, download.latest == state.latest {
-      // Nothing new; a commit would only wake others.
+      // Nothing changed: a commit would only wake other programs.
     } else {
       session.change { ($0.isApplying, $0.bytesLeft) = (true, download.bytesLeft + size) }
       var isApplied = false

@@ -1,11 +1,11 @@
-// The life of a session on its thread: attempts, one connection after the other, and what each error leads to.
-// Source: docs/format/7-sync.md 7.4, 7.5.
+// Runs a session on its thread: connects again and again, and reacts to each error. Source: docs/format/7-sync.md 7.4,
+// 7.5.
 
 import Glibc
 import RealmPages
 import Threads
 
-/// What the thread of a session runs.
+/// The work of a session's thread.
 final class SessionRunner: Sendable {
   private let session: SyncSession
 
@@ -29,9 +29,9 @@ final class SessionRunner: Sendable {
           waitWhileSuspended()
           continue
         }
-        // A program that wants something of the connection has woken it before there was one.
+        // The program requested something of the connection and woke it before it was open.
         if error.reason == .cancelled { continue }
-        // A server that says the same again, without anything new, is not tried for ever.
+        // An error that repeats without progress is not retried forever.
         if connection.hasAdvanced { hasRetried = false }
         if connection.hasAdvanced || connection.isComplete { backoff.reset() }
         if connection.isComplete { hasReset = false }
@@ -42,7 +42,7 @@ final class SessionRunner: Sendable {
           if !waits { return session.fail(error) }
         case .protocolBroken where !hasRetried: hasRetried = true
         case .reset where !hasReset && session.options.mayReplace:
-          // The server was restored or emptied: what it has now is downloaded anew.
+          // The server was restored or emptied: download its current content from scratch.
           hasReset = true
           session.change { ($0.error, $0.canUpload) = (error.description, false) }
           do throws(SyncError) {

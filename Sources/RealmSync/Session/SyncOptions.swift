@@ -1,27 +1,26 @@
-// How a realm is synced.
+// The options of a sync session.
 
-/// What a client needs besides the address.
+/// The settings of a client other than the address.
 public struct SyncOptions: Sendable {
-  /// Gives the token, anew for each connection; what it throws ends the attempt.
+  /// Returns the token, once per connection. An error that it throws ends the attempt.
   public var token: @Sendable () throws(SyncError) -> String
-  /// A file of certificates in PEM form to be trusted instead of the system's.
+  /// A file of trusted certificates in PEM form, instead of the system's.
   public var authorities: String?
-  /// How long one attempt to connect may take.
+  /// The timeout of one attempt to connect.
   public var connectTimeout = Duration.seconds(30)
-  /// Whether changes of the mirror's writer are sent to the server; nil: it cannot be written. How long a change may
-  /// take to the server and back.
+  /// The maximum time for a change to reach the server and return. If it is nil, the mirror cannot be written.
   public var uploadTimeout: Duration?
-  /// Whether a full disk is waited out, once all was downloaded, instead of ending the session: for a mirror that is
-  /// followed for long.
+  /// True if a session that has downloaded everything waits while the disk is full, instead of ending: for a mirror
+  /// that is followed for a long time.
   public var waitsForSpace = false
-  /// True if a server that does not know the client is downloaded from anew, beside the mirror.
+  /// True if the mirror is replaced by a fresh download when the server no longer knows the client.
   var mayReplace = true
-  /// The versions of the protocol to offer, the best first.
+  /// The protocol versions to offer, in order of preference.
   package var versions = Array((2...14).reversed())
-  /// The first wait before connecting again; each further one is twice as long, up to five minutes.
+  /// The first wait before connecting again; each further wait is twice as long, up to five minutes.
   package var firstWait = Duration.seconds(1)
 
-  /// Options with a token; the open server checks none.
+  /// Creates options with a token; the open-source server does not check it.
   public init(token: @escaping @Sendable () throws(SyncError) -> String = { () throws(SyncError) in "" }) {
     self.token = token
   }

@@ -1,12 +1,12 @@
-// A session keeps a mirror up to date: it connects, downloads, applies, and connects again when the connection is gone.
-// One thread does all of it; other threads look at its status and wait for it. Source: docs/format/7-sync.md 7.4, 7.5.
+// Keeps a mirror up to date: connects, downloads, applies, and reconnects when the connection is lost. One thread does
+// all of this; other threads read the status and wait for it. Source: docs/format/7-sync.md 7.4, 7.5.
 
 import Glibc
 import RealmPages
 import Synchronization
 package import Threads
 
-/// A client of a sync server, for one mirror. From `start` on its thread keeps it alive, until `stop`.
+/// A sync client for one mirror. Its thread runs from `start` to `stop` and keeps the session alive.
 public final class SyncSession: Sendable {
   /// The local copy.
   public let mirror: Mirror
@@ -22,7 +22,7 @@ public final class SyncSession: Sendable {
     var isStopping = false
     var isSuspended = false
     var isHurried = false
-    /// The number of the last MARK that is wanted; 1 is that of each connection's beginning.
+    /// The number of the last requested MARK; each connection begins with 1.
     var wantedMark: Int64 = 1
     var observers: [Int: Observer] = [:]
     var lastObserver = 0
@@ -32,12 +32,12 @@ public final class SyncSession: Sendable {
     var hasRetriedUpload = false
   }
 
-  /// What is called at each change of the status.
+  /// A callback for changes of the status.
   private struct Observer {
     let call: @Sendable (SyncStatus) -> Void
   }
 
-  /// A session that has not begun.
+  /// Creates a session that is not started.
   public init(_ mirror: Mirror, _ options: SyncOptions) throws(SyncError) {
     (self.mirror, self.options) = (mirror, options)
     wakeup = try Wakeup()
@@ -49,12 +49,12 @@ public final class SyncSession: Sendable {
     mirror.writer.uplink = uploader
   }
 
-  /// Sends changes; nil if the mirror is not to be written.
+  /// Sends changes; nil if the mirror is read-only.
   var uploader: Uploader? { shared.withLock { $0.uploader } }
-  /// Whether nothing more happens.
+  /// True if the session has stopped or failed.
   var isEnded: Bool { shared.withLock { $0.status.state == .failed || $0.status.state == .stopped } }
 
-  /// Begins. The session goes on until `stop`, or until an error that waiting does not mend.
+  /// Starts the session. It runs until `stop`, or until an error that does not resolve itself.
   public func start() throws(SyncError) {
     let runner = SessionRunner(self)
     guard let thread = Threads.Thread({ runner.run() }) else {
@@ -63,7 +63,7 @@ public final class SyncSession: Sendable {
     self.thread.withLock { $0 = thread }
   }
 
-  /// Ends the session; returns when the mirror is not touched any more.
+  /// Ends the session; returns once the mirror is no longer accessed.
   public func stop() {
     shared.withLock { $0.isStopping = true }
     wakeup.end()
@@ -71,37 +71,37 @@ public final class SyncSession: Sendable {
     mirror.abandon()
     mirror.writer.uplink = nil
     let thread = thread.withLock { $0.take() }
-    // A session whose last user is its own thread cannot wait for itself.
+    // If the last reference is released on the session's own thread, the thread cannot join itself.
     if let thread, !thread.isCurrent { thread.join() } else { thread?.detach() }
-    // The uploader and the session hold each other.
+    // Breaks the reference cycle of uploader and session.
     shared.withLock { $0.uploader = nil }
   }
 
-  /// Ends the connection and makes no other until `resume`. Nothing can be written meanwhile.
+  /// Closes the connection and opens no other until `resume`. The mirror cannot be written meanwhile.
   package func suspend() {
     shared.withLock { $0.isSuspended = true }
     wakeup.wake()
   }
 
-  /// Connects again after `suspend`, or at once instead of after the wait between attempts.
+  /// Connects again after `suspend`, or immediately if the session is waiting between attempts.
   package func resume() {
     shared.withLock { ($0.isSuspended, $0.isHurried) = (false, true) }
     wakeup.wake()
   }
 
-  // MARK: looking
+  // MARK: status
 
-  /// What the session does.
+  /// The current state and progress.
   public var status: SyncStatus { shared.withLock { $0.status } }
   /// The error that ended the session.
   public var failure: SyncError? { shared.withLock { $0.failure } }
-  /// That another program has written the mirror, for the thread of the session, which ends with it.
+  /// The error if another program has written to the mirror; the thread of the session then ends with it.
   var intrusion: SyncError? { shared.withLock { $0.intrusion } }
   var isStopping: Bool { shared.withLock { $0.isStopping } }
   var isSuspended: Bool { shared.withLock { $0.isSuspended } }
-  /// Whether no connection is wanted.
+  /// True if there should be no connection.
   var isPausing: Bool { shared.withLock { $0.isStopping || $0.isSuspended } }
-  /// Whether the program wants an attempt to connect now; once.
+  /// True if the program has requested an immediate attempt to connect; resets the request.
   func takeHurry() -> Bool {
     shared.withLock { shared in
       defer { shared.isHurried = false }
@@ -110,7 +110,8 @@ public final class SyncSession: Sendable {
   }
   var wantedMark: Int64 { shared.withLock { $0.wantedMark } }
 
-  /// Asks the server for all that it has now. The number that `status.mark` reaches when it is here.
+  /// Requests everything that the server has now. Returns the number that `status.mark` reaches once it has been
+  /// downloaded.
   package func requestMark() -> Int64 {
     let number = shared.withLock { shared in
       shared.wantedMark += 1
@@ -120,7 +121,7 @@ public final class SyncSession: Sendable {
     return number
   }
 
-  /// Has `call` called with each new status, on the thread of the session. Returns what `removeObserver` takes.
+  /// Calls `call` with each new status, on the thread of the session. Returns an identifier for `removeObserver`.
   package func addObserver(_ call: @escaping @Sendable (SyncStatus) -> Void) -> Int {
     shared.withLock { shared in
       shared.lastObserver += 1
@@ -129,12 +130,13 @@ public final class SyncSession: Sendable {
     }
   }
 
-  /// Ends the calls of an observer.
+  /// Removes an observer.
   package func removeObserver(_ id: Int) { _ = shared.withLock { $0.observers.removeValue(forKey: id) } }
 
-  /// Waits until a look at the status says that it `isDone`; the last status. Gives up when no change of the realm has
-  /// come for `timeout`, whatever else the server says, and throws what ended the session. It looks at each change, and
-  /// some times a second.
+  /// Waits until `isDone` returns true for the status, and returns that status. Checks after each change and several
+  /// times per second.
+  ///
+  /// - Throws: a timeout if no changes of the realm arrive for `timeout`, or the error that ended the session.
   package func wait(
     patience timeout: Duration,
     _ isDone: (SyncStatus) -> Bool
@@ -157,8 +159,8 @@ public final class SyncSession: Sendable {
     }
   }
 
-  /// Waits until the status is one that `isWanted`, or until `deadline`; the last status. Calls `observe` at each
-  /// change on the way.
+  /// Waits until `isWanted` returns true for the status, the session ends, or `deadline` passes; returns the last
+  /// status. Calls `observe` for each status on the way.
   package func wait(
     until deadline: MonotonicTime?,
     _ observe: (SyncStatus) -> Void = { _ in },
@@ -180,15 +182,15 @@ public final class SyncSession: Sendable {
     }
   }
 
-  // MARK: the thread's part
+  // MARK: called by the session's thread
 
-  /// Whether the server once found fault with the numbers of an upload: with a second time, the identity is given up.
+  /// True if the server has rejected the numbers of an upload once; after the second time, the identity is renewed.
   var hasRetriedUpload: Bool {
     get { shared.withLock { $0.hasRetriedUpload } }
     set { shared.withLock { $0.hasRetriedUpload = newValue } }
   }
 
-  /// Changes the status and wakes those who wait.
+  /// Changes the status and wakes waiting threads.
   func change(_ body: (inout SyncStatus) -> Void) {
     shared.withLock { body(&$0.status) }
     announce()
@@ -200,12 +202,12 @@ public final class SyncSession: Sendable {
     for observer in observers.values { observer.call(status) }
   }
 
-  /// Ends the session if another program has written the mirror. Costs a look at its newest version.
+  /// Ends the session if another program has written to the mirror. Cost: reads the newest version.
   public func checkMirror() {
     do throws(SyncError) { try mirror.checkLatest() } catch { noteIntrusion(error) }
   }
 
-  /// Ends the session if `error` is that another program has written the mirror.
+  /// Ends the session if `error` reports that another program has written to the mirror.
   func noteIntrusion(_ error: SyncError) {
     if error.reason != .mirror { return }
     shared.withLock { $0.intrusion = error }

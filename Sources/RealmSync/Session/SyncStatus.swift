@@ -1,58 +1,58 @@
-// What others see of a session: its state, its progress, its last error.
+// The public view of a session: its state, its progress and its last error.
 
 /// The state and progress of a session. Source of the numbers: docs/format/7-sync.md 7.12.
 public struct SyncStatus: Hashable, Sendable {
-  /// What a session does.
+  /// The state of a session.
   public enum State: String, Sendable {
-    /// It is about to connect.
+    /// About to connect.
     case connecting
-    /// It downloads what was there when it connected.
+    /// Downloading what existed when the connection was made.
     case downloading
-    /// Everything that was there is here; changes come as they are made.
+    /// Everything was downloaded; new changes arrive as they are made.
     case live
-    /// No connection; it tries again later.
+    /// No connection; the session tries again later.
     case offline
-    /// No connection, because the program wants none.
+    /// No connection, because the program has suspended it.
     case suspended
-    /// It has ended with an error that waiting does not mend.
+    /// Ended with an error that does not resolve itself.
     case failed
-    /// It was stopped.
+    /// Stopped.
     case stopped
   }
 
-  /// What it does.
+  /// The state of the session.
   public var state = State.connecting
-  /// The version of the protocol, when connected.
+  /// The protocol version, if connected.
   public var protocolVersion: Int?
-  /// The bytes of changesets that arrived and were applied since the session began, those of a message that is being
-  /// applied included.
+  /// The bytes of changesets that were received and applied since the session began, including those of a message that
+  /// is being applied.
   public var downloaded: Int64 = 0
-  /// The bytes that are still to come, as far as the server has said.
+  /// The bytes still to come, as reported by the server.
   public var bytesLeft: Int64 = 0
-  /// Whether changes that have arrived are being made in the mirror.
+  /// True if received changes are being applied to the mirror.
   public var isApplying = false
-  /// Bytes on their way to the server.
+  /// The bytes being sent to the server.
   public var uploading: Int64 = 0
-  /// The changes that the server has taken since the session began.
+  /// The number of changes that the server has accepted since the session began.
   public var uploads = 0
-  /// The version of the server's history that the mirror holds.
+  /// The version of the server's history that the mirror contains.
   public var version: Int64 = 0
-  /// Whether the mirror has, or had, everything that was there when a download began.
+  /// True if the mirror has ever contained everything that existed when a download began.
   public var isComplete = false
-  /// The last round trip to the server in milliseconds.
+  /// The last round-trip time to the server, in milliseconds.
   public var latency: Int64?
-  /// The last error, while it matters.
+  /// The last error; nil once it is resolved.
   public var error: String?
-  /// When the next attempt is made: seconds from now, while offline.
+  /// The seconds until the next attempt, while offline.
   public var nextAttempt: Int64?
-  /// Whether changes can be sent: the server is there, and has everything that was sent before.
+  /// True if changes can be sent: the server is connected and has acknowledged everything sent before.
   public var canUpload = false
-  /// The number of the last MARK that came back.
+  /// The number of the last MARK that the server returned.
   package var mark: Int64 = 0
-  /// How often a connection was made.
+  /// The number of connections made.
   public var connections = 0
 
-  /// Notes so many bytes more that were applied; fewer, if they were taken back.
+  /// Adds applied bytes to the progress; a negative number reverts it.
   mutating func advance(by bytes: Int64) {
     downloaded += bytes
     bytesLeft = max(0, bytesLeft - bytes)

@@ -1,29 +1,29 @@
-// The second session on a connection, which uploads: its identity, what it has been sent, what it has sent.
-// Source: docs/format/7-sync.md 7.9.
+// The second session on a connection, which uploads: its identity, what it has received, and what it has sent. Source:
+// docs/format/7-sync.md 7.9.
 
 import RealmPages
 
 /// The writer's session on one connection.
 struct WriterBinding {
-  /// What was said to the server, and what is next.
+  /// The progress of binding.
   enum Phase { case unbound, wantsIdentity, open }
 
-  /// The number of the session; a new one for each identity.
+  /// The number of the session; it changes with each identity.
   private(set) var session: Int64 = 1
   private(set) var phase = Phase.unbound
-  /// The server's version up to which the session has been sent everything; no upload may be based on a later one.
+  /// The server's version up to which the session has received everything; an upload must not be based on a later one.
   private var seen: Int64 = -1
-  /// The last upload that the server has.
+  /// The last upload that the server has acknowledged.
   private(set) var acknowledged: Int64 = -1
-  /// The last upload that this connection sent.
+  /// The last upload sent on this connection.
   private(set) var sent: Int64 = 0
-  /// An upload that the server has, and the version that has it, while the reader has not reached that.
+  /// An acknowledged upload and the version that contains it, until the reader has reached that version.
   private var awaited: (upload: Int64, version: Int64)?
-  /// The last upload that has come back.
+  /// The last upload that the reader has received back.
   private var finished: Int64 = -1
   private var mark: Int64 = 0
   private var markedFor: Int64 = -1
-  /// Changesets above this size are removed from the mirror when they have come back.
+  /// Changesets above this size are removed from the mirror once the reader has received them back.
   private static let keptSize = 1 << 16
 
   let uploader: Uploader
@@ -32,7 +32,7 @@ struct WriterBinding {
 
   init(_ uploader: Uploader, _ owner: SyncSession) { (self.uploader, self.owner) = (uploader, owner) }
 
-  /// Begins the session, when the reader has everything that was there.
+  /// Binds the session. Called once the reader has downloaded everything that existed.
   mutating func bind(_ socket: WebSocket) throws(SyncError) {
     session += 1
     (seen, acknowledged, sent, awaited, finished) = (-1, -1, 0, nil, -1)
@@ -56,7 +56,7 @@ struct WriterBinding {
     )
   }
 
-  /// Notes what a DOWNLOAD of the writer says; its changes come through the reader.
+  /// Records the numbers of a DOWNLOAD for the writer. Its changes are applied by the reader.
   mutating func note(_ download: DownloadMessage) {
     seen = max(seen, download.version)
     acknowledged = max(acknowledged, download.uploaded)
@@ -66,14 +66,14 @@ struct WriterBinding {
     if awaited == nil { awaited = (pending.version, download.version) }
   }
 
-  /// Sends what is to be sent and can be, and notes what has come back.
+  /// Sends the pending upload if possible, and ends uploads that the reader has received back.
   mutating func advance(_ socket: WebSocket) throws(SyncError) {
     guard phase == .open, acknowledged >= 0 else { return }
     let state = mirror.state
     if acknowledged > state.writerVersion || uploader.isWaiting(acknowledged) { try giveUpIdentities() }
     if let pending = state.pending, pending.version > acknowledged {
       if seen < pending.base {
-        // The server refuses what is based on a version that it has not sent to this session.
+        // The server rejects an upload based on a version that it has not sent to this session.
         if markedFor < pending.base {
           markedFor = pending.base
           mark += 1
@@ -87,7 +87,7 @@ struct WriterBinding {
     if let awaited, state.version >= awaited.version {
       self.awaited = nil
       finished = awaited.upload
-      // A short one costs less than a commit that removes it.
+      // Keeping a short changeset costs less than a commit that removes it.
       if let pending = state.pending, pending.version == finished, pending.changeset.count > Self.keptSize {
         try mirror.update { $0.pending = nil }
       }
@@ -98,10 +98,10 @@ struct WriterBinding {
     if owner.status.canUpload != isClear { owner.change { $0.canUpload = isClear && $0.state != .failed } }
   }
 
-  /// Whether something was sent that the server has not acknowledged.
+  /// True if an upload was sent that the server has not acknowledged.
   var isSending: Bool { sent > acknowledged }
 
-  /// Gives the identity up, because the server refuses what it sent or does not know it; a new one takes its place.
+  /// Replaces the identity, because the server rejects its uploads or does not know it.
   mutating func renew(_ socket: WebSocket, because error: SyncError) throws(SyncError) {
     let pending = mirror.state.pending, hadPending = pending.map { $0.version > acknowledged } ?? false
     try mirror.update { state in
@@ -114,8 +114,9 @@ struct WriterBinding {
   }
 
   /// Ends the connection, because the server has an upload under a number that this mirror has not sent: another copy
-  /// of the mirror, perhaps a backup that was put back, is the same client. The server takes no number twice and does
-  /// not say so; both identities are given up, and the mirror goes on from its version with new ones.
+  /// of the mirror, perhaps a restored backup, acts as the same client. The server silently ignores an upload whose
+  /// number it has already received, so both identities are dropped, and the mirror continues from its version with new
+  /// ones.
   private func giveUpIdentities() throws(SyncError) {
     let error = SyncError(
       .offline,

@@ -1,16 +1,16 @@
-// What a transaction changed, as a changeset: classes and properties first, then new objects, values, and at the end
-// the objects that went. Two versions are compared, so what was done and undone is not told.
-// Source: docs/format/7-sync.md 7.8.
+// Builds the changeset of a transaction: first classes and properties, then new objects, then values, and finally
+// deleted objects. It compares two versions, so changes that were undone within the transaction do not appear. Source:
+// docs/format/7-sync.md 7.8.
 
 import Glibc
 import RealmPages
 
-/// Makes the changeset that leads from one version of a mirror to another.
+/// Builds the changeset between two versions of a mirror.
 struct ChangesetBuilder {
   private var values: ValueInstructions
   private let old: Snapshot, new: Snapshot
 
-  /// The objects of a class that differ.
+  /// The differing objects of a class.
   private struct Changes {
     let before: Table?, after: Table
     var inserted: [ObjKey] = []
@@ -19,8 +19,8 @@ struct ChangesetBuilder {
     let properties: TableDifference
   }
 
-  /// The changeset of what `transaction` changed; empty if others see nothing of it. `writer` names the objects that
-  /// are made in classes without primary key.
+  /// Returns the changeset of `transaction`; empty if nothing changed for other clients. `writer` identifies new
+  /// objects in classes without a primary key.
   static func changeset(
     of transaction: borrowing WriteTransaction,
     writer: Int64
@@ -121,7 +121,7 @@ struct ChangesetBuilder {
   private mutating func writeObjects(_ all: [Changes]) throws(EngineError) {
     var replaced: Set<ObjectReference> = []
     for changes in all {
-      // An object that was made anew with the same key: first the old one goes.
+      // An object was replaced by one with the same key: delete the old one first.
       guard changes.after.primaryKey != nil, !changes.deleted.isEmpty, !changes.inserted.isEmpty else { continue }
       var made: Set<PrimaryKey> = []
       for key in changes.inserted {

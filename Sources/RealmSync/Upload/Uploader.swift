@@ -1,6 +1,6 @@
-// Sends what transactions change to the server, one changeset at a time, and returns when it has come back. A changeset
-// is stored before it is sent, and never changes then: however the connection or the process ends, the server has it
-// once or not at all. Source: docs/format/7-sync.md 7.9.
+// Sends the changes of transactions to the server, one changeset at a time, and returns once the changeset has come
+// back. Invariant: a changeset is stored before it is sent, and never changes after that. However the connection or the
+// process ends, the server receives it once or not at all. Source: docs/format/7-sync.md 7.9.
 
 import Glibc
 import RealmPages
@@ -9,7 +9,7 @@ import Threads
 
 /// The uplink of a session.
 final class Uploader: Uplink {
-  /// How long a change may take to the server and back.
+  /// The maximum time for a change to reach the server and return.
   private let timeout: Duration
   private let session: SyncSession
   private let monitor = Monitor()
@@ -21,7 +21,7 @@ final class Uploader: Uplink {
     var version: Int64 = 0
   }
 
-  /// How far a changeset has come.
+  /// The state of a changeset's upload.
   enum Transfer: Sendable {
     case waiting, sent, done
     case failed(SyncError)
@@ -59,7 +59,7 @@ final class Uploader: Uplink {
     monitor.locked { monitor.wakeAll() }
   }
 
-  /// Throws unless the server is there and has acknowledged everything that was sent.
+  /// Throws unless the server is connected and has acknowledged all uploads.
   func checkReadiness(until deadline: MonotonicTime) throws(EngineError) {
     if let intrusion = session.intrusion { throw intrusion.engineError }
     let status = session.wait(until: min(deadline, .now.advanced(by: .seconds(2)))) { $0.canUpload }
@@ -77,7 +77,7 @@ final class Uploader: Uplink {
   func prepare(
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> (@Sendable () throws(EngineError) -> UInt64)? {
-    // Others' changes do not come while the transaction is open, so waiting is of no use.
+    // While the transaction is open, changes of others cannot be applied, so waiting would not help.
     try checkReadiness(until: .now)
     let base: Int64
     do throws(SyncError) {
@@ -105,7 +105,7 @@ final class Uploader: Uplink {
   }
 
   private func send(_ changeset: [UInt8], _ base: Int64) throws(SyncError) -> UInt64 {
-    // Stored first: what was sent must be sent again as it was.
+    // Store the changeset first: after a failure it must be sent again unchanged.
     state.withLock { ($0.current, $0.version) = (.waiting, session.mirror.state.writerVersion + 1) }
     try session.mirror.update { state in
       state.writerVersion += 1
@@ -143,7 +143,7 @@ final class Uploader: Uplink {
     return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000 - 1_420_070_400_000
   }
 
-  /// Takes back what was not sent; what was sent may be with the server.
+  /// Withdraws a changeset that was not sent; if it was sent, the server may have it. Returns the error to throw.
   private func withdraw() throws(SyncError) -> SyncError {
     let isSent = state.withLock { state in
       if case .waiting = state.current {
@@ -163,13 +163,13 @@ final class Uploader: Uplink {
     return SyncError(.offline, "\(session.mirror.url): the connection is gone; the change was not sent")
   }
 
-  // MARK: the connection's part
+  // MARK: called by the connection
 
-  /// What is to be sent, if the connection has not sent it yet; notes that it is sent now.
+  /// Returns the pending upload, and marks it as sent; nil if the connection has already sent it.
   func take(sentBefore version: Int64) -> PendingUpload? {
     guard let pending = session.mirror.state.pending, pending.version > version else { return nil }
     let isWanted = state.withLock { state in
-      // Withdrawn a moment ago.
+      // It was withdrawn.
       if state.current == nil, state.version == pending.version { return false }
       if case .waiting = state.current { state.current = .sent }
       return true
@@ -177,12 +177,12 @@ final class Uploader: Uplink {
     return isWanted ? pending : nil
   }
 
-  /// Whether the upload of this number was not sent yet.
+  /// True if the upload with this number was not sent yet.
   func isWaiting(_ version: Int64) -> Bool {
     state.withLock { state in if case .waiting = state.current { state.version == version } else { false } }
   }
 
-  /// Notes how the upload of this number ended.
+  /// Records the outcome of the upload with this number.
   func end(_ transfer: Transfer, of version: Int64) {
     state.withLock { if $0.current != nil, $0.version == version { $0.current = transfer } }
     monitor.locked { monitor.wakeAll() }
@@ -190,7 +190,7 @@ final class Uploader: Uplink {
 }
 
 extension SyncError {
-  /// The same as an error of the engine, for those who write.
+  /// The error as the engine reports it to writers.
   var engineError: EngineError {
     switch reason {
     case .offline, .cancelled, .certificate, .token, .unsupported, .configuration: EngineError(.offline, description)

@@ -1,20 +1,20 @@
-// The instructions that turn the values of an object into others: with the least change where both are collections, so
-// that concurrent changes of others survive. Source: docs/format/7-sync.md 7.8.
+// Generates the instructions that change the values of an object. For collections it generates minimal changes, so that
+// concurrent changes of other clients survive. Source: docs/format/7-sync.md 7.8.
 
 import Glibc
 import RealmPages
 
-/// Writes values of objects of two versions as instructions.
+/// Writes the differences between the values of two versions as instructions.
 struct ValueInstructions {
   var writer = ChangesetWriter()
 
   private let old: Snapshot, new: Snapshot
-  /// The file that makes new objects of classes without primary key.
+  /// The client file that creates new objects of classes without a primary key.
   private let file: Int64
   private var names: [TableKey: NameIndex] = [:]
-  /// The keys of new objects of classes without primary key.
+  /// The keys of new objects in classes without a primary key.
   private var madeKeys: [ObjectReference: InstructionKey] = [:]
-  /// Levels of embedded objects.
+  /// The nesting depth of embedded objects.
   private var depth = 0
   private static let maximumDepth = 100
 
@@ -24,7 +24,7 @@ struct ValueInstructions {
 
   // MARK: names and keys
 
-  /// The name of a class, introduced when it is new to the changeset.
+  /// Returns the name of a class, and introduces it if it is new to the changeset.
   mutating func name(_ table: Table) -> NameIndex {
     if let known = names[table.key] { return known }
     let name = writer.name(table.className ?? table.name)
@@ -32,7 +32,7 @@ struct ValueInstructions {
     return name
   }
 
-  /// The primary key of an object, of an unresolved one too; nil in a class without.
+  /// Returns the primary key of an object, which may be unresolved; nil in a class without a primary key.
   func primaryKey(of key: ObjKey, _ table: Table) throws(EngineError) -> PrimaryKey? {
     guard let index = table.primaryKeyIndex else { return nil }
     let cursor = ObjectCursor(table)
@@ -40,7 +40,7 @@ struct ValueInstructions {
     return PrimaryKey(try cursor.value(index))
   }
 
-  /// What names an object on the server.
+  /// Returns the key of an object on the server.
   mutating func key(of key: ObjKey, _ table: Table) throws(EngineError) -> InstructionKey {
     if let made = madeKeys[ObjectReference(table: table.key, key: key)] { return made }
     guard table.primaryKeyIndex != nil else {
@@ -56,12 +56,12 @@ struct ValueInstructions {
     }
   }
 
-  /// What names an object that the transaction made.
+  /// Returns the server key for an object that the transaction created.
   mutating func key(ofNew key: ObjKey, _ table: Table) throws(EngineError) -> InstructionKey {
     if table.primaryKeyIndex != nil { return try self.key(of: key, table) }
     let given = GlobalKey.global(key)
     if given.high == UInt64(bitPattern: file), given.low < 1 << 31 {
-      // The program has chosen one of the writer's keys, which the object keeps.
+      // The program has chosen a key in the writer's range, which the object keeps.
       let made = InstructionKey.global(high: given.high, low: given.low)
       madeKeys[ObjectReference(table: table.key, key: key)] = made
       return made
@@ -77,7 +77,8 @@ struct ValueInstructions {
 
   // MARK: objects
 
-  /// Writes properties of an object: all that is not the default, or what differs from the version before.
+  /// Writes the given properties of an object: all values that are not the default, or those that differ from the
+  /// version before.
   mutating func write(
     _ key: ObjKey,
     _ table: Table,
@@ -104,7 +105,7 @@ struct ValueInstructions {
     }
   }
 
-  /// Writes a property: of an object, or of an embedded one.
+  /// Writes a property of an object or of an embedded object.
   private mutating func write(
     _ value: Value,
     over present: Value?,
@@ -137,14 +138,14 @@ struct ValueInstructions {
     }
   }
 
-  /// The table of the embedded objects that a property holds; nil if it holds none.
+  /// Returns the table of a property's embedded objects; nil if the property has none.
   private func embedded(_ column: Column) throws(EngineError) -> Table? {
     guard column.type == .link, let key = column.targetTable, let table = try new.table(key), table.kind == .embedded
     else { return nil }
     return table
   }
 
-  /// What a property of a new object holds.
+  /// Returns the value of a property in a new object.
   private static func initial(_ column: Column) -> Value {
     if column.isNullable { return .null }
     return switch column.type {
@@ -164,17 +165,17 @@ struct ValueInstructions {
 
   // MARK: single values
 
-  /// How a value gets to its place.
+  /// The kind of place that a value is written to.
   private enum Way {
     /// A property, or an entry of a dictionary.
     case property
-    /// An element of a list of so many, replaced.
+    /// An element that is replaced, in a list of `prior` elements.
     case element(prior: UInt32)
-    /// A new element of a list of so many.
+    /// An element that is inserted, into a list of `prior` elements.
     case insertion(prior: UInt32)
   }
 
-  /// Puts a value, and what is in it, at a place that holds none.
+  /// Writes a value and its contents to a place that has none.
   private mutating func put(_ value: Value, at place: Instruction.Place, _ way: Way) throws(EngineError) {
     switch value {
     case .link(let target, let key):
@@ -201,7 +202,8 @@ struct ValueInstructions {
     }
   }
 
-  /// Makes one value of another; collections in a Mixed keep what both have. `prior`: it is an element of a list.
+  /// Changes one value into another; collections in a Mixed keep their common elements. `prior` is set for an element
+  /// of a list.
   private mutating func write(
     single value: Value,
     over present: Value,
@@ -227,7 +229,7 @@ struct ValueInstructions {
   ) throws(EngineError) {
     let difference = ListDifference(old: former.count, new: values.count) { former[$0].isStored(as: values[$1]) }
     if let embedded {
-      // What stays may have changed inside.
+      // Elements that stay may have changed inside.
       for index in values.indices where !difference.replaced.contains(index) && !difference.inserted.contains(index) {
         let before = index < difference.replaced.lowerBound ? index : index + former.count - values.count
         try change(values[index], embedded, at: place.step(.index(UInt32(before))))
@@ -268,7 +270,7 @@ struct ValueInstructions {
     for value in values where !before.contains(Self.bits(value)) { try member(value, isNew: true, at: place) }
   }
 
-  /// A value that is equal for numbers of the same bits only: -0.0 is another one than 0.0, and a NaN equals itself.
+  /// Returns a value that compares numbers by their bits: -0.0 differs from 0.0, and a NaN equals itself.
   private static func bits(_ value: Value) -> Value {
     switch value {
     case .float(let number): .list([.int(Int64(number.bitPattern))])
@@ -302,7 +304,7 @@ struct ValueInstructions {
         } else if present == entry.value {
           try change(entry.value, embedded, at: step)
         } else {
-          // Under a key that is there this makes a fresh object, too.
+          // If the key exists, this also creates a new object.
           append(.object, at: step, .property)
           try fill(entry.value, embedded, at: step)
         }
@@ -332,7 +334,7 @@ struct ValueInstructions {
     try fill(value, table, at: place)
   }
 
-  /// Writes the properties of a new embedded object that are not the default.
+  /// Writes the properties of a new embedded object that differ from the default.
   private mutating func fill(_ value: Value, _ table: Table, at place: Instruction.Place) throws(EngineError) {
     guard case .link(_, let key) = value else { throw .damaged("no embedded object", place: table.name) }
     try deeper(table)
@@ -342,7 +344,7 @@ struct ValueInstructions {
     }
   }
 
-  /// Writes what differs in an embedded object that stays.
+  /// Writes the differences in an embedded object that stays.
   private mutating func change(_ value: Value, _ table: Table, at place: Instruction.Place) throws(EngineError) {
     guard case .link(_, let key) = value, let before = try old.table(table.key) else { return }
     try deeper(table)
@@ -372,7 +374,7 @@ struct ValueInstructions {
 }
 
 extension Instruction.Place {
-  /// The place one step further in.
+  /// Returns the place one step further in.
   fileprivate func step(_ step: Instruction.Step) -> Instruction.Place {
     var place = self
     place.path.append(step)

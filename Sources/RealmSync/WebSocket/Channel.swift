@@ -1,11 +1,11 @@
-// The bytes of a connection, plain or encrypted. The server's certificate is checked against the host name and against
-// trusted certificates: those of the system, or of a file. Source: SSL_connect(3), SSL_set1_host(3).
+// The byte stream of a connection, plain or encrypted. The server's certificate is checked against the host name and
+// against trusted certificates, either the system's or those of a file. Source: SSL_connect(3), SSL_set1_host(3).
 
 import CTLS
 import Glibc
 import Threads
 
-/// A connection that bytes go through. One thread at a time.
+/// A connection to the server. Not thread-safe: one thread at a time.
 final class Channel {
   private let socket: Socket
   private let tls: TLS?
@@ -13,9 +13,9 @@ final class Channel {
   var peer: String { socket.peer }
   private let wakeup: Wakeup
 
-  /// Whether encrypted bytes lie here that poll(2) does not see.
+  /// The TLS state of an encrypted connection.
   @safe private final class TLS {
-    // Safe: it owns both, and they are freed with it alone.
+    // Safe: it owns both and is the only one to free them.
     let context: OpaquePointer
     let connection: OpaquePointer
 
@@ -29,7 +29,7 @@ final class Channel {
     }
   }
 
-  /// Connects to the server of `url`. `authorities` is a file of certificates in PEM form to be trusted instead of the
+  /// Connects to the server of `url`. `authorities` is a file of trusted certificates in PEM form, used instead of the
   /// system's.
   init(
     to url: SyncURL,
@@ -110,7 +110,7 @@ final class Channel {
     }
   }
 
-  /// Whether another authority could make the certificate one to be trusted.
+  /// True if the certificate could be trusted with a different authority.
   private static func isAboutAuthority(_ verdict: Int) -> Bool {
     ![
       Int(X509_V_ERR_HOSTNAME_MISMATCH), Int(X509_V_ERR_IP_ADDRESS_MISMATCH), Int(X509_V_ERR_CERT_HAS_EXPIRED),
@@ -118,11 +118,11 @@ final class Channel {
     ].contains(verdict)
   }
 
-  /// What libssl noted, in its words.
+  /// Returns the error text of libssl.
   private static func reasons() -> String {
     let code = ERR_get_error()
     if code == 0 { return "" }
-    // ERR_SYSTEM_FLAG: an errno, for which libssl has no words. Source: err.h of OpenSSL 3.
+    // ERR_SYSTEM_FLAG: an errno, for which libssl has no text. Source: err.h of OpenSSL 3.
     if code & 0x8000_0000 != 0 {
       return unsafe String(cString: strerror(Int32(truncatingIfNeeded: code & 0x7fff_ffff)))
     }
@@ -131,14 +131,14 @@ final class Channel {
 
   // MARK: bytes
 
-  /// What a read ended with.
+  /// The result of a read.
   enum Outcome: Equatable { case bytes(Int), ended, woken, timeout }
 
-  /// Reads at least one byte to the end of `buffer`.
+  /// Appends at least one received byte to `buffer`.
   func read(into buffer: inout [UInt8], until deadline: MonotonicTime) throws(SyncError) -> Outcome {
     let room = 1 << 16, filled = buffer.count
     while true {
-      // A server that always has bytes for us does not keep us.
+      // Checked first, so that a server that sends without pause cannot delay the end.
       if wakeup.isEnded { return .woken }
       buffer.append(contentsOf: repeatElement(0, count: room))
       var outcome: Result<Step, SyncError> = .success(.wait(POLLIN))
@@ -169,7 +169,7 @@ final class Channel {
   /// Writes all of `bytes`.
   func write(_ bytes: [UInt8], until deadline: MonotonicTime) throws(SyncError) {
     var done = 0, wasWoken = false
-    // A wakeup is for who reads next.
+    // Pass the wakeup on to the next read.
     defer { if wasWoken { wakeup.wake() } }
     while done < bytes.count {
       var outcome: Result<Step, SyncError> = .success(.wait(POLLOUT))
@@ -191,7 +191,7 @@ final class Channel {
   }
 
   private enum Step {
-    /// So many bytes; 0 at the end of what is read.
+    /// The number of bytes transferred; 0 at the end of input.
     case done(Int)
     case wait(Int32)
   }

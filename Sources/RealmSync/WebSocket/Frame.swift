@@ -1,15 +1,15 @@
-// Frames of a WebSocket. Those of a client are masked, those of a server are not. Source: RFC 6455 section 5.
+// Encodes and decodes WebSocket frames. Client frames are masked, server frames are not. Source: RFC 6455 section 5.
 
 import CTLS
 
-/// A frame, and messages in frames.
+/// The format of frames.
 enum Frame {
   enum Kind: UInt8 { case continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 }
 
-  /// The largest message that is taken.
+  /// The maximum size of a received message.
   static let maximumSize = ServerMessage.maximumSize + 1024
 
-  /// A masked frame that is a message as a whole.
+  /// Returns a masked frame that contains a whole message.
   static func masked(_ kind: Kind, _ payload: [UInt8]) -> [UInt8] {
     var key = [UInt8](repeating: 0, count: 4)
     unsafe RAND_bytes(&key, 4)
@@ -31,14 +31,14 @@ enum Frame {
     }
   }
 
-  /// The head of a frame of a server.
+  /// The head of a server's frame.
   struct Head {
     let kind: Kind
     let isLast: Bool
-    /// The size of the head, and of what follows it.
+    /// The size of the head, and of the payload that follows it.
     let size: Int, payload: Int
 
-    /// Reads a head at `start`; nil while it is not complete.
+    /// Parses a head at `start`; nil if it is not complete yet.
     init?(_ bytes: [UInt8], at start: Int) throws(SyncError) {
       guard bytes.count - start >= 2 else { return nil }
       let first = bytes[start], second = bytes[start + 1]

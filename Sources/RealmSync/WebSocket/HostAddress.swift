@@ -1,24 +1,24 @@
-// The addresses of a host. A name server can take minutes to say that it does not know: it is asked on a thread of its
-// own, so that what waits for it can be woken. Source: getaddrinfo(3).
+// Resolves host names. A lookup can take minutes to fail, so it runs on a separate thread, which lets the waiting
+// thread be woken. Source: getaddrinfo(3).
 
 import Glibc
 import Synchronization
 import Threads
 
-/// Where a socket can connect to.
+/// An address that a socket can connect to.
 struct HostAddress: Sendable {
   let family: Int32
   /// A `sockaddr` of that family.
   private let bytes: [UInt8]
 
-  /// The addresses of a name, or the one that `host` is. A wakeup ends the wait with `cancelled`.
+  /// Resolves a host name, or parses `host` if it is an address. A wakeup ends the wait with `cancelled`.
   static func find(
     _ host: String,
     _ port: UInt16,
     until deadline: MonotonicTime,
     _ wakeup: Wakeup
   ) throws(SyncError) -> [HostAddress] {
-    // An address needs nobody who knows it.
+    // Literal addresses need no resolver.
     if case .success(let known) = ask(host, port, AI_NUMERICHOST) { return known }
     let answer = try Answer()
     guard
@@ -38,7 +38,7 @@ struct HostAddress: Sendable {
     return try result.get()
   }
 
-  /// What the other thread found.
+  /// The result of the lookup thread.
   private final class Answer: Sendable {
     let result = Mutex<Result<[HostAddress], SyncError>?>(nil)
     let isHere: Wakeup
@@ -59,14 +59,14 @@ struct HostAddress: Sendable {
     while let entry = unsafe next?.pointee {
       unsafe next = unsafe entry.ai_next
       guard let address = unsafe entry.ai_addr else { continue }
-      // In bounds: the list says how long each address is.
+      // In bounds: the list contains the length of each address.
       let bytes = unsafe UnsafeRawBufferPointer(start: address, count: Int(entry.ai_addrlen))
       unsafe found.append(HostAddress(family: entry.ai_family, bytes: Array(bytes)))
     }
     return .success(found)
   }
 
-  /// Begins to connect a socket of the family; 0, or -1 with errno.
+  /// Starts to connect a socket of the family; returns 0, or -1 with errno.
   func connect(_ descriptor: Int32) -> Int32 {
     unsafe bytes.withUnsafeBytes { bytes in
       guard let address = unsafe bytes.assumingMemoryBound(to: sockaddr.self).baseAddress else { return -1 }

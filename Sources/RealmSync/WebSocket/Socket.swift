@@ -1,5 +1,4 @@
-// A TCP connection that never blocks for longer than a deadline, and that another thread can wake.
-// Source: socket(7), poll(2).
+// A TCP connection with deadlines; another thread can wake a thread that waits for it. Source: socket(7), poll(2).
 
 import Glibc
 import Synchronization
@@ -27,23 +26,23 @@ final class Wakeup: Sendable {
     close(ends.write)
   }
 
-  /// Ends the wait of the thread, or its next one.
+  /// Ends the current wait of the thread, or its next one.
   func wake() {
     var byte: UInt8 = 1
-    // A full pipe wakes, too.
+    // If the pipe is full, the thread is woken anyway.
     _ = unsafe write(ends.write, &byte, 1)
   }
 
-  /// Ends every wait of the thread, now and later, and what it reads and writes.
+  /// Ends all waits of the thread, now and in the future, and its reads and writes.
   func end() {
     isOver.store(true, ordering: .releasing)
     wake()
   }
 
-  /// True if nothing is to be read, written or waited for any more.
+  /// True if no more reads, writes or waits should happen.
   var isEnded: Bool { isOver.load(ordering: .acquiring) }
 
-  /// The end to poll.
+  /// The descriptor to poll.
   fileprivate var descriptor: Int32 { ends.read }
 
   fileprivate func drain() {
@@ -51,7 +50,7 @@ final class Wakeup: Sendable {
     while unsafe read(ends.read, &bytes, 16) > 0 {}
   }
 
-  /// Waits until it is woken (`ready`), or another (`woken`), at most until `deadline`.
+  /// Waits at most until `deadline`. Returns `ready` if this wakeup is signaled, `woken` if `other` is.
   func wait(until deadline: MonotonicTime, or other: Wakeup) -> Socket.Event {
     var entries = [ends.read, other.ends.read].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     while true {
@@ -64,7 +63,7 @@ final class Wakeup: Sendable {
     }
   }
 
-  /// Waits until it is woken, at most until `deadline`.
+  /// Waits until it is signaled, at most until `deadline`.
   func wait(until deadline: MonotonicTime) {
     var entry = pollfd(fd: ends.read, events: Int16(POLLIN), revents: 0)
     _ = unsafe poll(&entry, 1, Int32(clamping: deadline.milliseconds))
@@ -72,12 +71,12 @@ final class Wakeup: Sendable {
   }
 }
 
-/// An open TCP connection. One thread at a time.
+/// An open TCP connection. Not thread-safe: one thread at a time.
 final class Socket {
   let descriptor: Int32
   let peer: String
 
-  /// What a wait ended with.
+  /// The result of a wait.
   enum Event { case ready, woken, timeout }
 
   private init(_ descriptor: Int32, _ peer: String) { (self.descriptor, self.peer) = (descriptor, peer) }
@@ -129,7 +128,7 @@ final class Socket {
     throw SyncError(.offline, "cannot connect to \(peer): \(problem)")
   }
 
-  /// Waits until the connection can be read (`POLLIN`) or written (`POLLOUT`).
+  /// Waits until the connection is readable (`POLLIN`) or writable (`POLLOUT`).
   func wait(for events: Int32, until deadline: MonotonicTime, _ wakeup: Wakeup?) -> Event {
     var entries = [pollfd(fd: descriptor, events: Int16(events), revents: 0)]
     if let wakeup { entries.append(pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0)) }
@@ -145,7 +144,7 @@ final class Socket {
     }
   }
 
-  /// Reads what is there; nil if nothing is, 0 at the end.
+  /// Reads available bytes; returns nil if there are none yet, 0 at the end.
   func read(into bytes: UnsafeMutableRawBufferPointer) throws(SyncError) -> Int? {
     while true {
       let count = unsafe recv(descriptor, bytes.baseAddress, bytes.count, 0)
@@ -156,7 +155,7 @@ final class Socket {
     }
   }
 
-  /// Writes as much as there is room for; nil if there is none.
+  /// Writes as many bytes as fit; returns nil if there is no room.
   func write(_ bytes: UnsafeRawBufferPointer) throws(SyncError) -> Int? {
     while true {
       let count = unsafe send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))

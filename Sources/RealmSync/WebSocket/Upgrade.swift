@@ -1,10 +1,10 @@
-// The HTTP request that opens a WebSocket, and its answer. Source: RFC 6455 section 4, docs/format/7-sync.md 7.1.
+// The HTTP request that opens a WebSocket, and its response. Source: RFC 6455 section 4, docs/format/7-sync.md 7.1.
 
 import CTLS
 
-/// The opening of a WebSocket.
+/// The opening handshake of a WebSocket.
 package struct Upgrade {
-  /// The versions of the protocol that are offered, the best first.
+  /// The protocol versions to offer, in order of preference.
   static let versions = (2...14).reversed().map { $0 }
   private static let prefix = "com.mongodb.realm-sync"
   private static let maximumHead = 16384
@@ -12,7 +12,8 @@ package struct Upgrade {
   private let key: String
   let request: [UInt8]
 
-  /// A request to the server of `url`. `token` is sent as it is, but for bytes that a request cannot have.
+  /// Creates a request to the server of `url`. `token` is sent unchanged, except for bytes that are not allowed in a
+  /// request.
   init(to url: SyncURL, token: String, versions: [Int] = Self.versions) {
     var random = [UInt8](repeating: 0, count: 16)
     unsafe RAND_bytes(&random, 16)
@@ -46,7 +47,8 @@ package struct Upgrade {
     return text
   }
 
-  /// The version that the answer at the front of `buffer` agrees to; nil while it is not complete. Removes the answer.
+  /// Parses the response at the front of `buffer` and removes it. Returns the agreed version; nil if the response is
+  /// not complete yet.
   func answer(_ buffer: inout [UInt8], from peer: String) throws(SyncError) -> Int? {
     guard zip(buffer, "HTTP/1.".utf8).allSatisfy(==) else { throw Self.noServer(peer) }
     guard let end = Self.endOfHead(buffer) else {
@@ -116,7 +118,7 @@ package struct Upgrade {
     return nil
   }
 
-  /// What proves that the server understood the request.
+  /// Returns the value that proves that the server understood the request.
   package static func accept(_ key: String) -> String {
     let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
     var digest = [UInt8](repeating: 0, count: 20)
@@ -125,7 +127,7 @@ package struct Upgrade {
   }
 }
 
-/// The text form of bytes that HTTP has. Source: RFC 4648 section 4.
+/// Encodes bytes in base64. Source: RFC 4648 section 4.
 enum Base64 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

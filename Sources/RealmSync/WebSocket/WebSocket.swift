@@ -2,24 +2,24 @@
 
 import Threads
 
-/// An open WebSocket. One thread at a time; closed when the value goes.
+/// An open WebSocket, closed on deinit. Not thread-safe: one thread at a time.
 final class WebSocket {
-  /// The version of the protocol that both sides speak.
+  /// The protocol version agreed on.
   let version: Int
   /// The server, for messages.
   let peer: String
 
   private let channel: Channel
   private var buffer: [UInt8] = []
-  /// Where in the buffer the next frame begins.
+  /// The offset of the next frame in the buffer.
   private var start = 0
-  /// The message whose frames are coming in.
+  /// The message whose frames are being received.
   private var message: [UInt8]?
 
-  /// How long a write may take that the server does not read.
+  /// The timeout of a write while the server does not read.
   private static let patience = Duration.seconds(120)
 
-  /// Connects, and agrees on a version.
+  /// Connects and negotiates a version.
   init(
     to url: SyncURL,
     token: String,
@@ -53,14 +53,14 @@ final class WebSocket {
     try channel.write(Frame.masked(.binary, message), until: .now.advanced(by: Self.patience))
   }
 
-  /// What waiting for a message ended with.
+  /// The result of waiting for a message.
   enum Outcome { case message([UInt8]), woken, timeout }
 
-  /// The next message. Waits until `deadline`, or until the wakeup.
+  /// Returns the next message. Waits until `deadline`, or until the wakeup is signaled.
   func receive(until deadline: MonotonicTime) throws(SyncError) -> Outcome {
     while true {
       if let message = try nextMessage() { return .message(message) }
-      // Frames that are no message are no reason to go on.
+      // Control frames alone do not extend the wait.
       if deadline <= .now { return .timeout }
       switch try channel.read(into: &buffer, until: deadline) {
       case .bytes: continue
@@ -71,7 +71,7 @@ final class WebSocket {
     }
   }
 
-  /// A message that has arrived in full.
+  /// Returns a message that was received completely; nil if there is none.
   private func nextMessage() throws(SyncError) -> [UInt8]? {
     while let head = try Frame.Head(buffer, at: start) {
       let first = start + head.size

@@ -1,7 +1,7 @@
-// Mixed values of formats 2 to 9: a tree of types beside one of values, which are numbers of 63 bits, refs of small
-// tables, or places in two more trees, of bytes and of timestamps. Source: v5.23.9 column_mixed.hpp.
+// Mixed values of formats 2 to 9: a tree of types beside a tree of values. A value is a number of 63 bits, the ref of a
+// subtable, or a position in one of two more trees, for bytes and for timestamps. Source: v5.23.9 column_mixed.hpp.
 
-/// Reads an old Mixed column row by row. One thread at a time.
+/// Reads a Mixed column of formats 2 to 9 row by row. One thread at a time.
 final class LegacyMixedReader {
   private let arena: Arena
   private let ref: Int
@@ -11,7 +11,7 @@ final class LegacyMixedReader {
   private let seconds: ElementReader?
   private let nanoseconds: ElementReader?
 
-  /// What a value is. Where a number needs all 64 bits, the type tells its sign.
+  /// The type codes. Where a number needs all 64 bits, the type contains its sign.
   enum Code {
     static let int: Int64 = 0, bool: Int64 = 1, string: Int64 = 2, data: Int64 = 4, table: Int64 = 5, oldDate: Int64 = 7
     static let date: Int64 = 8, float: Int64 = 9, double: Int64 = 10, negativeDouble: Int64 = 11
@@ -51,7 +51,7 @@ final class LegacyMixedReader {
     case Code.float: return .float(Float(bitPattern: UInt32(truncatingIfNeeded: bits)))
     case Code.double: return .double(Double(bitPattern: bits))
     case Code.negativeDouble: return .double(Double(bitPattern: bits | sign))
-    // The sign of a date is among the 63 bits.
+    // The 63 bits of a date include its sign.
     case Code.oldDate: return .date(Timestamp(seconds: stored >> 1, nanoseconds: 0))
     case Code.data:
       guard case .data(let view) = try payload(bytes, place) else { return .data(.empty) }

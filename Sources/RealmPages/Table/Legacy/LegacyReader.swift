@@ -1,4 +1,4 @@
-// One column of formats 2 to 9, whatever it stores. Source: docs/format/2-model.md M14, "Format 2..9".
+// One column of formats 2 to 9, of any type. Source: docs/format/2-model.md M14, "Format 2..9".
 
 /// Reads one column row by row. Remembers the leaf it read last. One thread at a time.
 final class LegacyReader {
@@ -50,9 +50,9 @@ final class LegacyReader {
   /// The number of rows.
   var count: Int { values.count }
 
-  /// The number of rows up to the last one that the tree leads to.
+  /// The number of rows up to the last one that the tree reaches.
   var reachableCount: Int {
-    func isReachable(_ row: Int) -> Bool { (try? values.value(at: row)) != nil }  // only the fact counts
+    func isReachable(_ row: Int) -> Bool { (try? values.value(at: row)) != nil }  // only success or failure matters
     return count == 0 || isReachable(count - 1) ? count : bisect(count, isReachable)
   }
 
@@ -81,13 +81,14 @@ final class LegacyReader {
     }
   }
 
-  /// What shows for a null: before strings could be null, a leaf of empty ones looked like a leaf of nulls does today.
+  /// The value presented for null. Before strings could be null, a leaf of empty strings had the form that a leaf of
+  /// nulls has now.
   private var orEmpty: ValueView {
     if column.column.isNullable { return .null }
     return column.column.type == .string ? .string(.empty) : column.column.type == .data ? .data(.empty) : .null
   }
 
-  /// A stored value that must be a ref, or 0.
+  /// Returns a stored value as a ref, or 0. Throws if it is a number.
   static func ref(_ value: Int64) throws(EngineError) -> Int {
     if value & 1 != 0 { throw .damaged("a row that holds the number \(value) where a ref belongs") }
     return Int(truncatingIfNeeded: value)

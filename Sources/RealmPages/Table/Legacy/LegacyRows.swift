@@ -1,10 +1,10 @@
 // Objects of formats 2 to 9: columns of equal length side by side, where the row number serves as object key. Source:
 // docs/format/2-model.md M14, "Format 2..9".
 
-/// The rows of one table. The same for every reader; what remembers positions is a `LegacyReader`.
+/// The rows of one table. Shared by all readers; the `LegacyReader`s remember positions.
 struct LegacyRows: Sendable {
   let spec: LegacySpec
-  /// The columns that show.
+  /// The visible columns.
   let columns: [LegacyColumn]
   let count: Int
   /// The array of the columns' roots, or 0 for a table without columns.
@@ -15,7 +15,7 @@ struct LegacyRows: Sendable {
     try self.init(arena, LegacySpec(arena, top.child(0)), rootsRef: top.childIfPresent(1))
   }
 
-  /// The rows below the array of roots at `rootsRef` that a spec describes. Cost O(1) and the height of a tree.
+  /// The rows below the array of roots at `rootsRef`, as described by a spec. Cost: O(1) plus the height of a tree.
   init(_ arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(EngineError) {
     self.spec = spec
     self.rootsRef = rootsRef
@@ -40,23 +40,24 @@ struct LegacyRows: Sendable {
     self.count = count
   }
 
-  /// The rows of a class: no more than some column has, because what the root of a damaged tree counts may be anything.
-  /// Cost O(columns) and the height of a tree in a sound file.
+  /// Returns the rows of a class, at most as many as the longest readable column has: the count in the root of a
+  /// damaged tree is arbitrary. Cost: O(columns) plus the height of a tree in an intact file.
   func reachable(_ arena: Arena) throws(EngineError) -> LegacyRows {
-    // A leaf has at most 1000 values, and 8 bytes.
+    // A leaf has at most 1000 values and takes at least 8 bytes.
     if count / 125 * max(1, spec.columns.count) > Node.headerSize * arena.maximumNodes {
       throw .damaged("\(count) rows of \(spec.columns.count) values, for which the file has no room", ref: rootsRef)
     }
     var most = 0
     for column in spec.columns where most < count {
-      // A column that cannot be read has no say.
+      // Ignore columns that cannot be read.
       guard let reader = try? LegacyReader(arena, column, rootsRef: rootsRef) else { continue }
       most = max(most, min(count, reader.reachableCount))
     }
     return most < count && !spec.columns.isEmpty ? LegacyRows(self, count: most) : self
   }
 
-  /// The name of the property that table `pk` declares as the primary key of class `className`; nil if there is none.
+  /// Returns the name of the property that table `pk` declares as the primary key of class `className`; nil if there is
+  /// none.
   static func primaryKeyName(_ pkTable: Table?, of className: String?) throws(EngineError) -> String? {
     if let damage = pkTable?.damage { throw damage }
     guard let pkTable, let className,

@@ -1,36 +1,36 @@
 // Schemas of formats 2 to 9: columns without keys, link targets in the sub-specs. Source: docs/format/2-model.md M14,
-// "Format 2..9". Names that are empty or taken get those that Realm's own upgrade gives.
+// "Format 2..9". Empty and duplicate names are replaced as Realm's own upgrade does.
 
 /// How a column of formats 2 to 9 stores its values.
 enum LegacyKind: Sendable {
-  /// Values in leaves like those of today.
+  /// Values in leaves like those of current formats.
   case plain
-  /// Indexes into a list of distinct strings, the tree at this ref.
+  /// Indexes into a list of distinct strings; the list is the tree at this ref.
   case enumerated(valuesRef: Int)
-  /// Whole seconds, before timestamps existed.
+  /// Whole seconds, from before timestamps existed.
   case oldDate
   /// Two trees: seconds and nanoseconds.
   case timestamp
-  /// Row + 1, 0 for none.
+  /// Row number + 1; 0 means null.
   case link
-  /// Refs of trees of rows.
+  /// Refs of trees of row numbers.
   case linkList
-  /// Refs of the columns of small tables, which have their schema in common.
+  /// Refs of the columns of subtables, which share one schema.
   case subtable(LegacySpec)
-  /// Mixed values of that time, some of them small tables with schemas of their own.
+  /// Mixed values of formats 2 to 9. Some are subtables, each with its own schema.
   case oldMixed
 }
 
-/// One column and where it lies.
+/// One column and its location.
 struct LegacyColumn: Sendable {
   let column: Column
   let kind: LegacyKind
-  /// Where the array of roots has that of its tree, and that of its search index.
+  /// The positions of its tree and of its search index in the array of roots.
   let root: Int
   let indexRoot: Int?
-  /// Where the spec has its sub-specs.
+  /// The position of its first sub-spec in the spec.
   let subSpec: Int
-  /// Whether the column is one of synchronisation, which an upgrade drops.
+  /// True for an internal column of Realm sync, which an upgrade drops.
   let isInternal: Bool
 }
 
@@ -38,7 +38,7 @@ struct LegacyColumn: Sendable {
 struct LegacyBacklink: Sendable {
   let root: Int
   let originTable: TableKey
-  /// The position of the origin among the columns of its table, named and hidden.
+  /// The position of the origin column in its table, counting named and hidden columns.
   let originColumn: Int
 }
 
@@ -47,23 +47,23 @@ struct LegacySpec: Sendable {
   /// The named columns in schema order.
   let columns: [LegacyColumn]
   let backlinks: [LegacyBacklink]
-  /// The length of the array of roots that goes with it.
+  /// The length of the matching array of roots.
   let rootCount: Int
   let ref: Int
 
-  /// Type codes of that time that are gone today.
+  /// Type codes that current formats no longer have.
   enum OldType {
     static let enumeratedString: Int64 = 3, subtable: Int64 = 5, mixed: Int64 = 6, date: Int64 = 7
   }
 
-  /// What one schema may hold, subtables in subtables included: a damaged one could lead to the same parts for ever.
+  /// Limits for one schema, including nested subtables. A damaged schema could contain itself.
   private struct Budget {
     var columns = 1 << 16
     var depth = 0
     static let maximumDepth = 100
   }
 
-  /// Reads the spec at `ref`. Cost O(columns).
+  /// Reads the spec at `ref`. Cost: O(columns).
   init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     var budget = Budget()
     try self.init(arena, ref, &budget)
@@ -154,7 +154,7 @@ struct LegacySpec: Sendable {
           isInternal: try Self.isInternal(names, i)
         )
       )
-      // An index follows the column that it belongs to.
+      // A column's index follows the column.
       root += isIndexed ? 2 : 1
     }
     self.columns = columns
@@ -163,7 +163,8 @@ struct LegacySpec: Sendable {
     rootCount = root
   }
 
-  /// The column of a subtable that is a list of plain values, which is how SDKs stored these; nil for other subtables.
+  /// The only column of a subtable that represents a list of plain values, as SDKs stored those; nil for other
+  /// subtables.
   var onlyColumn: LegacyColumn? {
     guard columns.count == 1, columns[0].column.collection == nil else { return nil }
     switch columns[0].kind {
@@ -180,7 +181,7 @@ struct LegacySpec: Sendable {
     return name
   }
 
-  /// The columns in which synchronised realms kept the identities of objects. Source: v13.27.0 table.cpp,
+  /// True for the columns in which synchronised realms stored object identities. Source: v13.27.0 table.cpp,
   /// finalize_migration.
   private static func isInternal(_ names: Node, _ index: Int) throws(EngineError) -> Bool {
     let name = try StringLeaf.short(names, index)?.string

@@ -1,17 +1,17 @@
-// Tables as values, which formats 2 to 9 had: they show as lists. The rows of one with a single column of plain values
-// are these values, which is how SDKs stored lists; other rows are dictionaries by column name.
+// Tables as values, which formats 2 to 9 supported, presented as lists. If a table has a single column of plain values,
+// the elements are these values: SDKs stored lists like this. Otherwise the elements are dictionaries by column name.
 
 /// The rows of a subtable.
 final class LegacySubtable {
   let arena: Arena
   private let rows: LegacyRows
   private let readers: [LegacyReader]
-  /// Whether an element is the value of the only column.
+  /// True if an element is the value of the only column.
   private let isPlain: Bool
-  /// Columns in the order of their names, and the names as they can be in a dictionary of today.
+  /// The columns in name order, with their names made valid as dictionary keys of current formats.
   private let names: [(column: Int, name: HeldValue)]
 
-  /// The subtable whose array of roots is at `rootsRef`. Cost O(columns).
+  /// The subtable whose array of roots is at `rootsRef`. Cost: O(columns).
   init(_ arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(EngineError) {
     self.arena = arena
     rows = try LegacyRows(arena, spec, rootsRef: rootsRef)
@@ -27,7 +27,7 @@ final class LegacySubtable {
   /// The number of entries of each row.
   var width: Int { names.count }
 
-  /// The row at `index`: a value, or a dictionary.
+  /// Returns the row at `index`: a plain value or a dictionary.
   func element(_ index: Int) throws(EngineError) -> ValueView {
     if index < 0 || index >= count { throw .damaged("a subtable of \(count) rows has no row \(index)") }
     return isPlain ? try readers[0].value(index) : .dictionary(DictionaryView(row: index, of: self))
@@ -39,7 +39,8 @@ final class LegacySubtable {
 
   func value(_ row: Int, _ entry: Int) throws(EngineError) -> ValueView { try readers[names[entry].column].value(row) }
 
-  /// A key of a dictionary has no dot, and no dollar sign at its start. Source: docs/format/2-model.md M8.
+  /// Returns the names as dictionary keys, which must not contain a dot or start with a dollar sign. Source:
+  /// docs/format/2-model.md M8.
   private static func names(_ spec: LegacySpec) -> [(column: Int, name: HeldValue)] {
     var names: [(column: Int, bytes: [UInt8])] = []
     for (index, column) in spec.columns.enumerated() {
