@@ -17,14 +17,14 @@ readers() {
 
 cat "$changes" >"$scratch/cat" 2>"$scratch/cat_errors" &
 cat=$!
-tail -n +1 -f "$changes" >"$scratch/tail" 2>/dev/null &
-tail=$!
-background+=("$cat" "$tail")
+jq --unbuffered -c . "$changes" >"$scratch/jq" 2>/dev/null &
+jq=$!
+background+=("$cat" "$jq")
 check "two readers wait" wait_until 10 readers 2
 check "an object changes" bash -c 'echo "{\"age\": 77}" >"$1/Person/4.json"' - "$point"
 check "one comes by another program" "$realmfs" insert --quiet "$file" Dog '{"name": "Snoopy", "weight": 3}'
 check "and one goes" rm "$point/Person/11.json"
-for reader in cat tail; do
+for reader in cat jq; do
   check "$reader has the last change" wait_until 20 has $reader '"op":"delete"'
   equal "$reader has each change once" "insert Dog Snoopy|delete Person 11|" \
     "$(jq -r 'select(.op != "update") | "\(.op) \(.class) \(.key)"' "$scratch/$reader" | tr '\n' '|')"
@@ -115,6 +115,6 @@ wait "$server"
 check "its end ends the readers" wait_until 20 is_dead "$cat"
 wait "$cat"
 equal "as the end of a file" 0 $?
-kill "$tail" 2>/dev/null
+check "all of them" wait_until 20 is_dead "$jq"
 wait
 check_status "the realm is sound" 0 sound "$realmfs" check "$file"

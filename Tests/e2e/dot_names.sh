@@ -159,7 +159,7 @@ check_status "for the lines would be new objects" 0 'Note/.all.jsonl.*without a 
 equal "so there are as many as before" 2 "$(cat Note/.count)"
 rm Note/*.json && rmdir Note
 before=$(version)
-check_status "a line that cannot be saved is refused" 4 'Invalid argument' sed -i 's/"name":"Person 1"/"name":7/' Person/.all.jsonl
+check_status "a line that cannot be saved is refused" 4 'Bad message' sed -i 's/"name":"Person 1"/"name":7/' Person/.all.jsonl
 check_status "and told" 0 'line [0-9]*, column [0-9]*, name' getfattr -n user.realmfs.error Person/.all.jsonl
 for name in .all.csv .count; do
   check_status "sed -i of $name is refused" 4 'Operation not permitted' sed -i 's/1/2/' "Person/$name"
