@@ -153,6 +153,18 @@ equal "sets it" installed "$(cat "$field")"
 printf copied >"$memory/name" && check "cp --remove-destination onto it" cp --remove-destination "$memory/name" "$field"
 equal "sets it" copied "$(cat "$field")"
 rm -r "$memory"
+# A value that was emptied takes what is written in place as a whole.
+age=$point/Person/.fields/18/age
+echo 21 >"$age"
+truncate -s 0 "$age"
+check "a value is written in place after truncate" bash -c 'printf 5 1<>"$1"' - "$age"
+equal "it is not mixed with the former one" 5 "$(cat "$age")"
+# Programs that remove an object and put an empty file in its place have not deleted it.
+: >"$scratch/18.json"
+links=$(jq -c '[.dog, .friends]' "$point/Person/18.json")
+install "$scratch/18.json" "$point/Person/18.json"
+check_status "an empty file that is installed says why it is not the object" 0 'Person/18.json' last
+equal "which is as it was" "$links" "$(jq -c '[.dog, .friends]' "$point/Person/18.json")"
 check_status "a property that does not exist" 1 'Invalid argument' bash -c 'echo x >"$1"' - "$point/Person/.fields/18/nmae"
 check_status "says which exist" 0 'Person/.fields/18/nmae.*no property .*nmae.*did you mean|it has' last
 
