@@ -1,28 +1,28 @@
-// What an input may cost, as docs/RELIABILITY.md states it: the heap that is in use at one time, all heap that is asked
-// for, and processor time: each a fixed amount, and so much for each byte of the input. An input that costs more ends
-// the fuzzer, as one that crashes does.
+// The cost limits of an input, as stated in docs/RELIABILITY.md: heap in use at one time, total heap requested, and
+// processor time. Each limit is a fixed amount plus an amount for each byte of the input. An input that exceeds a limit
+// ends the fuzzer, like an input that crashes it.
 
 import Glibc
 
-/// The bounds of one target.
+/// The limits of one target.
 struct Budget {
-  /// A fixed amount, and so much for each byte.
+  /// A fixed amount plus an amount for each byte of the input.
   struct Bound {
     let fixed: Int
     let perByte: Int
 
-    /// What an input of `size` bytes may cost.
+    /// Returns the limit for an input of `size` bytes.
     func limit(_ size: Int) -> Int { fixed + perByte * size }
   }
 
   /// Bytes of heap in use at one time, beyond what was in use before.
   let heap: Bound
-  /// Bytes of heap asked for, all requests together: what work that makes nothing permanent comes to.
+  /// Bytes of heap requested in total, which also measures work whose memory is freed again.
   let requests: Bound
-  /// Microseconds of processor time. Instrumented code takes a multiple of what the program takes.
+  /// Microseconds of processor time. Instrumented code takes a multiple of the normal time.
   let time: Bound
 
-  /// Runs `body` on an input of `size` bytes, and aborts if it takes more.
+  /// Runs `body` on an input of `size` bytes, and aborts if it exceeds a limit.
   func run(_ size: Int, _ body: () throws -> Void) rethrows {
     _ = Heap.isCounted
     let start = Self.processorTime()
@@ -43,7 +43,7 @@ struct Budget {
   }
 }
 
-/// Aborts if an input cost more than it may. With FUZZ_COSTS set, tells the largest share of each bound so far.
+/// Aborts if a cost exceeds its limit. With FUZZ_COSTS set, prints each new maximum of a cost relative to its limit.
 func expect(_ cost: Int, _ limit: Int, _ unit: String) {
   if cost > limit {
     print("bound broken: \(cost) \(unit), of \(limit)")
@@ -58,16 +58,16 @@ func expect(_ cost: Int, _ limit: Int, _ unit: String) {
 
 private let showsCosts = getenv("FUZZ_COSTS") != nil
 
-/// Counts what is asked of the heap, by hooks that the address sanitizer calls.
+/// Counts heap requests, through hooks that the address sanitizer calls.
 private enum Heap {
-  // The fuzzer has one thread that takes inputs; that of libFuzzer allocates nothing to speak of.
+  // One thread of the fuzzer takes inputs; libFuzzer's own thread allocates next to nothing.
   nonisolated(unsafe) static var largest: [String: Int] = [:]
   nonisolated(unsafe) private static var counts = false
   nonisolated(unsafe) private static var used = 0
   nonisolated(unsafe) private static var peak = 0
   nonisolated(unsafe) private static var requested = 0
 
-  /// Installs the hooks, once.
+  /// Installs the hooks once.
   static let isCounted: Void = {
     let installed = installHooks(
       { _, size in

@@ -1,25 +1,25 @@
-// The fuzzer's targets for files: takes any bytes for a realm file, an encrypted one, or what programs share in a lock
-// file. Nothing may crash, hang or be read out of bounds. Half of the realm files are changed in the ways that hurt a
-// reader of this format, the other inputs as libFuzzer likes. What an input may cost is bounded (Budget.swift).
-// FUZZ_TARGET names the target.
+// The fuzzer's targets for files: treats any bytes as a realm file, an encrypted realm file, or the shared memory in a
+// lock file. No input may cause a crash, a hang or a read out of bounds. Half of the realm files are mutated in ways
+// that can hurt a reader of this format, the other inputs by libFuzzer. The cost of an input is limited (Budget.swift).
+// FUZZ_TARGET selects the target.
 
 import Glibc
 import Threads
 
 @testable import RealmPages
 
-/// What is done with an input.
+/// The operations performed on an input.
 private enum Target: String {
   /// Open, read and verify.
   case realm
-  /// The same, then write to it, and verify again.
+  /// Open, read and verify, then write and verify again.
   case write
-  /// A file with the key of the fixtures.
+  /// Open and read as a file encrypted with the key of the fixtures.
   case encrypted
-  /// The memory that programs share beside a realm.
+  /// Use as the memory that programs share beside a realm.
   case lock
 
-  /// The one that the environment names.
+  /// The target that the environment selects.
   static let chosen = getenv("FUZZ_TARGET").flatMap { Target(rawValue: String(cString: $0)) } ?? .realm
 }
 
@@ -36,21 +36,21 @@ public func fuzzOpen(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
       case .lock: try Scratch.realm.share(bytes)
       }
     } catch {
-      // Errors are read too.
+      // Formatting the error must not fail either.
       if error.description.isEmpty { abort() }
     }
   }
   return 0
 }
 
-/// The verifier keeps a million links, and four for each byte.
+/// The verifier keeps up to a million links, plus four for each byte of the input.
 private let budget = Budget(
   heap: .init(fixed: 96 << 20, perByte: 2 << 10),
   requests: .init(fixed: 256 << 20, perByte: 64 << 10),
   time: .init(fixed: 2_000_000, perByte: 100)
 )
 
-/// The bytes of an input, which count how often a node in them is looked at.
+/// The bytes of an input. Counts the accesses to nodes in them.
 private final class CountedPages: PageSpace, @unchecked Sendable {
   // Unchecked: the fuzzer has one thread.
   var looks = 0
@@ -66,7 +66,7 @@ private final class CountedPages: PageSpace, @unchecked Sendable {
   override func require(_ offset: Int, _ count: Int) { looks += 1 }
 }
 
-/// Reads all that a file shows, and counts the work.
+/// Reads everything in a file, and counts the work.
 private func readCounted(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
   let pages = CountedPages(bytes), path = "input"
   let header = try HeaderReader.header(of: pages, path: path, isEncrypted: false)
@@ -75,37 +75,37 @@ private func readCounted(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
   expect(pages.looks, 256 * values + 64 * bytes.count + 65536, "looks at nodes by the walk")
   pages.looks = 0
   _ = verify(snapshot)
-  // It takes so many elements without bits, and each node once.
+  // The verifier accepts this many elements of width 0, and visits each node once.
   expect(pages.looks, 8 * ((1 << 20) + 125 * bytes.count), "looks at nodes by the verifier")
 }
 
-/// Reads all that a version shows; whether it is sound.
+/// Reads everything in a version. True if the version is sound.
 private func read(_ snapshot: Snapshot) -> Bool {
   _ = walk(snapshot)
   return verify(snapshot)
 }
 
-/// Reads every value; returns how many.
+/// Reads every value. Returns the number of values.
 private func walk(_ snapshot: Snapshot) -> Int {
   var walk = ObjectWalk()
   walk.run(snapshot)
-  // The densest that a file holds are 1000 values in 8 bytes, and a walk may pay twice for the whole file.
+  // A file holds at most 1000 values in 8 bytes, and a walk may pay for the whole file twice.
   expect(walk.values, 256 * snapshot.logicalSize + 65536, "values")
   return walk.values
 }
 
-/// Whether a version is sound.
+/// True if a version is sound.
 private func verify(_ snapshot: Snapshot) -> Bool {
   var isSound = true
   _ = Verifier(snapshot).run(limit: 20) { problem in
     isSound = false
-    // Problems are read too.
+    // Formatting the problem must not fail either.
     if problem.description.isEmpty { abort() }
   }
   return isSound
 }
 
-/// Writes to a file and verifies it: what was sound is sound after a commit.
+/// Writes to a file and verifies it: a sound file must still be sound after a commit.
 private func write(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
   let memory = try MemoryStorage(name: "input")
   try memory.grow(to: max(4096, (bytes.count + 4095) & ~4095))
@@ -118,7 +118,7 @@ private func write(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
       try change(transaction, round)
       _ = try transaction.commit()
     } catch {
-      // What cannot be changed for its damage is left.
+      // Damage may prevent the change, but only in a file that was not sound.
       if isSound, error.reason == .damaged { abort() }
       return
     }
@@ -126,7 +126,7 @@ private func write(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
   if !read(try writer.realm.latest()), isSound { abort() }
 }
 
-/// Makes, copies and deletes some objects of each class.
+/// Deletes some objects of each class, and writes the values of others back.
 private func change(_ transaction: borrowing WriteTransaction, _ round: Int) throws(EngineError) {
   for tableKey in try transaction.tableKeys().prefix(8) {
     let table = try transaction.table(tableKey)
@@ -138,12 +138,12 @@ private func change(_ transaction: borrowing WriteTransaction, _ round: Int) thr
         try transaction.delete(table.key, key)
       } else {
         for column in table.columns.prefix(20) where column.key != table.primaryKey?.key {
-          // A value of its own fits everywhere.
+          // An object's own value is valid for it.
           do throws(EngineError) {
             let value = try transaction.value(table.key, key, column.key)
             try transaction.set(table.key, key, column.key, value)
           } catch {
-            // Some are not to be set, as lists and backlinks.
+            // Some columns cannot be set, such as lists and backlinks.
             if error.reason == .damaged { throw error }
           }
         }
@@ -152,7 +152,7 @@ private func change(_ transaction: borrowing WriteTransaction, _ round: Int) thr
   }
 }
 
-/// Files that an input is written to, in memory.
+/// Files in memory that an input is written to.
 private struct Scratch: @unchecked Sendable {
   // Unchecked: the fuzzer has one thread.
   static let realm = Scratch()
@@ -171,11 +171,11 @@ private struct Scratch: @unchecked Sendable {
     return try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable)).latest()
   }
 
-  /// Puts an input in the place of all but the mutexes, and uses the list as a participant does.
+  /// Replaces everything but the mutexes by an input, and uses the version list as a participant does.
   func share(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
     let configuration = Configuration(path: path)
     unlink(path + ".lock")
-    // This one keeps the file from being made anew.
+    // This open lock file keeps the next one from initializing the file again.
     let first = try LockFile(configuration, deadline: .now)
     let (head, tail) = (48, 408), memory = UnsafeMutableRawPointer(first.info)
     let size = LockFile.size(entries: LockFile.listStep)
@@ -189,7 +189,7 @@ private struct Scratch: @unchecked Sendable {
     _ = try list.contains(topRef: listed.topRef)
     for version in 1...3 as ClosedRange<UInt64> {
       _ = try list.purge()
-      // What a commit adds has a place in a file.
+      // A commit adds a position inside the file.
       try list.add(version: listed.version &+ version, topRef: 24, logicalSize: 4096)
     }
     list.release(listed.slot)
@@ -200,7 +200,7 @@ private struct Scratch: @unchecked Sendable {
 @_silgen_name("LLVMFuzzerMutate")
 private func libFuzzerMutate(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ maximum: Int) -> Int
 
-/// libFuzzer calls this to make a new input out of an old one.
+/// libFuzzer calls this to derive a new input from an old one.
 @_cdecl("LLVMFuzzerCustomMutator")
 public func fuzzMutate(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ maximum: Int, _ seed: CUnsignedInt) -> Int {
   let isPlain = Target.chosen == .realm || Target.chosen == .write

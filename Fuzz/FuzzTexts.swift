@@ -1,6 +1,6 @@
-// The fuzzer's targets for everything but realm files that comes from outside: texts of objects, schemas, queries and
-// tables, keys, the changesets in a file's history, and what a sync server sends. Whatever the bytes are, the parser
-// takes them or says what is wrong; it does not crash, hang or read out of bounds. FUZZ_TARGET names the target.
+// The fuzzer's targets for external input other than realm files: texts of objects, schemas, queries and tables, keys,
+// the changesets in a file's history, and the messages of a sync server. A parser must accept any bytes or report an
+// error; it must not crash, hang or read out of bounds. FUZZ_TARGET selects the target.
 
 import CLinux
 import Glibc
@@ -11,22 +11,22 @@ import RealmQuery
 @testable import RealmSync
 @testable import RealmTransfer
 
-/// What is done with an input.
+/// The kind of text that an input is parsed as.
 private enum Target: String {
   case json, object, schema, query, csv, key, changeset, message, synced
 
-  /// The one that the environment names.
+  /// The target that the environment selects.
   static let chosen = getenv("FUZZ_TARGET").flatMap { Target(rawValue: String(cString: $0)) } ?? .json
 }
 
-/// A realm that objects are written to and queries are asked of; a transaction of it is never committed.
+/// A realm to write objects to and run queries on. Its transactions are never committed.
 private struct Sample: @unchecked Sendable {
   // Unchecked: the fuzzer has one thread.
   let writer: RealmWriter
   let snapshot: Snapshot
   let table: Table
 
-  /// Properties of every kind.
+  /// The sample, which has properties of every kind.
   static let shared: Sample = {
     do {
       let writer = try RealmWriter(memory: MemoryStorage(name: "sample"))
@@ -59,7 +59,7 @@ private struct Sample: @unchecked Sendable {
   }()
 }
 
-/// A request that answers are for.
+/// The request that parsed answers belong to.
 private let upgrade: Upgrade = {
   do { return Upgrade(to: try SyncURL("realm://localhost/a"), token: "") } catch { abort() }
 }()
@@ -71,14 +71,14 @@ public func fuzzTexts(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   _ = Sample.shared
   budget.run(size) {
     do { try take(bytes) } catch {
-      // Errors are read too.
+      // Formatting the error must not fail either.
       if "\(error)".isEmpty { abort() }
     }
   }
   return 0
 }
 
-/// A message can be compressed, to one byte of 1040.
+/// A compressed message can expand to 1040 times its size.
 private let budget = Budget(
   heap: .init(fixed: 256 << 10, perByte: Target.chosen == .message ? 2048 : 128),
   requests: .init(fixed: 8 << 20, perByte: Target.chosen == .message ? 8192 : 1024),
@@ -138,14 +138,14 @@ private func take(_ bytes: [UInt8]) throws {
   }
 }
 
-/// What a server sends: the answer to the request, then frames with messages in them.
+/// Parses data from a server: the answer to the request, or frames that contain messages.
 private func takeFrames(_ bytes: [UInt8]) throws {
   if bytes.starts(with: "HTTP".utf8) {
     var buffer = bytes
     _ = try upgrade.answer(&buffer, from: "peer")
     return
   }
-  // Half of the inputs are one message, which a fuzzer would seldom put into a frame.
+  // Half of the inputs are parsed as a bare message, because a fuzzer seldom builds a frame around one.
   if bytes.first ?? 0 >= 0x20, bytes.first ?? 0 < 0x80 { return try takeMessage(bytes) }
   var start = 0
   while let head = try Frame.Head(bytes, at: start) {

@@ -1,5 +1,5 @@
-// Measures RealmSwift: inserts, property reads, queries, iteration, notifications. One JSON line for each measure:
-// milliseconds, or kilobytes, and a sum by which a peer that does the same work knows that it did.
+// Measures RealmSwift: inserts, property reads, queries, iteration, notifications. Prints one JSON line for each
+// measure, in milliseconds or kilobytes, with a sum that verifies that a peer program did the same work.
 //
 //     ObjectBench FOLDER [OBJECTS] [ROUNDS] [MEASURE]
 
@@ -25,7 +25,7 @@ let folder = URL(fileURLWithPath: arguments[1])
 let count = arguments.count > 2 ? Int(arguments[2]) ?? 100_000 : 100_000
 let rounds = arguments.count > 3 ? Int(arguments[3]) ?? 5 : 5
 
-/// The one measure to run; all if it is empty. Objects are inserted in any case.
+/// The only measure to run; all if empty. Objects are always inserted.
 let wanted = arguments.count > 4 ? arguments[4] : ""
 
 func measure(_ name: String, per times: Int = 1, _ body: () throws -> Int) rethrows {
@@ -41,7 +41,7 @@ func report(_ name: String, _ value: Double, _ sum: Int) {
 
 /// The resident set in kilobytes.
 func residentSet() -> Int {
-  let statm = (try? String(contentsOfFile: "/proc/self/statm", encoding: .ascii)) ?? ""  // 0 where there is none
+  let statm = (try? String(contentsOfFile: "/proc/self/statm", encoding: .ascii)) ?? ""  // 0 if the file is missing
   let pages = statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
   return pages * sysconf(Int32(_SC_PAGESIZE)) / 1024
 }
@@ -102,7 +102,7 @@ func query(_ realm: Realm) {
   }
 }
 
-/// From the commit of another thread until the observer of results is called: the median of 200.
+/// Measures the time from a commit to the call of the observer on another thread: the median of 200 rounds.
 func latency(_ configuration: Realm.Configuration) throws {
   let queue = DispatchQueue(label: "observer"), called = DispatchSemaphore(value: 0)
   let clock = ContinuousClock(), times = Mutex<[Duration]>([]), began = Mutex(clock.now)

@@ -1,9 +1,9 @@
-// The load of replicas: realms of many users, and commits spread over them, each of which carries its time. What the
-// time of the transaction in PostgreSQL is beyond that is the lag of the replica; docs/BENCHMARKS.md has the query.
+// Generates load for replicas: realms of many users, and commits spread over them, each of which stores its time. The
+// lag of the replica is the time of the PostgreSQL transaction minus the stored time; docs/BENCHMARKS.md has the query.
 //
-//     ReplicaLoad make FOLDER REALMS OBJECTS       makes FOLDER/u0.realm and so on
-//     ReplicaLoad commit FOLDER RATE SECONDS       so many commits a second, each in the next realm
-//     ReplicaLoad fill FILE COMMITS OBJECTS        commits that each write so many objects of one realm anew
+//     ReplicaLoad make FOLDER REALMS OBJECTS       create FOLDER/u0.realm and so on
+//     ReplicaLoad commit FOLDER RATE SECONDS       RATE commits a second, each in the next realm
+//     ReplicaLoad fill FILE COMMITS OBJECTS        COMMITS commits, each of which writes OBJECTS objects of one realm
 
 import Glibc
 import RealmPages
@@ -14,7 +14,7 @@ struct Usage: Error, CustomStringConvertible {
   }
 }
 
-/// Microseconds of a clock.
+/// Returns the time of a clock in microseconds.
 func now(_ clock: clockid_t = CLOCK_REALTIME) -> Int64 {
   var time = timespec()
   clock_gettime(clock, &time)
@@ -39,7 +39,7 @@ func make(_ folder: String, realms: Int, objects: Int) throws {
   }
 }
 
-/// Writes the time into objects of a realm.
+/// Writes the current time into objects of a realm.
 func touch(_ writer: RealmWriter, _ objects: some Sequence<Int>) throws {
   let transaction = try writer.begin()
   guard let table = try transaction.tableKey(named: "class_Item") else { throw Usage() }
@@ -62,7 +62,7 @@ func commit(_ folder: String, rate: Int, seconds: Int) throws {
   for number in 0..<rate * seconds {
     let wait = start + Int64(number) * 1_000_000 / Int64(rate) - now(CLOCK_MONOTONIC)
     if wait > 0 { usleep(useconds_t(wait)) }
-    // Neighbours in time are none in the folder.
+    // Successive commits go to realms that are not neighbours in the folder.
     let realm = number &* 7919 % realms
     let writer = try only ?? RealmWriter(Configuration(path: "\(folder)/u\(realm).realm"))
     try touch(writer, [number % 100])

@@ -1,22 +1,22 @@
-// What a commit asks of the file, noted on the way, and done again without an engine.
+// Records the writes and syncs of a commit, and replays them without an engine.
 
 import Glibc
 import RealmPages
 
-/// One write, or with no bytes a sync.
+/// A write, or a sync if it has no bytes.
 struct Step {
   let offset: Int
   let bytes: [UInt8]
 }
 
-/// Where steps are noted. One thread.
+/// Collects steps. Used by one thread.
 final class WriteRecorder: @unchecked Sendable {
   var steps: [Step] = []
 }
 
-/// Passes everything on and notes writes and syncs.
+/// Forwards all calls, and records writes and syncs.
 final class RecordedStorage: Storage, @unchecked Sendable {
-  // Unchecked: one thread.
+  // Unchecked: used by one thread.
   private let base: any Storage
   private let recorder: WriteRecorder
 
@@ -44,7 +44,7 @@ final class RecordedStorage: Storage, @unchecked Sendable {
   func begin(reusable: () -> [Range<Int>]) { base.begin(reusable: reusable) }
 }
 
-/// Does steps again to a file.
+/// Replays steps on a file.
 struct FileReplay {
   private let descriptor: Int32
 

@@ -1,13 +1,13 @@
-// The peer of `insert`: the same rows by the same program, with one index, in one synced transaction of SQLite.
+// The peer of `insert`: the same program inserts the same rows into SQLite, with one index, in one synced transaction.
 
 import CSQLite
 import Glibc
 
-/// Inserts `count` rows into a new database and returns the seconds that they took, commit included.
+/// Inserts `count` rows into a new database. Returns the seconds taken, including the commit.
 func insertIntoSQLite(_ path: String, _ count: Int) throws -> Double {
   for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
   var database: OpaquePointer?
-  // One thread: no mutexes.
+  // Only one thread uses the connection, so it needs no mutexes.
   let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
   guard sqlite3_open_v2(path, &database, flags, nil) == SQLITE_OK else { throw Usage() }
   defer { sqlite3_close(database) }
@@ -15,7 +15,7 @@ func insertIntoSQLite(_ path: String, _ count: Int) throws -> Double {
     if sqlite3_exec(database, sql, nil, nil, nil) != SQLITE_OK { throw Usage() }
   }
   try run("PRAGMA synchronous = FULL")
-  // The primary key of a realm is a column with an index, beside the object's own key.
+  // The primary key of a realm is an indexed column in addition to the object's own key.
   try run("CREATE TABLE Item (_id INTEGER UNIQUE, name TEXT, score REAL, active INTEGER, created INTEGER, blob BLOB)")
   var statement: OpaquePointer?
   let sql = "INSERT INTO Item VALUES (?, ?, ?, ?, ?, ?)"

@@ -1,15 +1,15 @@
 // Measures the engine's write side and its two hottest reads, without a mount. Prints one JSON line for each measure.
 // docs/BENCHMARKS.md explains the lines.
 //
-//   WriteBench insert FILE N R   N objects of six properties in one transaction, and the same rows in SQLite, R times
-//                                by turns; with 0 once, and without SQLite
-//   WriteBench small FILE K      K commits of one property each, and the bare writes and syncs that they made
-//   WriteBench share FILE K      K commits in a shared realm, and in one that nobody else can open, in turns
-//   WriteBench open FILE K       opening the realm K times, shared and immutable, until its classes are known
-//   WriteBench scan FILE         the sum of one column
-//   WriteBench lookup FILE K     K objects by primary key
-//   WriteBench differ FILE COPY  what K changed objects cost to find in two versions of FILE, for K from 1 to 100,000,
-//                                and in FILE and its COPY, which share nothing
+//   WriteBench insert FILE N R   insert N objects of six properties in one transaction, and the same rows in SQLite, R
+//                                times in turn; with R = 0 once, and without SQLite
+//   WriteBench small FILE K      K commits of one property each, and the plain writes and syncs that they issued
+//   WriteBench share FILE K      K commits in a shared realm, and in one opened exclusively, in turn
+//   WriteBench open FILE K       open the realm K times, shared and immutable, until its classes are known
+//   WriteBench scan FILE         sum one column
+//   WriteBench lookup FILE K     look up K objects by primary key
+//   WriteBench differ FILE COPY  find K changed objects between two versions of FILE, for K from 1 to 100,000, and
+//                                between FILE and its COPY, which share nothing
 
 import Glibc
 import RealmPages
@@ -27,7 +27,7 @@ func report(_ name: String, _ seconds: Double, _ count: Int, _ more: String = ""
 
 struct Usage: Error {}
 
-/// "string number I", without the cost of making a String.
+/// Returns "string number I" as bytes, without creating a String.
 func text(_ number: Int) -> [UInt8] {
   var bytes: [UInt8] = []
   bytes.reserveCapacity(24)
@@ -43,12 +43,12 @@ func text(_ number: Int) -> [UInt8] {
 
 let prefix = Array("string number ".utf8)
 
-/// What is inserted, beside the primary key.
+/// The values of a row besides the primary key.
 struct Row {
   let name: [UInt8]
   let score: Double
   let active: Bool
-  /// Seconds.
+  /// In seconds since 1970.
   let created: Int64
   let blob: [UInt8]
 
@@ -61,7 +61,7 @@ struct Row {
   }
 }
 
-/// Inserts `count` objects into a new realm and returns the seconds that they took, with and without the commit.
+/// Inserts `count` objects into a new realm. Returns the seconds taken, with and without the commit.
 func insertIntoRealm(_ path: String, _ count: Int) throws -> (all: Double, beforeCommit: Double) {
   unlink(path)
   let writer = try RealmWriter(Configuration(path: path), create: true)
@@ -119,7 +119,7 @@ func small(_ path: String, _ count: Int) throws {
   transaction.rollback()
   var times: [Double] = [], bare: [Double] = [], bytes = 0
   let replay = try FileReplay(ofCopy: path)
-  // By turns, many at a time: who writes what was just written finds all of it in the processor's caches.
+  // Alternate in large blocks: a write that directly repeats another finds all of its data in the processor's caches.
   var block: [[Step]] = []
   for i in 0..<count {
     let key = ObjKey(Int64(i * 7919 % objects))
@@ -132,8 +132,8 @@ func small(_ path: String, _ count: Int) throws {
     bytes += recorder.steps.reduce(0) { $0 + $1.bytes.count }
     block.append(recorder.steps)
     if block.count < 50 && i < count - 1 { continue }
-    // The same bytes at the same places of a copy: what a program could not do without. In the file itself they would
-    // be written to blocks that the disk has just written, which is faster.
+    // Write the same bytes at the same places of a copy, which is the least that any program has to do. In the file
+    // itself they would go to blocks that the disk has just written, which is faster.
     for steps in block {
       let again = seconds()
       try replay.run(steps)
@@ -148,7 +148,7 @@ func small(_ path: String, _ count: Int) throws {
   report("small-bare", bareMedian, 1, ",\"ratio\":\((median / bareMedian * 1000).rounded() / 1000)")
 }
 
-/// The median time of commits of one property each.
+/// Returns the median time of commits of one property each.
 func commits(_ configuration: Configuration, _ count: Int) throws -> Double {
   let writer = try RealmWriter(configuration)
   var times: [Double] = []
@@ -226,7 +226,7 @@ func lookup(_ path: String, _ count: Int) throws {
   }
 }
 
-/// Objects that differ between two versions.
+/// Counts the objects that differ between two versions.
 func changedObjects(_ old: Snapshot, _ new: Snapshot) throws -> Int {
   let difference = try VersionDifference(from: old, to: new)
   var count = 0
@@ -253,7 +253,7 @@ func differ(_ path: String, copy: String) throws {
     }
     _ = try transaction.commit()
     var times: [Double] = []
-    // Each round opens the newer version anew: a program that follows commits reads it for the first time too.
+    // Each round opens the newer version again: a program that follows commits also reads it for the first time.
     for _ in 0..<7 {
       let after = try Realm(Configuration(path: path)).hold()
       let begin = seconds()

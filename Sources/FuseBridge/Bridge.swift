@@ -1,4 +1,4 @@
-// What every callback needs, reached through the session's user data.
+// The state that every callback needs. The session's user data points to it.
 
 import CFuse
 import FileTree
@@ -12,19 +12,18 @@ final class Bridge: Sendable {
   let kernel = KernelCache()
   let notifier: Notifier
 
-  /// For how many seconds the kernel may trust a name. New versions are announced to it, so this bounds only how long a
-  /// missed announcement can matter.
+  /// The time in seconds for which the kernel may cache a name. New versions are announced to it, so this only bounds
+  /// the effect of a missed announcement.
   static let entryTimeout = 10.0
-  /// The same for attributes.
+  /// Like `entryTimeout`, for attributes.
   static let attributeTimeout = 10.0
-  /// The same for both where nothing ever changes.
+  /// The timeout for names and attributes of a frozen tree.
   private static let frozenTimeout = 86_400.0
 
-  /// What puts texts into the page cache before a program asks for them; nil where nothing does. It takes a thread for
-  /// itself.
+  /// Stores texts in the page cache before a program requests them; nil if disabled. It occupies a serving thread.
   let textsAhead: TextsAhead?
 
-  /// `threads` is how many serve.
+  /// A mount served by up to `threads` threads.
   init(_ tree: FileTree, _ loop: ServingLoop, threads: Int) throws(FileTreeError) {
     self.tree = tree
     self.loop = loop
@@ -34,11 +33,11 @@ final class Bridge: Sendable {
 
   /// The mount that a request belongs to.
   static func of(_ request: fuse_req_t) -> Unmanaged<Bridge> {
-    // The session was made with a pointer to a bridge, which lives longer than the session.
+    // The session was created with a pointer to a bridge, which outlives the session.
     unsafe Unmanaged<Bridge>.fromOpaque(fuse_req_userdata(request).unsafelyUnwrapped)
   }
 
-  /// An entry that the kernel may remember, as long as it does not change by itself.
+  /// The kernel's form of an entry, which may be cached if `attributes.isCacheable`.
   func entry(_ attributes: FileAttributes) -> fuse_entry_param {
     var entry = fuse_entry_param()
     entry.ino = attributes.inode.value
@@ -49,13 +48,13 @@ final class Bridge: Sendable {
     return entry
   }
 
-  /// For how many seconds the kernel may remember attributes.
+  /// The time in seconds for which the kernel may cache attributes.
   func attributeTimeout(_ attributes: FileAttributes) -> Double {
     if !attributes.isCacheable { return 0 }
     return tree.isFrozen ? Self.frozenTimeout : Self.attributeTimeout
   }
 
-  /// Answers a read of a file of a frozen tree, which has no other bytes, and stores the texts that come next.
+  /// Replies to a read of a whole file of a frozen tree, and stores the texts that follow in the page cache.
   func answer(_ request: ParkedRequest, with text: [UInt8], of inode: InodeNumber) {
     guard let textsAhead else { return request.answer(.success(text)) }
     textsAhead.answer(inode, tree, onStart: { loop.call() }, store: { kernel.store($0, of: $1) }) {

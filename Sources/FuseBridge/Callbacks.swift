@@ -1,8 +1,8 @@
-// The operations table: each callback turns a request into a call of the tree. What is missing here libfuse answers
-// with ENOSYS, after which the kernel does not ask again: access, seek, copies within the tree, and for a tree
-// that only shows, flush and fsync.
+// The operations table: each callback turns a request into a call of the tree. For operations that are missing here,
+// libfuse replies ENOSYS and the kernel does not request them again: access, seek, copies within the tree and, for a
+// read-only tree, flush and fsync.
 //
-// The closures must be made outside of the main actor, or they trap on libfuse's threads.
+// The closures must be created outside of the main actor, or they trap on libfuse's threads.
 
 import CFuse
 import FileTree
@@ -31,27 +31,28 @@ enum Callbacks {
     addFiles(&operations)
     addExtendedAttributes(&operations)
     addFixedRefusals(&operations)
-    // After this answer the kernel opens files by itself, keeps what it has of them, and closes them without a word.
-    // Without the handler libfuse would answer that the file is open.
+    // After this reply the kernel opens and closes files without requests and keeps their cached contents. Without the
+    // handler libfuse would reply that the file is open.
     if isFrozen { unsafe operations.open = { raw, _, _ in unsafe FuseRequest(raw).reply(errno: ENOSYS) } }
     if isWritable { addChanges(&operations) } else { addRefusals(&operations) }
     return operations
   }
 
-  /// Settles with the kernel how to talk.
+  /// Negotiates the protocol with the kernel.
   private static func configure(_ connection: inout fuse_conn_info) {
-    // Without FUSE_CAP_ATOMIC_O_TRUNC: with it, a program that opens a file to write it anew would empty the page cache
-    // and the size that the kernel has for everybody. So opening with O_TRUNC comes as opening and setting the size.
+    // Without FUSE_CAP_ATOMIC_O_TRUNC: with it, a program that opens a file to rewrite it would clear the page cache
+    // and the size that the kernel has for all programs. Without it, opening with O_TRUNC arrives as an open and a
+    // change of size.
     let wanted =
       FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS
       | FUSE_CAP_EXPORT_SUPPORT
-    // Whether cached data is good is decided at open and announced; times do not tell.
+    // The tree decides at open, and announces, whether cached data is valid; times do not show it.
     connection.want = connection.capable & UInt32(wanted)
     connection.time_gran = 1
   }
 
-  /// The same for a tree whose files are not opened. The kernel asks for pieces of a long text one by one, as texts
-  /// that are made while they are read are made in this order.
+  /// Like `configure`, but for a frozen tree, whose files are not opened. It makes the kernel request the parts of a
+  /// long text one after another, because texts that are generated while they are read are generated in this order.
   private static func configureFrozen(_ connection: inout fuse_conn_info) {
     configure(&connection)
     connection.want &= ~UInt32(FUSE_CAP_ASYNC_READ)
@@ -88,7 +89,7 @@ enum Callbacks {
       do throws(FileTreeError) {
         let inode = InodeNumber(inode), caller = request.caller
         let attributes = try request.tree.attributes(inode, with: file, for: caller.process, user: caller.user)
-        // The kernel drops what it is told while it is made to forget, and passes it on to the program all the same.
+        // The kernel does not cache a reply that arrives during an invalidation, but still passes it on to the program.
         if attributes.kernelSize != attributes.size { request.bridge.kernel.forgetAttributes(inode) }
         request.reply(attributes: attributes)
       } catch {
@@ -206,7 +207,7 @@ enum Callbacks {
     do throws(FileTreeError) {
       try bridge.tree.read(inode, from: Int(offset), count: size) { bytes in
         unsafe bytes.withUnsafeBytes { bytes in
-          // What is read in one piece may be the text of an object.
+          // A text read in one piece may be that of an object.
           if offset == 0, bytes.count < size, bridge.textsAhead != nil { return whole = unsafe Array(bytes) }
           unsafe request.take()?.reply(bytes: bytes)
         }
@@ -248,7 +249,7 @@ enum Callbacks {
       }
     }
     unsafe operations.listxattr = { raw, inode, size in
-      // None is listed; see FileTree+ExtendedAttributes.swift.
+      // No attributes are listed; see FileTree+ExtendedAttributes.swift.
       unsafe FuseRequest(raw).reply(value: [], capacity: size)
     }
   }
@@ -270,7 +271,7 @@ enum Callbacks {
         request.reply(error)
       }
     }
-    // Files have no extended attributes but those that tell about them.
+    // Files have only the computed extended attributes.
     unsafe operations.setxattr = { raw, _, _, _, _, _ in unsafe FuseRequest(raw).reply(errno: EOPNOTSUPP) }
     unsafe operations.removexattr = { raw, _, _ in unsafe FuseRequest(raw).reply(errno: EOPNOTSUPP) }
   }
@@ -343,7 +344,7 @@ enum Callbacks {
       unsafe Callbacks.answer(raw) { tree throws(FileTreeError) in try tree.synchronize() }
     }
     unsafe operations.fallocate = { raw, _, mode, offset, count, info in
-      // Holes and shifted ranges are for large binary files.
+      // Punching holes and shifting ranges are not supported.
       if mode & ~Callbacks.keepSize != 0 { return unsafe FuseRequest(raw).reply(errno: EOPNOTSUPP) }
       unsafe Callbacks.onHandle(raw, info) { tree, file, _ throws(FileTreeError) in
         try tree.allocate(file, offset: Int(offset), count: Int(count), growing: mode & Callbacks.keepSize == 0)
@@ -398,7 +399,7 @@ enum Callbacks {
     }
   }
 
-  /// Runs an operation that has no result but success.
+  /// Runs an operation without a result and replies.
   private static func answer(_ raw: fuse_req_t?, _ body: (FileTree) throws(FileTreeError) -> Void) {
     let request = unsafe FuseRequest(raw)
     do throws(FileTreeError) {
@@ -421,9 +422,9 @@ enum Callbacks {
     unsafe answer(raw) { tree throws(FileTreeError) in try body(tree, file, caller) }
   }
 
-  // MARK: what is refused
+  // MARK: refused operations
 
-  /// Things that no tree has.
+  /// Operations that every tree refuses.
   private static func addFixedRefusals(_ operations: inout fuse_lowlevel_ops) {
     unsafe operations.symlink = { raw, _, parent, name in unsafe Callbacks.refuse(raw, .symbolicLink, parent, name) }
     unsafe operations.link = { raw, _, parent, name in unsafe Callbacks.refuse(raw, .hardLink, parent, name) }
@@ -440,7 +441,7 @@ enum Callbacks {
     request.reply(error)
   }
 
-  /// The kernel refuses most of these itself, because the mount is read-only.
+  /// Refuses changes in a read-only tree. The kernel refuses most of them before, because the mount is read-only.
   private static func addRefusals(_ operations: inout fuse_lowlevel_ops) {
     unsafe operations.setattr = { raw, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
     unsafe operations.mknod = { raw, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
@@ -456,13 +457,13 @@ enum Callbacks {
 
   // MARK: arguments
 
-  /// The bytes of a C string, without its end.
+  /// The bytes of a C string, without the terminating zero.
   private static func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8] {
     guard let text = unsafe text else { return [] }
     return unsafe Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
   }
 
-  /// The handle that `open` or `opendir` gave. The kernel passes it back as it is, until release.
+  /// The handle that `open` or `opendir` returned. The kernel passes it back unchanged until release.
   private static func handle<T: AnyObject>(_ info: UnsafeMutablePointer<fuse_file_info>?, _: T.Type) -> Unmanaged<T>? {
     guard let info = unsafe info, let pointer = unsafe UnsafeRawPointer(bitPattern: UInt(info.pointee.fh)) else {
       return nil
@@ -472,7 +473,7 @@ enum Callbacks {
 }
 
 extension OpenAccess {
-  /// The access that the flags of open(2) ask for.
+  /// The access for the flags of open(2).
   fileprivate init(flags: Int32) {
     self.init()
     writes = flags & O_ACCMODE != O_RDONLY
@@ -483,7 +484,7 @@ extension OpenAccess {
 }
 
 extension RenameRule {
-  /// The rule that the flags of renameat2(2) ask for; nil for others.
+  /// The rule for the flags of renameat2(2); nil for unsupported flags.
   fileprivate init?(flags: UInt32) {
     switch flags {
     case 0: self = .replace
@@ -495,7 +496,7 @@ extension RenameRule {
 }
 
 extension MetadataChange {
-  /// The values that `which` marks.
+  /// The values selected by `which`.
   fileprivate init(_ values: stat, _ which: Int32) {
     self.init()
     if which & FUSE_SET_ATTR_MODE != 0 { permissions = values.st_mode & 0o7777 }

@@ -1,12 +1,12 @@
-// Entries of a listing in the kernel's form, in memory of the size that the kernel asked for.
+// Entries of a listing in the kernel's format, in a buffer of the size that the kernel requested.
 
 import CFuse
 import FileTree
 import Glibc
 
-/// Packs entries until the memory is full.
+/// Packs entries until the buffer is full.
 @safe struct DirectoryBuffer: DirectorySink {
-  // Safe: libfuse writes no more than the room that is left; who makes a buffer answers for the pointers.
+  // Safe: libfuse writes at most the remaining room; the creator of a buffer guarantees that the pointers are valid.
   /// The number of bytes filled.
   private(set) var count = 0
 
@@ -15,7 +15,7 @@ import Glibc
   private let memory: UnsafeMutableRawPointer
   private let capacity: Int
   private let withAttributes: Bool
-  /// Inodes that the kernel learns by this listing and that are reference-counted.
+  /// Inodes that the kernel learns from this listing, each with one lookup.
   private var references: [InodeNumber] = []
 
   /// `memory` has `capacity` bytes and outlives the buffer.
@@ -46,7 +46,7 @@ import Glibc
     if let attributes {
       entry = bridge.entry(attributes)
     } else {
-      // Node id 0 (which `entry.ino` still is) tells the kernel that no attributes come with this entry.
+      // Node id 0 (which `entry.ino` still is) means that no attributes come with this entry.
       entry.attr.st_ino = numericCast(inode.value)
       entry.attr.st_mode = fileType(kind)
     }
@@ -68,7 +68,7 @@ import Glibc
     references.removeAll(keepingCapacity: true)
   }
 
-  /// Takes back what the kernel did not learn after all.
+  /// Releases the lookups of entries that did not reach the kernel.
   func forgetReferences() {
     for inode in references { bridge.tree.forget(inode, lookups: 1) }
   }

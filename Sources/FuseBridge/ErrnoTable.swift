@@ -1,26 +1,26 @@
-// The errno that a failed operation returns: the only place where an errno is chosen for an error of the tree.
+// Maps errors of the tree to errno values. No other place chooses an errno for such an error.
 
 import FileTree
 import Glibc
 
 extension FileTreeError {
-  /// The errno that stands for this error.
+  /// The errno for this error.
   var errno: Int32 {
     switch self {
     case .notFound: ENOENT
-    // The kernel looks the name up again, and tells ENOENT or opens what has taken the place.
+    // The kernel looks the name up again, and then returns ENOENT or opens the file that has taken its place.
     case .stale: ESTALE
     case .notADirectory: ENOTDIR
     case .isADirectory: EISDIR
     case .readOnly: EROFS
     case .noSuchAttribute: ENODATA
-    // ls asks once and remembers.
+    // ls tries once and does not repeat it after this errno.
     case .unsupportedAttribute: EOPNOTSUPP
     case .busy: EAGAIN
-    // The file was encrypted, or encrypted with another key, since it was mounted.
+    // The file was encrypted, or its key was changed, since it was mounted.
     case .unavailable where needsKey: ENOKEY
     case .unavailable where hasOtherKey: EKEYEXPIRED
-    // A folder that was locked by its encryption, or by its mode.
+    // The encryption or mode of a folder denies access.
     case .unavailable: isLockedOut ? EACCES : EIO
     case .damaged: EIO
     case .noSuchClass: ENOENT
@@ -30,7 +30,7 @@ extension FileTreeError {
 }
 
 extension Refusal {
-  /// The errno that stands for this kind of refusal.
+  /// The errno for this kind of refusal.
   fileprivate var errno: Int32 {
     switch self {
     case .invalid: EINVAL

@@ -1,15 +1,15 @@
-// Why a tree cannot be mounted.
+// The error of a failed mount.
 
-/// Why a mount did not come about. The cases tell whose fault it is; each has an exit code of the command.
+/// The reason why a mount failed. The cases separate the causes; each has its own exit code of the command.
 public enum FuseError: Error, Sendable, CustomStringConvertible {
-  /// The mount point is missing, no directory, or may not be used.
+  /// The mount point is missing, not a directory, or not accessible.
   case mountPoint(String)
-  /// FUSE is not there, or the kernel or fusermount3 refused.
+  /// FUSE is not available, or the kernel or fusermount3 refused.
   case refused(String)
   /// An option that neither the kernel nor libfuse knows.
   case badOption(String)
 
-  /// What happened, and what to do.
+  /// The problem and its remedy.
   public var description: String {
     switch self {
     case .mountPoint(let text), .refused(let text), .badOption(let text): text

@@ -1,4 +1,4 @@
-// What libfuse has to say: kept as the text of an error while something is tried, printed otherwise.
+// The messages of libfuse: collected for the text of an error during setup, otherwise sent to a log.
 
 import CFuse
 import Glibc
@@ -13,10 +13,10 @@ enum FuseLog {
 
   private static let state = Mutex(State())
 
-  /// Later messages go to `sink`.
+  /// Sends later messages to `sink`.
   static func send(to sink: (@Sendable (String) -> Void)?) { state.withLock { $0.sink = sink } }
 
-  /// Keeps messages from now on.
+  /// Collects messages from now on.
   static func collect() {
     state.withLock { $0.messages = [] }
     unsafe fuse_set_log_func { level, format, arguments in

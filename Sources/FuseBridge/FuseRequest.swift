@@ -1,19 +1,19 @@
-// One request of the kernel, to be answered exactly once: answers consume it, and a request that is dropped is answered
-// with EIO.
+// One request of the kernel. Invariant: it is answered exactly once: replies consume it, and a request that is dropped
+// is answered with EIO.
 
 import CFuse
 import FileTree
 import Glibc
 
-/// A request that waits for its answer.
+/// A request that waits for its reply.
 @safe struct FuseRequest: ~Copyable {
   // Safe: a request is valid until it is answered, which consumes it, and its session keeps the bridge.
   private let raw: fuse_req_t
   private let owner: Unmanaged<Bridge>
 
-  /// Takes the request of a callback, which must not answer it by other means.
+  /// Takes over the request of a callback, which must not reply by other means.
   init(_ raw: fuse_req_t?) {
-    // libfuse passes a request to each callback, and the user data that the session was made with.
+    // libfuse passes a request to each callback, and the session was created with user data.
     unsafe self.raw = raw.unsafelyUnwrapped
     unsafe owner = Bridge.of(self.raw)
   }
@@ -33,10 +33,10 @@ import Glibc
     discardAnswered()
   }
 
-  /// Answers with success and nothing else.
+  /// Replies with success and no data.
   consuming func reply() { reply(errno: 0) }
 
-  /// Ends a request that has no answer.
+  /// Ends a request that takes no reply.
   consuming func replyNothing() {
     unsafe fuse_reply_none(raw)
     discardAnswered()
@@ -45,7 +45,7 @@ import Glibc
   consuming func reply(entry attributes: FileAttributes) {
     bridge.notifier.noteCacheableReply()
     var entry = bridge.entry(attributes)
-    // The kernel that does not take the answer does not know the inode.
+    // If the kernel does not accept the reply, it does not know the inode.
     if unsafe fuse_reply_entry(raw, &entry) != 0 { bridge.tree.forget(attributes.inode, lookups: 1) }
     discardAnswered()
   }
@@ -57,8 +57,8 @@ import Glibc
     discardAnswered()
   }
 
-  /// Answers a change of attributes. No program sees the size, but the kernel takes it over, whatever else it learned
-  /// meanwhile, and cuts off the page cache there.
+  /// Replies to a change of attributes. No program sees the size, but the kernel adopts it, even if it learned another
+  /// size meanwhile, and truncates the page cache there.
   consuming func reply(changed attributes: FileAttributes) {
     bridge.notifier.noteCacheableReply()
     var status = status(attributes, size: attributes.kernelSize)
@@ -66,7 +66,7 @@ import Glibc
     discardAnswered()
   }
 
-  /// Who asks.
+  /// The process that sent the request.
   var caller: Caller { unsafe Caller(raw) }
 
   private func fill(_ info: UnsafeMutablePointer<fuse_file_info>, _ file: OpenFile) -> Unmanaged<OpenFile> {
@@ -74,7 +74,7 @@ import Glibc
     unsafe info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
     unsafe info.pointee.keep_cache = file.caching == .keep ? 1 : 0
     unsafe info.pointee.direct_io = file.caching == .bypass ? 1 : 0
-    // Closing a handle that only reads needs no request.
+    // Closing a read-only handle needs no request.
     unsafe info.pointee.noflush = file.isWriting ? 0 : 1
     return unsafe handle
   }
@@ -90,7 +90,7 @@ import Glibc
     discardAnswered()
   }
 
-  /// Answers with the number of bytes that were written.
+  /// Replies with the number of bytes written.
   consuming func reply(written count: Int) {
     unsafe fuse_reply_write(raw, count)
     discardAnswered()
@@ -117,7 +117,7 @@ import Glibc
     discardAnswered()
   }
 
-  /// Answers with where a symbolic link leads.
+  /// Replies with the destination of a symbolic link.
   consuming func reply(destination: [UInt8]) {
     unsafe (destination + [0]).withUnsafeBytes { bytes in
       _ = unsafe fuse_reply_readlink(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
@@ -137,7 +137,8 @@ import Glibc
     discardAnswered()
   }
 
-  /// Answers a question for a value that the asker has room for `capacity` bytes of; 0 asks for the length only.
+  /// Replies with a value to a caller that has room for `capacity` bytes; with capacity 0, replies with the length
+  /// only.
   consuming func reply(value: [UInt8], capacity: Int) {
     if capacity == 0 {
       unsafe fuse_reply_xattr(raw, value.count)
@@ -166,8 +167,8 @@ import Glibc
     discardAnswered()
   }
 
-  /// Fills a buffer of `capacity` bytes with entries and answers with it; an answer that does not arrive takes the
-  /// entries back.
+  /// Fills a buffer of `capacity` bytes with entries and replies with it. If the reply does not reach the kernel, the
+  /// lookups of its entries are released.
   consuming func reply(
     capacity: Int,
     withAttributes: Bool,
@@ -190,7 +191,7 @@ import Glibc
   private consuming func discardAnswered() { discard self }
 }
 
-/// The bits of a mode that tell the kind of a file.
+/// The file type bits of a mode.
 func fileType(_ kind: NodeKind) -> mode_t {
   switch kind {
   case .directory: S_IFDIR
@@ -199,14 +200,14 @@ func fileType(_ kind: NodeKind) -> mode_t {
   }
 }
 
-/// How many bytes of a listing programs are to ask for at once. What most take by themselves, 32 kB, are 190 entries
-/// with attributes.
+/// The number of bytes that programs should request at once from a listing. By default most request 32 kB, which is 190
+/// entries with attributes.
 private let listingSize = 128 << 10
 
-/// Attributes as stat(2) has them.
+/// Attributes in the form of stat(2).
 func status(_ attributes: FileAttributes) -> stat { status(attributes, size: attributes.size) }
 
-/// The same with another size.
+/// Attributes in the form of stat(2), with another size.
 func status(_ attributes: FileAttributes, size: Int) -> stat {
   var status = stat()
   let type = fileType(attributes.kind)
@@ -226,7 +227,7 @@ func status(_ attributes: FileAttributes, size: Int) -> stat {
 }
 
 extension Caller {
-  /// Who makes a request.
+  /// The process that sent a request.
   init(_ request: fuse_req_t?) {
     let context = unsafe fuse_req_ctx(request)
     unsafe self.init(

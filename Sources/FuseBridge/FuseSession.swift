@@ -1,16 +1,16 @@
-// The life of a mount: make the session, mount, serve, unmount.
+// The lifecycle of a mount: create the session, mount, serve, unmount.
 
 public import FileTree
 import CFuse
 import Glibc
 import Threads
 
-/// A tree on its way to the kernel. Make it after the process has forked; `mount`, then `run`, from one thread.
+/// Mounts and serves a tree. Create it after the process has forked; call `mount`, then `run`, from one thread.
 @safe public final class FuseSession {
-  // Safe: owns the session; it is nil once it is destroyed.
-  /// Called once the kernel and this process have agreed on how to talk: from then on the tree is live.
+  // Safe: owns the session pointer, which is nil once the session is destroyed.
+  /// Called once the kernel and this process have negotiated the protocol: from then on the tree is live.
   public var onReady: (() -> Void)?
-  /// What serves; whoever ends it ends `run`.
+  /// The serving loop. Ending it ends `run`.
   public let loop = ServingLoop()
 
   private let settings: FuseSettings
@@ -48,7 +48,7 @@ import Threads
 
   deinit { destroy() }
 
-  /// Mounts. When it returns, the kernel knows the mount and holds requests back until `run` serves them.
+  /// Mounts the tree. When it returns, the mount exists and the kernel queues requests until `run` serves them.
   public func mount() throws(FuseError) {
     let point = settings.mountPoint
     var status = stat()
@@ -70,8 +70,8 @@ import Threads
     isMounted = true
   }
 
-  /// Serves until the tree is unmounted or `loop` ended, then unmounts. 0, or 1 after a failure. Signals are left to
-  /// the caller: one that ends the process before this returns leaves a dead mount.
+  /// Serves until the tree is unmounted or `loop` ended, then unmounts. Returns 0, or 1 after a failure. The caller
+  /// handles signals: a signal that ends the process before this returns leaves a dead mount.
   public func run() -> Int32 {
     guard let session = unsafe session, isMounted else { return 1 }
     defer { destroy() }
@@ -95,19 +95,19 @@ import Threads
     if Self.processors > 1 { limits.patience = .microseconds(settings.busyPoll) }
     if settings.singleThread { return limits }
     limits.idle = max(1, settings.threads ?? Self.defaultThreads)
-    // A thread that saves waits for the disk, while others must go on reading.
+    // A thread that saves waits for the disk; other threads must be able to go on reading.
     limits.most = bridge.tree.isWritable ? max(limits.idle, Self.writableThreads) : limits.idle
     return limits
   }
 
   private static let writableThreads = 32
 
-  /// Enough that one thread that waits for the disk does not hold up the others.
+  /// Large enough that a thread waiting for the disk does not delay other requests.
   private static var defaultThreads: Int { min(16, max(4, 2 * processors)) }
 
   private static var processors: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
 
-  /// Receives and serves one request. The first is the kernel's INIT.
+  /// Receives and serves one request. The first request is the kernel's INIT.
   private func serveOne(_ session: OpaquePointer) -> Bool {
     var buffer = unsafe fuse_buf()
     defer { unsafe free(buffer.mem) }
@@ -120,13 +120,13 @@ import Threads
     return true
   }
 
-  /// Has the kernel ask for the attributes of the root while nothing can be announced.
+  /// Makes the kernel request the attributes of the root while no announcement can arrive.
   ///
-  /// The kernel makes the root without permissions and discards attributes that a notification overtakes, so a first
-  /// access beside a commit would be refused to all users but root.
+  /// The kernel creates the root without permissions and discards attributes that a notification overtakes, so a first
+  /// access concurrent with a commit would be refused to all users but root.
   private func loadRoot(_ session: OpaquePointer) {
     var ends: [Int32] = [0, 0]
-    // Without it the tree is live all the same, and only that first access can fail.
+    // Without a pipe the tree is live anyway, and only that first access can fail.
     guard unsafe pipe(&ends) == 0 else { return }
     defer { for end in ends { close(end) } }
     let (isLoaded, writeEnd, point) = (ends[0], ends[1], settings.mountPoint)
@@ -145,8 +145,8 @@ import Threads
     thread.join()
   }
 
-  /// Ends the notifier. The kernel may hold a notification until some request is answered, so requests are served on
-  /// until the thread is through.
+  /// Ends the notifier. The kernel may block a notification until some request is answered, so requests are served
+  /// until the thread has ended.
   private func endNotifier(_ session: OpaquePointer) {
     bridge.notifier.stop()
     unsafe fuse_session_reset(session)

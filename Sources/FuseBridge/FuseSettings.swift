@@ -1,26 +1,26 @@
-// What the user chooses about the mount itself.
+// The user's options for the mount itself.
 
-/// How a tree is mounted and served.
+/// Options for mounting and serving a tree.
 public struct FuseSettings: Sendable {
   /// The directory to mount on.
   public var mountPoint: String
-  /// Whether the process stays attached to its terminal. It changes nothing here; the command forks or does not.
+  /// True if the process stays attached to its terminal. It has no effect here; the command forks or does not.
   public var foreground = false
-  /// Options for the kernel or libfuse, each as after `-o`. `ro` or `rw`, as the tree is, and
-  /// `default_permissions` are always added.
+  /// Options for the kernel or libfuse, each as given after `-o`. `default_permissions` and, depending on the tree,
+  /// `ro` or `rw` are always added.
   public var kernelOptions: [String] = []
-  /// The most threads that serve requests; nil chooses by the number of processors.
+  /// The number of threads; nil to choose it by the number of processors.
   public var threads: Int?
-  /// Whether one thread serves everything.
+  /// True if one thread serves all requests.
   public var singleThread = false
-  /// For how many microseconds a thread asks the kernel for the next request before it sleeps, as long as requests come
+  /// The time in microseconds for which a thread polls for the next request before it sleeps, while requests arrive
   /// that soon. On a machine with one processor it sleeps at once.
   public var busyPoll = 30
-  /// Whether libfuse tells of each request.
+  /// True if libfuse logs each request.
   public var debug = false
-  /// Takes what libfuse has to say; its names are those of files, so they can hold anything.
+  /// Receives the messages of libfuse. They contain file names, so they can contain any characters.
   public var log: (@Sendable (String) -> Void)?
 
-  /// Serves `mountPoint` with as many threads as suit the machine.
+  /// Settings for `mountPoint` with default values.
   public init(mountPoint: String) { self.mountPoint = mountPoint }
 }

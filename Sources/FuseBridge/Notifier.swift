@@ -1,16 +1,16 @@
-// Tells the kernel what a new version makes stale in its caches of names and attributes, from a thread of its own: the
+// Notifies the kernel of cached names and attributes that a new version makes stale. It runs on a separate thread: the
 // kernel may make a notification wait for a request, so no request may wait for a notification.
 //
-// While the kernel can have something cached, the realm is looked at every 20 ms; else the thread sleeps.
+// While the kernel may have cached entries, the thread checks the realm every 20 ms; otherwise it sleeps.
 
 import FileTree
 import Synchronization
 import Threads
 
-/// The announcer of changes to the kernel.
+/// Notifies the kernel of changes.
 final class Notifier: @unchecked Sendable {
-  // Unchecked: variables are touched under the monitor's lock, or by the notifier's thread alone (`knowsEpochs`,
-  // `namesAreDue`), or before that exists and after its end (`thread`).
+  // Unchecked: variables are accessed under the monitor's lock, or only by the notifier's thread (`knowsEpochs`,
+  // `namesAreDue`), or only before that thread starts and after it ends (`thread`).
   private let tree: FileTree
   private let kernel: KernelCache
   private let changes: ChangeReader
@@ -20,21 +20,21 @@ final class Notifier: @unchecked Sendable {
   private var isStopping = false
   private var hasStopped = false
   private var mayHaveChanged = false
-  /// Whether the kernel can forget all names at once; until it says no.
+  /// True while the kernel is assumed to support invalidating all names at once.
   private var knowsEpochs = true
-  /// When the kernel is to forget all names, because attributes may have been on their way while objects changed, and
-  /// whether more have changed since that was decided.
+  /// When to invalidate all names, because replies with attributes may have been in flight while objects changed; and
+  /// true if more objects have changed since that time was set.
   private var namesAreDue: MonotonicTime?, hasChangedSince = false
 
   private let lastCacheableReply = Atomic<Int64>(0)
   private let isAsleep = Atomic<Bool>(false)
-  /// When the last version was announced.
+  /// The time of the last announcement.
   private let lastAnnouncement = Atomic<Int64>(0)
 
   private static let pollInterval = Duration.milliseconds(20)
-  /// A little more than the kernel's own timeouts: after this long it trusts no earlier notification.
+  /// Slightly longer than the kernel's cache timeouts: after this time nothing that it cached before is valid.
   private static let memory = Int64((max(Bridge.entryTimeout, Bridge.attributeTimeout) + 1) * 1e9)
-  /// A reply that was on its way while an older kernel was told is made up for after this long.
+  /// The delay before an announcement is repeated, for replies that were in flight during the first one.
   private static let echoDelay = Duration.milliseconds(200)
 
   init(_ tree: FileTree, _ kernel: KernelCache) throws(FileTreeError) {
@@ -43,7 +43,7 @@ final class Notifier: @unchecked Sendable {
     changes = try tree.changeReader()
   }
 
-  /// Starts announcing. False if there is no thread to be had.
+  /// Starts the thread. Returns false if no thread can be created.
   func start() -> Bool {
     tree.observeVersions { [weak self] in self?.noteVersion(namesStay: $0) }
     tree.dentryInvalidations.observe { [weak self] in self?.wake { $0.mayHaveChanged = true } }
@@ -54,7 +54,7 @@ final class Notifier: @unchecked Sendable {
   /// Asks the thread to end.
   func stop() { wake { $0.isStopping = true } }
 
-  /// Whether the thread has ended or never ran.
+  /// True if the thread has ended or never ran.
   var isStopped: Bool { thread == nil || monitor.locked { hasStopped } }
 
   /// Waits for the end of the thread.
@@ -63,18 +63,19 @@ final class Notifier: @unchecked Sendable {
     thread = nil
   }
 
-  /// Notes that the kernel is about to be told something that it may cache.
+  /// Records that a cacheable reply is about to be sent.
   func noteCacheableReply() {
     let now = MonotonicTime.coarse.nanoseconds
-    // Exact to a quarter of a second. Sequential consistency pairs with `sleep`: either this sees that the thread is
-    // asleep, or the thread sees the new time.
+    // The time is accurate to 250 ms. Sequential consistency pairs with `sleep`: either this function sees that the
+    // thread is asleep, or the thread sees the new time.
     if now - lastCacheableReply.load(ordering: .relaxed) < 250_000_000 { return }
     lastCacheableReply.store(now, ordering: .sequentiallyConsistent)
     if isAsleep.load(ordering: .sequentiallyConsistent) { wake { _ in } }
   }
 
-  /// Has a new version announced: at once, but after a row of versions that only changed objects with the next look. Or
-  /// the kernel would ask for the same attributes after each save of a program that saves many files.
+  /// Requests an announcement of a new version. It is immediate, unless another was made within the last poll interval
+  /// and only objects changed; then it waits for the next poll. Otherwise the kernel would request the same attributes
+  /// after each save of a program that saves many files.
   private func noteVersion(namesStay: Bool) {
     let next = MonotonicTime(nanoseconds: lastAnnouncement.load(ordering: .relaxed)).advanced(by: Self.pollInterval)
     if namesStay, MonotonicTime.now < next, !tree.hasChangingNames { return }
@@ -103,7 +104,7 @@ final class Notifier: @unchecked Sendable {
         _ = kernel.forgetNames()
       }
       for (directory, name) in tree.dentryInvalidations.take() { kernel.forgetName(name, in: directory) }
-      // An error says only that nothing can be read now; the next look may be luckier.
+      // An error means only that the realm cannot be read now; retry at the next poll.
       if let change = try? tree.nextChange(changes) {
         announce(change)
         if !knowsEpochs { echo = (change, MonotonicTime.now.advanced(by: Self.echoDelay)) }
@@ -115,8 +116,8 @@ final class Notifier: @unchecked Sendable {
     }
   }
 
-  /// Sleeps until it is time to look: when a new version was seen, after one poll interval, or, while the
-  /// kernel cannot have anything cached, when that ends. False when the thread must end.
+  /// Sleeps until the next check: until a new version is reported or a poll interval has passed; without the interval
+  /// if the kernel cannot have anything cached. Returns false if the thread must end.
   private func sleep(hasEcho: Bool) -> Bool {
     monitor.locked {
       if !mayHaveChanged && !isStopping {
@@ -131,13 +132,13 @@ final class Notifier: @unchecked Sendable {
     }
   }
 
-  /// Leaves cached texts alone: an open handle keeps the text that it was opened with, and a new one says itself
-  /// whether what is cached may stay.
+  /// Announces a change. Does not invalidate cached texts: an open handle keeps the text it was opened with, and each
+  /// new handle decides whether the cached text is still valid.
   private func announce(_ change: TreeChange) {
     lastAnnouncement.store(MonotonicTime.now.nanoseconds, ordering: .relaxed)
     if knowsEpochs {
       if change.namesStay {
-        // Only attributes that are on their way for the first time are missed so.
+        // This misses only attributes that are in flight for the first time.
         if namesAreDue == nil { namesAreDue = .now.advanced(by: Self.echoDelay) } else { hasChangedSince = true }
       } else {
         knowsEpochs = kernel.forgetNames()

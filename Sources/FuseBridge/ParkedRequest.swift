@@ -1,18 +1,18 @@
-// Requests that are answered later, on another thread than the one that took them.
+// Requests that are answered later, possibly on another thread.
 
 import CFuse
 import FileTree
 import Synchronization
 
-/// A read that waits for bytes.
+/// A read whose reply is delayed.
 final class ParkedRequest: @unchecked Sendable {
-  // Unchecked: the request is touched by the one call of `answer` that comes first.
+  // Unchecked: only the first call of `answer` accesses the request.
   private var request: FuseRequest?
   private let isAnswered = Atomic(false)
 
   init(_ request: consuming FuseRequest) { self.request = consume request }
 
-  /// Answers, once.
+  /// Replies; does nothing after the first call.
   func answer(_ result: Result<[UInt8], FileTreeError>) {
     if isAnswered.exchange(true, ordering: .acquiringAndReleasing) { return }
     switch result {

@@ -1,16 +1,16 @@
-// Serves the requests of a session with threads that come with the load, and ends when it is asked to.
+// Serves the requests of a session with a number of threads that grows with the load, until `end` is called.
 //
-// At most one thread, the listener, waits at the device, so a request wakes one thread, or none: before it sleeps, the
-// listener asks again for some microseconds as long as requests come in such intervals. A program that gets an answer
-// mostly asks again at once, and waking a thread takes longer than most answers do.
+// At most one thread, the listener, waits at the device, so a request wakes one thread or none. Before it sleeps, the
+// listener polls for some microseconds while requests arrive at such intervals: a program that gets a reply usually
+// sends its next request at once, and waking a thread takes longer than most replies.
 //
-// Invariant: while a request waits at the device, there is a listener, or the watcher calls one within two
-// milliseconds, unless all threads are busy.
+// Invariant: while a request waits at the device, a listener exists or the watcher calls one within two milliseconds,
+// unless all threads are busy.
 //
-// The thread that takes a request serves it. If more requests are there, or the request may wait for the disk or for
-// other writers and requests of several programs have met lately, the thread first calls another one to listen.
-// Otherwise it listens again when it has answered, and the watcher steps in if that takes long: to one program alone, a
-// second thread is of no use, and waking it would cost as much as a request.
+// The thread that takes a request serves it. It first calls another thread to listen if more requests are waiting, or
+// if the request may wait for the disk or other writers and requests of several programs have overlapped recently.
+// Otherwise it listens again after its reply, and the watcher steps in if that takes long: a second thread does not
+// help a single program, and waking it would cost as much as a request.
 
 import CFuse
 import Glibc
@@ -19,44 +19,44 @@ import Threads
 
 /// The threads that serve a session. `end` may be called at any time and from any thread.
 @safe public final class ServingLoop: @unchecked Sendable {
-  // Unchecked: `session`, `limits` and `wakeUp` are set before other threads exist; the counts are touched under the
+  // Unchecked: `session`, `limits` and `wakeUp` are set before other threads exist; the counts are accessed under the
   // monitor's lock.
-  // Safe: `run` returns when no thread uses the session any more, and its caller keeps it until then.
+  // Safe: `run` returns only when no thread uses the session any more, and its caller keeps the session until then.
 
-  /// How many threads serve.
+  /// The numbers of threads and the polling time.
   struct Limits {
-    /// The most there are.
+    /// The maximum number of threads.
     var most = 1
-    /// How many may wait for work, the listener not counted.
+    /// The maximum number of idle threads, without the listener.
     var idle = 1
-    /// For how long the listener asks again before it sleeps.
+    /// The time for which the listener polls before it sleeps.
     var patience = Duration.zero
   }
 
   private let monitor = Monitor()
-  /// Woken when `threads` becomes 0; `monitor` wakes those that wait to be called.
+  /// Woken when a thread ends, to wait for `threads` to become 0; `monitor` wakes parked threads.
   private let ending = Monitor()
   private var threads = 0
-  /// Threads that wait to be called, and calls that no thread has followed yet.
+  /// The number of parked threads, and of calls that no thread has answered yet.
   private var parked = 0, called = 0
-  /// What the device failed with, as -errno.
+  /// The error of the device as -errno; 0 if none.
   private var failure: Int32 = 0
 
   private let isOver = Atomic(false)
   private let hasListener = Atomic(false)
-  /// Counts the requests that were taken from the device.
+  /// The number of requests taken from the device.
   private let taken = Atomic<UInt64>(0)
-  /// Until when requests of several programs are expected, by the coarse monotonic clock.
+  /// The time until which overlapping requests of several programs are expected, by the coarse monotonic clock.
   private let concurrentUntil = Atomic<Int64>(0)
   private let watcherSleeps = Atomic(false)
   private let watch = Monitor()
 
   private var session: OpaquePointer?
   private var limits = Limits()
-  /// Both ends of a pipe; a byte in it ends the waiting at the device.
+  /// Both ends of a pipe; a byte in it wakes threads that wait at the device.
   private var wakeUp: [Int32] = [-1, -1]
 
-  /// Whether the last two requests came within `Limits.patience`; touched by the listener alone.
+  /// True for each of the last two requests that arrived within `Limits.patience`; accessed only by the listener.
   private var cameSoon = (last: true, before: true)
 
   init() {
@@ -66,18 +66,18 @@ import Threads
 
   deinit { for end in wakeUp { close(end) } }
 
-  /// Ends the loop, or keeps it from beginning. Returns when it has ended.
+  /// Ends the loop or prevents it from starting. Returns after the loop has ended.
   public func end() {
     finish()
     waitForThreads()
   }
 
-  /// Serves on this thread and on others until the tree is unmounted or `end` is called. 0, or -errno.
+  /// Serves on this thread and others until the tree is unmounted or `end` is called. Returns 0 or -errno.
   func run(_ session: OpaquePointer, _ limits: Limits) -> Int32 {
     unsafe (self.session, self.limits) = (session, limits)
     let device = unsafe fuse_session_fd(session), flags = fcntl(device, F_GETFL)
     guard wakeUp[0] >= 0, fcntl(device, F_SETFL, flags | O_NONBLOCK) == 0 else { return -errno }
-    // What comes after the loop waits for requests.
+    // Code that runs after the loop uses blocking reads.
     defer { _ = fcntl(device, F_SETFL, flags) }
     monitor.locked { threads = 1 }
     let watcher = limits.most > 1 ? Thread { [self] in watchListeners() } : nil
@@ -87,10 +87,10 @@ import Threads
     return monitor.locked { failure }
   }
 
-  /// Has all threads end when they have answered their requests.
+  /// Makes all threads end after their current requests.
   private func finish() {
     isOver.store(true, ordering: .sequentiallyConsistent)
-    // The byte stays there, for every thread that comes to the device later.
+    // The byte stays in the pipe and wakes every thread that comes to the device later.
     var byte: UInt8 = 0
     _ = unsafe write(wakeUp[1], &byte, 1)
     monitor.locked { monitor.wakeAll() }
@@ -104,7 +104,7 @@ import Threads
     defer { unsafe free(buffer.mem) }
     var former = Caller(0)
     while !isOver.load(ordering: .sequentiallyConsistent) {
-      // Another thread may listen: what is there already is there for all.
+      // Another thread may be listening, but any thread may take requests that are already waiting.
       var count = unsafe receive(&buffer)
       if count == -EAGAIN {
         former = 0
@@ -126,7 +126,7 @@ import Threads
     leave()
   }
 
-  /// Counts a thread less.
+  /// Removes this thread from the count.
   private func leave() {
     monitor.locked { threads -= 1 }
     ending.locked { ending.wakeAll() }
@@ -136,10 +136,11 @@ import Threads
     ending.locked { while monitor.locked({ threads }) > 0 { ending.wait() } }
   }
 
-  /// Serves a request, and calls another thread if more requests are there or have to be expected while it is served.
+  /// Serves a request, and first calls another thread if more requests are waiting or are to be expected meanwhile.
   ///
-  /// `former` is whose request this thread has answered just now, without finding none at the device since. If this one
-  /// is from another program, it came meanwhile: what a program leaves behind without waiting for it is brief.
+  /// `former` is the caller of the request that this thread answered last, or 0 if the device was empty since. If this
+  /// request is from another program, it arrived meanwhile, so requests overlap: requests that a program sends without
+  /// waiting for a reply are in `brief` and do not count.
   private func serve(_ buffer: inout fuse_buf, after former: inout Caller) {
     let operation = unsafe Self.operation(buffer)
     if limits.most == 1 || Self.brief.contains(operation) { return unsafe fuse_session_process_buf(session, &buffer) }
@@ -151,14 +152,14 @@ import Threads
     unsafe fuse_session_process_buf(session, &buffer)
   }
 
-  /// Takes a request from the device without waiting: its bytes, 0 if the tree is unmounted, or -errno.
+  /// Takes a request from the device without waiting. Returns its size in bytes, 0 if the tree is unmounted, or -errno.
   private func receive(_ buffer: inout fuse_buf) -> Int32 {
     let count = unsafe fuse_session_receive_buf(session, &buffer)
-    // The tree was unmounted between two steps of the kernel: it had taken a request, not yet handed it over.
+    // The tree was unmounted after the kernel had dequeued a request but before it copied the request.
     return count == -ECONNABORTED ? 0 : count
   }
 
-  /// Waits for a request and takes it. -EAGAIN when the loop ends, or nothing is there after all.
+  /// Waits for a request and takes it. Returns -EAGAIN if the loop ends or there is no request after all.
   private func listen(_ buffer: inout fuse_buf) -> Int32 {
     let start = MonotonicTime.now, end = start.advanced(by: limits.patience)
     if cameSoon.last || cameSoon.before {
@@ -168,7 +169,7 @@ import Threads
           cameSoon = (true, cameSoon.last)
           return count
         }
-        // A program that shares the processor with this thread goes first.
+        // Let a program that shares the processor run first.
         sched_yield()
       }
     }
@@ -178,31 +179,31 @@ import Threads
     return unsafe ready ? receive(&buffer) : -EAGAIN
   }
 
-  /// Waits until a request is at the device or the loop ends; whether there is one.
+  /// Waits until a request arrives or the loop ends. Returns true if there is a request.
   private func wait() -> Bool {
     let events = Int16(POLLIN), device = unsafe fuse_session_fd(session)
     var places = [device, wakeUp[0]].map { pollfd(fd: $0, events: events, revents: 0) }
     return unsafe poll(&places, 2, -1) > 0 && places[0].revents != 0
   }
 
-  /// Whether more requests wait at the device.
+  /// True if more requests wait at the device.
   private var areMoreWaiting: Bool {
     var device = unsafe pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
     return unsafe poll(&device, 1, 0) > 0
   }
 
-  /// Notes that requests of several programs have met: others will for a while.
+  /// Records that requests of several programs have overlapped, so that more are expected for a while.
   private func noteConcurrency() {
     let until = MonotonicTime.coarse.advanced(by: Self.concurrency).nanoseconds
     concurrentUntil.store(until, ordering: .relaxed)
   }
 
-  /// For how long after requests have met others are expected to.
+  /// The time after an overlap during which more are expected.
   private static let concurrency = Duration.milliseconds(200)
 
   // MARK: other threads
 
-  /// Waits to be called. False if the thread has to leave, because enough others wait or the loop is over.
+  /// Waits to be called. Returns false if the thread must end because enough others are parked.
   private func park() -> Bool {
     monitor.locked {
       if parked >= limits.idle { return false }
@@ -214,7 +215,7 @@ import Threads
     }
   }
 
-  /// Has another thread come to the device, because this one will be busy.
+  /// Calls another thread to the device, because this one will be busy.
   func call() {
     if hasListener.load(ordering: .sequentiallyConsistent) { return }
     let isNew = monitor.locked {
@@ -231,7 +232,7 @@ import Threads
     if let thread = Thread({ [self] in work() }) { thread.detach() } else { leave() }
   }
 
-  /// Calls a thread to the device when the one that took the last request is long about it.
+  /// Calls a thread to the device if the thread that took the last request takes long.
   private func watchListeners() {
     var quiet = 0
     while !isOver.load(ordering: .sequentiallyConsistent) {
@@ -256,18 +257,18 @@ import Threads
   }
 
   private static let lookInterval = Duration.milliseconds(1)
-  /// After so many looks at a listener that waits, the watcher sleeps until it has something to do.
+  /// The number of checks that find a waiting listener before the watcher sleeps until it is needed.
   private static let quietLooks = 20
 
   // MARK: requests
 
-  /// The number of a request's operation, as in <linux/fuse.h>; 0 if there is none.
+  /// The opcode of a request, as in <linux/fuse.h>; 0 if there is none.
   private static func operation(_ buffer: fuse_buf) -> UInt32 {
     guard let start = unsafe buffer.mem, unsafe buffer.size >= 8 else { return 0 }
     return unsafe start.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
   }
 
-  /// The thread that a request is from, as in <linux/fuse.h>; 0 if none waits for the answer.
+  /// The thread that sent a request, as in <linux/fuse.h>; 0 if no thread waits for the reply.
   private typealias Caller = UInt32
 
   private static func caller(_ buffer: fuse_buf) -> Caller {
@@ -275,11 +276,11 @@ import Threads
     return unsafe start.loadUnaligned(fromByteOffset: 32, as: Caller.self)
   }
 
-  /// What may wait for the disk or for other writers: setattr, mkdir, unlink, rmdir, rename, fsync, flush, fsyncdir,
-  /// rename2.
+  /// Operations that may wait for the disk or other writers: setattr, mkdir, unlink, rmdir, rename, fsync, flush,
+  /// fsyncdir, rename2.
   private static let slow: Set<UInt32> = [4, 9, 10, 11, 12, 20, 25, 30, 45]
 
-  /// What nobody waits for and takes less time than calling a thread: forget, release, releasedir, batch_forget. What
-  /// stands behind one of these at the device mostly comes from the same program.
+  /// Operations that no program waits for and that take less time than calling a thread: forget, release, releasedir,
+  /// batch_forget. The request after one of these at the device usually comes from the same program.
   private static let brief: Set<UInt32> = [2, 18, 29, 42]
 }

@@ -1,21 +1,21 @@
-// Puts the texts of a frozen tree into the page cache before a program asks for them, when it reads one object after
+// Stores the texts of a frozen tree in the page cache before a program requests them, when it reads one object after
 // another.
 //
-// One thread stores at a time. A read that meets it is answered by that thread, when it has stored some more texts: a
-// program that follows closely would ask for each text, and thereby hold up the thread.
+// One thread stores at a time. A read of a text that this thread is about to reach is answered by the thread after some
+// more texts are stored: a program that follows closely would request each text and so delay the thread.
 //
-// Invariant: a text is not stored while this thread owes the answer to a read of it. The kernel lets a store wait for a
+// Invariant: a text is not stored while this thread owes the reply to a read of it. The kernel makes a store wait for a
 // page that is being read.
 
 import FileTree
 import Synchronization
 
-/// The texts that come next.
+/// Stores the texts that follow.
 final class TextsAhead: Sendable {
   private struct Waiting {
     let inode: InodeNumber
     let answer: @Sendable () -> Void
-    /// How many texts are stored before the answer.
+    /// The number of texts to store before the reply.
     var texts = TextsAhead.headStart
   }
 
@@ -25,13 +25,13 @@ final class TextsAhead: Sendable {
     var current: InodeNumber?
     var waiting: [Waiting] = []
 
-    /// Whether the thread that stores is about to come to a file, so that it can answer a read of it.
+    /// True if the storing thread is about to reach a file, so that it can answer a read of it.
     func isAhead(_ inode: InodeNumber) -> Bool {
       guard let current else { return false }
       return inode.isBehind(current, atMost: TextsAhead.near)
     }
 
-    /// Goes on to a text; whether it is to be stored, and which answers are due.
+    /// Moves on to a text. Returns true if the text is to be stored, and the replies that are due.
     mutating func goOn(to inode: InodeNumber) -> (isWanted: Bool, due: [Waiting]) {
       current = inode
       if waiting.isEmpty { return (true, []) }
@@ -43,15 +43,16 @@ final class TextsAhead: Sendable {
     }
   }
 
-  /// So many texts are stored before the program goes on, which then does not catch up with the thread for long.
+  /// The number of texts stored before the program continues, so that it does not catch up with the thread soon.
   private static let headStart = 64
-  /// A read so far ahead of the thread that stores is that of the program that it stores for.
+  /// A read at most this far ahead of the storing thread is assumed to be from the program that it stores for.
   private static let near: Int64 = 256
 
   private let state = Mutex(State())
 
-  /// Answers a read of `inode`: at once, or when some of the texts behind it are stored, by this thread or by another.
-  /// `store` stores a text; false if the kernel does not take it. `onStart` is called before this thread stores.
+  /// Answers a read of `inode`: at once, or after some of the following texts are stored, by this thread or by another.
+  /// `store` stores a text and returns false if the kernel does not accept it. `onStart` is called before this thread
+  /// stores.
   func answer(
     _ inode: InodeNumber,
     _ tree: FileTree,

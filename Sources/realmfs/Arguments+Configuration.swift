@@ -1,26 +1,26 @@
-// What the arguments of `mount` say about the realm: which one, how it is shared, and what is done before it is open.
+// Arguments of `mount` that concern the realm: its file, how it is shared, and the steps before it is opened.
 import RealmJSON
 import RealmPages
 
 extension Arguments {
-  /// Options that change the realm, which a mount that only reads must not.
+  /// Options that change the realm; a read-only mount rejects them.
   private static let changing: [OptionName] = [
     .upgrade, .compactOnLaunch, .seed, .schemaFile, .migrate, .deleteIfMigrationNeeded, .maxVersions,
   ]
 
-  /// Whether the user wants no changes.
+  /// True if the user asked for a mount that changes nothing.
   var wantsNoChanges: Bool {
     has(.readOnly) || has(.immutable) || mountOption(.readOnly) != nil || mountOption(.frozen) != nil
       || showsDotNetGuids
   }
 
-  /// True if UUIDs show as .NET before 10.10 wrote them.
+  /// True if UUIDs are shown as the .NET SDK before 10.10 wrote them.
   var showsDotNetGuids: Bool { has(.dotNetGuids) || mountOption(.dotNetGuids) != nil }
 
-  /// Whether root takes part in a realm of another user.
+  /// True if root joins the session of a realm that belongs to another user.
   var trustsOwner: Bool { has(.trustOwner) || mountOption(.trustOwner) != nil }
 
-  /// Throws if options contradict each other that the table does not tell apart.
+  /// Throws a usage error if options contradict each other in a way that the option table cannot express.
   func checkMountOptions() throws(CommandFailure) {
     if wantsNoChanges, let option = Self.changing.first(where: { has($0) }) {
       throw usage("option --\(option.rawValue) changes the realm, which a mount that only reads must not")
@@ -42,8 +42,7 @@ extension Arguments {
     _ = try KeySource(self)
   }
 
-  /// Where the realm is that is to be mounted; absolute, so that it keeps its meaning when the process leaves its
-  /// working directory.
+  /// Returns the absolute path of the realm to mount, which stays valid when the process changes its working directory.
   func mountedPath() throws(CommandFailure) -> String {
     if has(.defaultRealm) { return Configuration.defaultPath }
     if let url = value(.sync) { return try mirrorPath(of: syncURL(url)) }
@@ -51,10 +50,10 @@ extension Arguments {
     return System.absolute(operands[0])
   }
 
-  /// Whether a realm that does not exist is made.
+  /// True if a missing realm is created.
   var makesRealm: Bool { has(.defaultRealm) || has(.inMemory) || has(.schemaFile) }
 
-  /// The configuration of the realm to mount; reads the key.
+  /// Returns the configuration of the realm to mount. Reads the key.
   func mountConfiguration(path: String, _ schema: SchemaDescription?) throws(CommandFailure) -> Configuration {
     var configuration = try RealmSource.configuration(path: path, self, .shared)
     if let identifier = value(.inMemory) { configuration.inMemoryIdentifier = identifier }
@@ -73,7 +72,7 @@ extension Arguments {
     return configuration
   }
 
-  /// The schema in the file that an option names, or from standard input for `-`; nil without the option.
+  /// Returns the schema in the file that `option` names, or on standard input for `-`; nil without the option.
   func schema(_ option: OptionName) throws(CommandFailure) -> SchemaDescription? {
     guard let file = value(option) else { return nil }
     if StandardInput.isNamed(by: file) { try StandardInput.take(as: "the schema") }

@@ -1,10 +1,10 @@
-// What the arguments say about the tree: notation, classes, owner, modes.
+// Arguments that shape the mounted tree: value notation, classes, owner, and modes.
 import FileTree
 import Glibc
 import RealmJSON
 
 extension Arguments {
-  /// The notation of values: --json-style or -o json=, plain without either.
+  /// Returns the notation of values, from --json-style or -o json=; plain without either.
   func jsonStyle() throws(CommandFailure) -> JSONStyle {
     let long = value(.jsonStyle)
     let short = mountOption(.json)
@@ -16,7 +16,7 @@ extension Arguments {
     return style
   }
 
-  /// The classes to show: --class A,B and -o class=A:B together; nil for all.
+  /// Returns the classes to show, from --class A,B and -o class=A:B combined; nil for all.
   func shownClasses() -> [String]? {
     guard has(.classes) || mountOption(.classes) != nil else { return nil }
     let long = allValues(.classes).flatMap { $0.split(unescaped: ",") }
@@ -26,7 +26,7 @@ extension Arguments {
     return long + short
   }
 
-  /// The objects to list: --query 'CLASS: QUERY'.
+  /// Returns the query that selects the listed objects of each class, from --query 'CLASS: QUERY'.
   func shownObjects() throws(CommandFailure) -> [String: String] {
     var queries: [String: String] = [:]
     for text in allValues(.shownObjects) {
@@ -42,7 +42,7 @@ extension Arguments {
     return queries
   }
 
-  /// The options of the tree.
+  /// Returns the options of the tree.
   func treeOptions() throws(CommandFailure) -> TreeOptions {
     var options = TreeOptions()
     options.json = try jsonStyle()
@@ -66,7 +66,7 @@ extension Arguments {
     return options
   }
 
-  /// What is passed on to libfuse and the kernel, as `NAME` or `NAME=VALUE`.
+  /// Returns the options that are passed on to libfuse and the kernel, as `NAME` or `NAME=VALUE`.
   func kernelOptions() -> [String] {
     mountOptions.filter { $0.spec.kind == .kernel }.map { option in
       option.spec.name + (option.value.map { "=\($0)" } ?? "")
@@ -81,7 +81,7 @@ extension Arguments {
     return mode
   }
 
-  /// For how many microseconds a thread asks for the next request; nil if the user leaves it to the program.
+  /// Returns how many microseconds a thread polls for the next request; nil if the user leaves it to the program.
   func busyPoll() throws(CommandFailure) -> Int? { try number(.busyPoll, "microseconds", 0...10_000) }
 
   private func number(

@@ -1,4 +1,4 @@
-// `realmfs backup`: one committed version of a realm as a file of its own.
+// `realmfs backup`: copies one committed version of a realm to a new file.
 import RealmPages
 
 /// The command `backup`.
@@ -12,16 +12,16 @@ enum BackupCommand {
 }
 
 extension RealmSource {
-  /// Opens the first operand to copy it. If others have it open, we take part, so that they leave alone what is being
-  /// copied; if none has, nothing is touched.
+  /// Opens the first operand as the source of a copy. If other programs have it open, joins their session so that they
+  /// do not overwrite the version being copied. Otherwise creates no files beside it.
   init(toCopy arguments: Arguments) throws(CommandFailure) {
     let path = arguments.operands[0]
     let mode: Configuration.Mode = LockHolders.ofRealm(at: System.absolute(path)).isEmpty ? .immutable : .shared
-    // What others write over meanwhile is noticed, and copied again.
+    // Without the lock file, overwrites by other programs are detected and the copy is repeated.
     try self.init(Self.configuration(path: path, arguments, mode)) { _ in }
   }
 
-  /// Writes the newest version to a new file; again, if another program wrote over it meanwhile.
+  /// Copies the newest version to a new file. Starts over if another program overwrites that version meanwhile.
   func copy(
     to target: String,
     key: EncryptionKey?,

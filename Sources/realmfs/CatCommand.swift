@@ -1,7 +1,8 @@
-// `realmfs cat`: objects as JSON without a mount.
+// `realmfs cat`: prints objects as JSON without a mount.
 //
-// Objects are printed batch by batch. No place in the lock file protects a batch from a writer in another program, so
-// it is printed only if the version it was read from is still the newest; otherwise it is read again from the new one.
+// Objects are printed in batches. The command has no entry in the lock file, so a writer in another program may
+// overwrite the version that a batch is read from. A batch is printed only if that version is still the newest;
+// otherwise it is read again from the new one.
 import FileTree
 import Glibc
 import RealmJSON
@@ -16,7 +17,7 @@ enum CatCommand {
     let source = try RealmSource(arguments)
     guard arguments.operands.count > 1 else { return try listClasses(source) }
     let target = arguments.operands[1]
-    // By bytes: a name that begins with a combining mark is one character with the slash before it.
+    // Search bytes, not characters: a combining mark after the slash would form one character with it.
     if let slash = target.utf8.firstIndex(of: UInt8(ascii: "/")), target.utf8.index(after: slash) != target.endIndex {
       try printFile(target, of: source, style: style)
       return .done
@@ -24,7 +25,7 @@ enum CatCommand {
     return try ObjectRows(source, arguments, className: String(target.prefix { $0 != "/" }), query: nil).run()
   }
 
-  /// The names of the classes that can be printed; on a terminal also how many objects they have, and what to type.
+  /// Prints the names of the printable classes; on a terminal also their object counts and a usage hint.
   private static func listClasses(_ source: RealmSource) throws(CommandFailure) -> ExitCode {
     let classes = try source.onNewest { (snapshot) throws(CommandFailure) in
       do throws(EngineError) { return try snapshot.classes().filter { $0.kind != .embedded } } catch {
@@ -46,7 +47,7 @@ enum CatCommand {
     return .done
   }
 
-  /// One file of the tree, exactly as a mount shows it.
+  /// Prints one file of the tree exactly as a mount shows it.
   private static func printFile(
     _ target: String,
     of source: RealmSource,
@@ -70,7 +71,7 @@ enum CatCommand {
     if let stream { try print(stream, target, of: source, to: output) }
   }
 
-  /// A text that is made while it is printed, to its end.
+  /// Prints a streamed text to its end.
   private static func print(
     _ stream: StreamedText,
     _ target: String,
@@ -81,7 +82,7 @@ enum CatCommand {
     while true {
       let bytes: [UInt8]
       do throws(FileTreeError) { bytes = try stream.read(from: offset, count: 256 << 10) } catch {
-        // The version cannot be held without a place in the lock file.
+        // The version cannot be pinned without an entry in the lock file.
         if case .stale = error { throw source.tooBusy }
         throw CommandFailure(error, path: "\(source.path): \(target)")
       }
@@ -100,7 +101,7 @@ enum CatCommand {
         let entry = try tree.lookup(inode, name)
         (inode, kind) = (entry.inode, entry.kind)
       } catch .notFound where index == names.count - 1 {
-        // `Person/4` for `Person/4.json`.
+        // `Person/4` is accepted for `Person/4.json`.
         inode = try tree.lookup(inode, name + Array(NameEscaping.suffix.utf8)).inode
       }
     }

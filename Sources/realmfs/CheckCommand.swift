@@ -1,4 +1,4 @@
-// `realmfs check`: verifies every structure of a file and prints what is wrong with it.
+// `realmfs check`: verifies every structure of a file and prints the problems.
 import RealmJSON
 import RealmPages
 
@@ -8,7 +8,7 @@ enum CheckCommand {
     if arguments.has(.seal) { return try SealCommand.check(arguments) }
     let limit = try limit(arguments)
     let source = try RealmSource(arguments)
-    // A check takes long, and is not worth much while a program writes.
+    // A check takes long, and its result is of little use while a program writes: retry only a few times.
     let report = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
       var problems: [Verifier.Problem] = []
       let summary = Verifier(snapshot).run(limit: limit) { problems.append($0) }

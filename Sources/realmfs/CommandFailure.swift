@@ -1,20 +1,20 @@
-// The one error that commands throw: an exit code and a line for the user. Errors of the layers below become one here.
+// The one error type of commands: an exit code and a message for the user. Lower-level errors are converted to it here.
 import FileTree
 import FuseBridge
 import Glibc
 import RealmPages
 
-/// Ends a command.
+/// An error that ends a command.
 ///
-/// The message says what happened, where, and what to do.
+/// The message states what happened, where, and what to do.
 struct CommandFailure: Error {
   let code: ExitCode
   let message: String
   /// Lines that follow the message on a terminal.
   let more: [String]
-  /// Whether the message says which processes have the realm open.
+  /// True if the message names the processes that have the realm open.
   private(set) var namesHolders = false
-  /// Whether a directory was given as a realm.
+  /// True if a directory was given instead of a realm file.
   private(set) var isOfDirectory = false
 
   init(_ code: ExitCode, _ message: String, more: [String] = []) {
@@ -23,14 +23,14 @@ struct CommandFailure: Error {
     self.more = more
   }
 
-  /// The same failure with another message.
+  /// Returns this failure with another message.
   func saying(_ message: String) -> CommandFailure {
     var failure = CommandFailure(code, message, more: more)
     failure.namesHolders = namesHolders
     return failure
   }
 
-  /// What the engine could not do, with the realm at `path` if the error does not name its file.
+  /// Converts an engine error. `path` is the realm's path, which is used if the error does not name its file.
   init(_ error: EngineError, path: String? = nil) {
     var located = path.map { error.at($0).description + Self.rights(error.code, $0) } ?? error.description
     if error.reason == .unreached { located += "; \(Self.remedyForUnreached)" }
@@ -38,7 +38,7 @@ struct CommandFailure: Error {
     isOfDirectory = error.code == EISDIR
   }
 
-  /// The same for an operation on the whole file at `path`, which no other program may have open.
+  /// Like `init(_:path:)`, but for an operation that rewrites the file at `path`, which no other program may have open.
   init(_ error: EngineError, rewriting path: String) {
     if error.reason == .inUse { self.init(inUse: path, error.description) } else { self.init(error, path: path) }
   }
@@ -52,11 +52,11 @@ struct CommandFailure: Error {
     }
   }
 
-  /// What to do with a file that only looks empty.
+  /// Advice for a file that only looks empty.
   private static let remedyForUnreached =
     "'realmfs recover' saves what is left to a new file; --as-empty opens an empty realm, and writes over the rest"
 
-  /// What the user may not do with a realm that can be read, if that is why a change failed.
+  /// Returns a clause about missing write permission if that is why changing a readable realm failed; else "".
   private static func rights(_ code: Int32?, _ path: String) -> String {
     guard let code, [EACCES, EPERM, EROFS].contains(code), unsafe access(path, R_OK) == 0 else { return "" }
     if unsafe access(path, W_OK) != 0 { return "; you may read the file, but not write to it" }
@@ -64,14 +64,15 @@ struct CommandFailure: Error {
       ? "; you may not make files in its folder, which changes need" : ""
   }
 
-  /// For what needs a realm that no other program has open. `reason` is what there is to say if no program is found.
+  /// Creates the failure of an operation that needs exclusive access to the realm. `reason` is the message if no
+  /// process is found that has the realm open.
   init(inUse path: String, _ reason: String) {
     let names = LockHolders.names(of: LockHolders.ofRealm(at: path)).joined(separator: ", ")
     self.init(.inUse, names.isEmpty ? reason : "\(path) is in use by \(names); it must be closed there first")
     namesHolders = !names.isEmpty
   }
 
-  /// The same failure with what the directory is that was given as one of the files.
+  /// Returns this failure with an explanation of the directory that was given as one of the files.
   func explaining(_ paths: [String]) -> CommandFailure {
     guard isOfDirectory, let path = paths.first(where: { System.isDirectory($0) }) else { return self }
     if let mount = MountTable.entry(at: System.realMountPoint(path)), mount.isOurs {
@@ -81,7 +82,7 @@ struct CommandFailure: Error {
     return saying("\(path): a directory; name a Realm file")
   }
 
-  /// The same failure with the processes that have one of the realms open, if it says that one is in use.
+  /// Returns this failure with the processes that have one of the realms open, if it reports that a realm is in use.
   func naming(holdersOf paths: [String]) -> CommandFailure {
     guard code == .inUse, !namesHolders else { return self }
     let others = paths.flatMap { LockHolders.ofRealm(at: System.absolute($0)) }.filter { $0.processID != getpid() }
@@ -99,7 +100,7 @@ struct CommandFailure: Error {
     self.init(code, error.description)
   }
 
-  /// A mistake in the command line; points to the help of the command.
+  /// Returns the failure for a mistake in the command line, which refers to the help of the command.
   static func usage(_ message: String, command: CommandName?) -> CommandFailure {
     let help = command.map { "realmfs \($0.rawValue) --help" } ?? "realmfs --help"
     return CommandFailure(.usage, "\(message)\(message.hasSuffix("?") ? " See" : "; see") '\(help)'")
@@ -107,12 +108,12 @@ struct CommandFailure: Error {
 }
 
 extension ExitCode {
-  /// The code for a system call that failed: what cannot be read, or what there is no room for.
+  /// Creates the code for a failed system call: `failure` for lack of room or an existing file, else `unreadable`.
   init(errno code: Int32) {
     self = [ENOSPC, EDQUOT, EFBIG, EEXIST].contains(code) ? .failure : .unreadable
   }
 
-  /// The code for what the engine could not do.
+  /// Creates the code for an engine error.
   init(_ reason: EngineError.Reason) {
     self =
       switch reason {

@@ -1,4 +1,4 @@
-// `realmfs compact`: a file as small as its content.
+// `realmfs compact`: shrinks a file to the size of its content.
 import RealmJSON
 import RealmPages
 
@@ -34,7 +34,7 @@ enum CompactCommand {
 }
 
 extension Arguments {
-  /// The condition that an option holds; nil without the option.
+  /// Returns the condition given with `option`; nil without the option.
   func compactCondition(_ option: OptionName) throws(CommandFailure) -> CompactCondition? {
     guard let text = value(option) else { return nil }
     do throws(CompactCondition.SyntaxError) { return try CompactCondition(text) } catch {
@@ -44,7 +44,7 @@ extension Arguments {
 }
 
 extension RealmSource {
-  /// Opens the first operand as the file that will be replaced.
+  /// Opens the first operand as a file that will be replaced.
   init(inPlace arguments: Arguments) throws(CommandFailure) {
     try self.init(Self.configuration(path: arguments.operands[0], arguments, .immutable))
   }

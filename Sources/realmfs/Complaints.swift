@@ -1,6 +1,6 @@
-// The damage that a command meets among many objects: one line for each damaged node, however many objects need it.
+// Collects damage found among many objects: one line for each damaged node, however many objects refer to it.
 
-/// The damage that a command met, in the order in which it came.
+/// The damage that a command found, in order of discovery.
 struct Complaints {
   private var entries: [(text: String, count: Int)] = []
   private var places: [Substring: Int] = [:]
@@ -9,7 +9,7 @@ struct Complaints {
 
   var isEmpty: Bool { entries.isEmpty }
 
-  /// Adds the complaint of one object.
+  /// Adds a complaint about one object.
   mutating func add(_ text: String) {
     let node = Self.node(in: text) ?? text[...]
     if let place = places[node] {

@@ -1,14 +1,14 @@
-// `realmfs __complete`, which the completion scripts ask: what can stand at the place of the word that is being typed.
+// `realmfs __complete`, which the completion scripts call: lists the candidates for the word being typed.
 //
-// It answers with the kind of the place (files, directories or names) and the names, each behind a NUL. The realm is
-// opened as `realmfs cat` opens it, without a trace. Whatever goes wrong, the answer has fewer names, and no words.
+// The answer is the kind of candidate (files, directories or names) and the names, each terminated by a NUL. The realm
+// is opened as by `realmfs cat`, without leaving a trace. After any failure the answer has fewer names, and no message.
 import Glibc
 import RealmJSON
 import RealmNames
 import RealmPages
 import Threads
 
-/// The words of a command line, and what its last one can become.
+/// The words of a command line, and the candidates for its last word.
 struct Completer {
   /// The hidden command.
   static let command = "__complete"
@@ -16,17 +16,17 @@ struct Completer {
   private let spec: CommandSpec
   private var operands: [String] = []
   private var values: [OptionName: [String]] = [:]
-  /// What the last word is the value of.
+  /// The option whose value is the last word; nil if the last word is not a value.
   private var option: OptionSpec?
   /// The last word, without the name of its option.
   private let typed: String
   /// `--columns=`, if the last word begins with it.
   private let optionPrefix: String
 
-  /// Answers `words WORD...`, the words behind the program's name, or `bash WORD LINE`: the part of the line that bash
-  /// replaces, and the line up to the cursor.
+  /// Answers `words WORD...` (the words after the program's name) or `bash WORD LINE` (the part of the line that bash
+  /// replaces, and the line up to the cursor).
   static func run(_ words: ArraySlice<String>) -> Int32 {
-    // A shell waits for the answer. Nothing is written before all of it is there.
+    // The shell waits for the answer, so the time is limited. Nothing is written before the answer is complete.
     Thread {
       sleep(secondsAtMost)
       _exit(0)
@@ -47,7 +47,7 @@ struct Completer {
     guard words.first == "bash", words.count == 3 else { return nil }
     let (text, line) = (words[1], words[2])
     var typed = ShellWords(line).words
-    // The program's name may come behind variables, or be a path.
+    // The program's name may follow variable assignments, or be a path.
     let program = typed.firstIndex { $0 == "realmfs" || $0.hasSuffix("/realmfs") } ?? 0
     typed.removeFirst(min(program + 1, typed.count))
     let head = ShellWords(line.hasSuffix(text) ? String(line.dropLast(text.count)) : line)
@@ -57,7 +57,7 @@ struct Completer {
     return (kind, rest)
   }
 
-  /// Takes the words behind the program's name; nil if they are not those of a command with more words.
+  /// Takes the words after the program's name; nil unless they are a known command and at least one more word.
   private init?(_ words: [String]) {
     guard words.count > 1, let name = CommandName(rawValue: words[0]), let spec = Options.command(name),
       let last = words.last
@@ -88,14 +88,14 @@ struct Completer {
     }
   }
 
-  /// The option that a word names, and its value if the word has one.
+  /// Returns the option that a word names, and its value if the word contains one.
   private static func option(_ word: String, among all: [OptionSpec]) -> (OptionSpec, String?)? {
     if word.hasPrefix("--") {
       let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard let found = all.first(where: { $0.name.rawValue == parts[0] }) else { return nil }
       return (found, parts.count > 1 ? String(parts[1]) : nil)
     }
-    // A cluster of short flags: the first that takes a value takes the rest.
+    // A cluster of short flags: the first flag that takes a value takes the rest of the word.
     for (index, letter) in word.dropFirst().enumerated() {
       guard let found = all.first(where: { $0.short == letter }), found.value != nil else { continue }
       let value = word.dropFirst(index + 2)
@@ -130,7 +130,7 @@ struct Completer {
 
   // MARK: names of the realm
 
-  /// The names for a place, without regard to what is typed of them, or nothing if the realm cannot be read.
+  /// Returns all candidates of a kind, whatever has been typed of them; none if the realm cannot be read.
   private func names(_ kind: RealmNameKind) -> [String] {
     guard let configuration = configuration() else { return [] }
     do throws(CommandFailure) {
@@ -143,8 +143,8 @@ struct Completer {
     } catch { return [] }
   }
 
-  /// How to open the realm. Its key is read from a file or a variable; to run a command or to read from a descriptor
-  /// would take away what the command that is being typed needs.
+  /// Returns the configuration to open the realm with. The key is read only from a file or a variable: running a
+  /// command or reading a descriptor could consume input that the command being typed needs.
   private func configuration() -> Configuration? {
     guard let file = operandsFromFile.first.flatMap(Self.regularFile) else { return nil }
     let source: KeySource
@@ -161,7 +161,8 @@ struct Completer {
     } catch { return nil }
   }
 
-  /// The file that a word means: as it is, or with ~ and variables at its beginning replaced. Nothing that can block.
+  /// Returns the path of the regular file that a word refers to, as typed or with a leading ~ or variable expanded.
+  /// Other kinds of files are ignored, because opening them may block.
   private static func regularFile(_ word: String) -> String? {
     var candidates = [word]
     if word.hasPrefix("~/") { candidates.append("$HOME" + word.dropFirst()) }
@@ -197,7 +198,7 @@ struct Completer {
     }
   }
 
-  /// The class that the command is about: the operand after FILE, or the value of --class.
+  /// Returns the class that the command refers to: the operand after FILE, or the value of --class.
   private func asked(_ classes: [Table]) -> Table? {
     guard let word = spec.name == .export ? values[.classes]?.last : operandsFromFile.dropFirst().first else {
       return nil
@@ -207,7 +208,7 @@ struct Completer {
     return classes.first { $0.className == name } ?? classes.first { $0.className == decoded }
   }
 
-  /// The list that is typed, with its last part replaced by names that are not in it yet.
+  /// Returns the typed list with its last element replaced by each name that is not in the list yet.
   private func listed(_ names: (String) throws(EngineError) -> [String]) throws(EngineError) -> [String] {
     var parts = typed.parts(unescaped: ",")
     let last = parts.removeLast()
@@ -216,7 +217,7 @@ struct Completer {
       .map { head + $0 }
   }
 
-  /// The classes, or behind CLASS/ its objects.
+  /// Returns the classes, or after `CLASS/` the objects of that class.
   private func objects(_ classes: [Table], afterClass end: String) throws(EngineError) -> [String] {
     guard let slash = typed.firstIndex(of: "/") else {
       return classes.compactMap { $0.className.map { NameEscaping.directory(of: $0) + end } }
@@ -230,16 +231,16 @@ struct Completer {
       name.reset()
       try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: name)
       let stem = name.string.dropLast(NameEscaping.suffix.count)
-      // Without the suffix, a name that ends so itself would be another one.
+      // A name that itself ends in the suffix keeps it; without it, the name would denote another object.
       names.append("\(directory)/\(stem.hasSuffix(NameEscaping.suffix) ? name.string[...] : stem)")
     }
     return names
   }
 
-  /// Of larger classes no object is offered: some of the names would look like all of them.
+  /// The objects of larger classes are not offered: a part of the names would look like all of them.
   private static let mostObjects = 50_000
 
-  /// Queries that begin as the one that is typed and end in a property.
+  /// Returns continuations of the typed query that end in a property name.
   private func query(_ table: Table?, _ snapshot: Snapshot) throws(EngineError) -> [String] {
     guard let table else { return [] }
     var start = typed.endIndex
@@ -253,8 +254,8 @@ struct Completer {
     return try paths(from: table, typed: String(typed[start...]), isAlone: false, snapshot).map { head + $0 }
   }
 
-  /// The paths that begin with the links of the one that is typed. One that is a whole name may hold any character,
-  /// others are written as in a query.
+  /// Returns the property paths that begin with the links already typed. If `isAlone`, a single property name may
+  /// contain any character; all other names are escaped as in a query.
   private func paths(
     from table: Table,
     typed: String,
@@ -263,7 +264,7 @@ struct Completer {
   ) throws(EngineError) -> [String] {
     var table = table, head = ""
     var steps = typed.split(separator: ".", omittingEmptySubsequences: false)
-    // A name with a point in it is no path.
+    // A property name that contains a dot is not a path.
     let isName = isAlone && table.columns.contains { $0.name.hasPrefix(typed) }
     if isName || steps.count < 2 {
       return table.columns.map(\.name).compactMap { isAlone ? $0 : Self.inQuery($0) }
@@ -278,7 +279,7 @@ struct Completer {
     return table.columns.compactMap { Self.inQuery($0.name) }.map { head + $0 }
   }
 
-  /// The name of a property as a query has it; nil if none can.
+  /// Returns the name of a property as written in a query; nil if a query cannot contain it.
   private static func inQuery(_ name: String) -> String? {
     guard let first = name.first, isNameCharacter(first), !first.isNumber, first != "-",
       name.allSatisfy({ isNameCharacter($0) || " \n\r\t".contains($0) })

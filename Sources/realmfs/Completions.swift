@@ -4,7 +4,7 @@
 enum Completions {
   static let shells = ["bash", "zsh", "fish"]
 
-  /// The completion script for a shell of `shells`.
+  /// Returns the completion script for a shell of `shells`.
   static func text(for shell: String) -> String {
     let note = "# Written by 'realmfs help --completions \(shell)' from the program's option table; do not edit.\n"
     return switch shell {
@@ -52,7 +52,7 @@ enum Completions {
       script += "    \(command.name.rawValue):-*) COMPREPLY=($(compgen -W \"\(words)\" -- \"$cur\")); return ;;\n"
     }
     script += "    help:*) COMPREPLY=($(compgen -W \"\(commandWords)\" -- \"$cur\")); return ;;\n"
-    // What the program answers is quoted for where it stands, and bash does not quote it again.
+    // The program quotes its answer for the context at the cursor; bash must not quote it again.
     return script + """
         esac
         {
@@ -70,7 +70,7 @@ enum Completions {
       """
   }
 
-  /// The words that bash offers for the value of an option; nil where it asks the program.
+  /// Returns the words that bash offers for the value of an option; nil where bash asks the program.
   private static func bashWords(_ option: OptionSpec, _ command: CommandName) -> String? {
     if option.name == .options { return mountOptionWords(command).joined(separator: " ") }
     guard case .words(let words) = option.completion else { return nil }
@@ -80,7 +80,7 @@ enum Completions {
   // MARK: zsh
 
   private static func zsh() -> String {
-    // The words are kept as they stand, for _arguments sees those behind the command alone.
+    // Keep all words, because _arguments sees only the words after the command.
     var script = """
       _realmfs_names() {
         local kind current=$PREFIX
@@ -221,6 +221,6 @@ enum Completions {
     }
   }
 
-  /// A word in single quotes; all three shells end the quotation for an apostrophe.
+  /// Returns a word in single quotes. In all three shells, an apostrophe needs the quotation closed and reopened.
   private static func quoted(_ text: String) -> String { "'\(text.replacing("'", with: "'\\''"))'" }
 }

@@ -1,4 +1,4 @@
-// `realmfs convert --local`: a synced realm as a local one.
+// `realmfs convert --local`: converts a synced realm to a local one.
 import RealmJSON
 import RealmPages
 import RealmSync
@@ -11,7 +11,7 @@ enum ConvertCommand {
     var isMirror = false
     let unsent = try source.onNewest { (snapshot) throws(CommandFailure) -> UnsentChanges in
       do throws(SyncError) { isMirror = try MirrorState(in: snapshot) != nil } catch { throw CommandFailure(error) }
-      // What a mirror has was on the server.
+      // The content of a mirror was on the server.
       if isMirror { return .none }
       guard snapshot.historyType > 2 else {
         throw CommandFailure(.failure, "\(source.path): is a local realm already; 'realmfs backup' copies it")

@@ -1,4 +1,4 @@
-// What the commands that make a new file tell about it, as a line or as JSON.
+// Reports the result of commands that write a new realm file, as a line or as JSON.
 import RealmJSON
 import RealmPages
 

@@ -1,4 +1,4 @@
-// `realmfs create`: a new realm with the classes of a schema, complete or not at all.
+// `realmfs create`: creates a realm with the classes of a schema. The file appears complete or not at all.
 import RealmJSON
 import RealmPages
 

@@ -1,17 +1,17 @@
-// A process in the background whose starter returns when it is ready, with its true exit status.
+// Runs a process in the background. Its starter returns when the process is ready, or with its exit status.
 //
-// The child keeps standard error until it is ready, so it tells the user itself what went wrong; the parent only learns
-// `ready` (one byte through a pipe) or the exit status. The fork comes before any thread exists.
+// The child keeps standard error until it is ready, so it reports errors to the user itself. The parent receives only
+// one byte through a pipe (ready) or the exit status. The fork happens before any thread exists.
 import CLinux
 import Glibc
 
 enum Daemon {
   /// Runs `body` in the background.
   ///
-  /// Returns in the calling process when `body` has called `becomeReady`, or when it has ended without that; `body`
-  /// itself runs in the child, which exits with its code.
+  /// Returns in the calling process when `body` has called `becomeReady`, or has ended without calling it. `body` runs
+  /// in the child, which exits with the code that `body` returns.
   ///
-  /// `keeping` is a descriptor that `body` needs beside 0 to 2, or -1; all others are closed in the child.
+  /// `keeping` is a descriptor that `body` needs in addition to 0 to 2, or -1. All others are closed in the child.
   static func start(
     keeping descriptor: Int32,
     _ body: (_ becomeReady: @escaping @Sendable () -> Void) -> ExitCode
@@ -23,7 +23,7 @@ enum Daemon {
     if child < 0 { throw failure("fork") }
     if child == 0 {
       clinux_close_descriptors_except(writeEnd, descriptor)
-      // Not inherited by --key-command, which could hold the pipe open.
+      // Close on exec, so that --key-command cannot hold the pipe open.
       _ = fcntl(writeEnd, F_SETFD, FD_CLOEXEC)
       exit(body { becomeReady(writeEnd) }.rawValue)
     }
@@ -32,10 +32,10 @@ enum Daemon {
     return try waitUntilReady(child, readEnd)
   }
 
-  /// In the child: leaves the terminal and the working directory, and lets the parent go.
+  /// Runs in the child: leaves the terminal and the working directory, and lets the parent return.
   private static func becomeReady(_ pipe: Int32) {
     Log.switchToSystemLog()
-    // A session of its own is refused only to a process that has one already.
+    // setsid fails only for a process group leader, which a forked child is not.
     _ = setsid()
     _ = unsafe chdir("/")
     let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
@@ -43,7 +43,7 @@ enum Daemon {
       for standard in Int32(0)...2 { dup2(null, standard) }
       close(null)
     }
-    // If the parent is gone, no process waits for the news.
+    // If the parent is gone, no process reads this byte.
     _ = StandardOutput.write([1], to: pipe)
     close(pipe)
   }

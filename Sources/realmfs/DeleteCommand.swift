@@ -1,4 +1,4 @@
-// `realmfs delete`: objects that a query finds, or that are named, in one transaction.
+// `realmfs delete`: deletes objects that a query finds, or that the user names, in one transaction.
 import RealmJSON
 import RealmPages
 import RealmQuery
@@ -38,7 +38,8 @@ enum DeleteCommand {
     return .done
   }
 
-  /// Asks on a terminal: the objects that were agreed to, none after a no; nil where nothing is asked.
+  /// Asks for confirmation on a terminal. Returns the confirmed objects, none if the user declines, or nil if no
+  /// question is needed.
   private static func ask(
     _ target: DeletionTarget,
     _ arguments: Arguments
@@ -48,7 +49,7 @@ enum DeleteCommand {
     let objects = try source.onNewest { (snapshot) throws(CommandFailure) in
       try target.objects(in: snapshot, source.path)
     }
-    // Without an object there is nothing to agree to.
+    // There is nothing to confirm.
     if objects.isEmpty { return nil }
     if isConfirmed("Delete \(target.words(objects.count)) from \(source.path)?") { return objects }
     Log.notice("nothing was deleted")
@@ -56,7 +57,7 @@ enum DeleteCommand {
   }
 }
 
-/// What to delete.
+/// The objects to delete, by name or by query.
 private enum DeletionTarget {
   case names([ObjectName])
   case query(className: String, QueryCondition)
@@ -78,7 +79,7 @@ private enum DeletionTarget {
     }
   }
 
-  /// For a question.
+  /// Returns a description for the confirmation question.
   func words(_ count: Int) -> String {
     switch self {
     case .names(let names): names.count <= 3 ? names.map(\.description).joined(separator: ", ") : "\(count) objects"
@@ -86,7 +87,7 @@ private enum DeletionTarget {
     }
   }
 
-  /// The objects in a version, each once.
+  /// Returns the objects to delete in a version, each once.
   func objects(in snapshot: Snapshot, _ path: String) throws(CommandFailure) -> [ObjectReference] {
     switch self {
     case .names(let names):

@@ -1,4 +1,4 @@
-// `realmfs diff`: what differs between two realms, with the exit codes of diff(1).
+// `realmfs diff`: compares two realms, with the exit codes of diff(1).
 import Glibc
 import RealmJSON
 import RealmPages
@@ -10,7 +10,7 @@ enum DiffCommand {
     do throws(CommandFailure) {
       return try compare(arguments)
     } catch  where error.code == .failure {
-      // 1 means that there are differences.
+      // Exit code 1 means that there are differences.
       throw CommandFailure(.usage, error.message)
     }
   }
@@ -38,8 +38,8 @@ enum DiffCommand {
 
   // MARK: versions of one file
 
-  /// Compares the last two versions of a file. The older one is there only until the next commit: other writers are
-  /// kept from it meanwhile, and where they cannot be, no other program may have the realm open.
+  /// Compares the last two versions of a file. The older version exists only until the next commit, so other writers
+  /// are locked out during the comparison. Where they cannot be, no other program may have the realm open.
   private static func compareVersions(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
     let path = configuration.path
@@ -53,14 +53,14 @@ enum DiffCommand {
     throw CommandFailure(inUse: path, "\(path) is in use by another program; it must be closed there first")
   }
 
-  /// Does so while no writer can commit; nil if the realm is not one that we can write to.
+  /// Compares the versions while no writer can commit; nil if the realm cannot be opened for writing.
   private static func compareUndisturbed(
     _ configuration: Configuration,
     _ arguments: Arguments
   ) throws(CommandFailure) -> ExitCode? {
     var shared = configuration
     shared.mode = .shared
-    // What cannot be opened for writing can still be read.
+    // A realm that cannot be opened for writing can still be read.
     guard let writer = try? RealmWriter(shared) else { return nil }
     let outcome: Result<ExitCode, CommandFailure>
     do throws(EngineError) {
@@ -95,13 +95,14 @@ enum DiffCommand {
 
   // MARK: comparing
 
-  /// Opens one of the files; the key is for those that are encrypted.
+  /// Opens one of the files. The key applies only to a file that is encrypted.
   private static func open(_ path: String, _ key: EncryptionKey?) throws(CommandFailure) -> RealmSource {
     do throws(CommandFailure) {
       return try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
     } catch {
       guard error.code == .wrongKey, key != nil else { throw error }
-      // Perhaps the other one is the encrypted one; if not, the first message tells more.
+      // Perhaps only the other file is encrypted. If this one does not open without a key either, report the first
+      // error.
       guard let plain = try? RealmSource.pinned(Configuration(path: path, mode: .immutable)) else { throw error }
       return plain
     }
@@ -134,7 +135,7 @@ enum DiffCommand {
   }
 }
 
-/// Prints differences as lines for people or as JSON Lines.
+/// Prints differences as lines of text or as JSON Lines.
 final class DifferencePrinter {
   private let isJSON: Bool
   private let output = StandardOutput()

@@ -1,16 +1,16 @@
-// How many columns of a terminal a text takes, and cutting one to fit. By the C library's table: East Asian characters
-// and most emoji take two, combining marks none. Sequences that a terminal may join into one emoji count in full, so a
-// line is never longer than thought.
+// Computes the number of terminal columns that a text takes, and truncates text to fit. Widths come from the C library:
+// East Asian characters and most emoji take two columns, combining marks none. The parts of an emoji sequence that a
+// terminal may join are counted in full, so a line is never wider than computed.
 import CLinux
 
 extension String {
-  /// The columns that the text takes.
+  /// The number of terminal columns that the text takes.
   var displayWidth: Int {
     if utf8.allSatisfy({ $0 < 0x80 }) { return utf8.count }
     return unicodeScalars.reduce(0) { $0 + $1.displayWidth }
   }
 
-  /// As many characters as take no more than `width` columns, with `…` in place of the rest.
+  /// Returns the text, truncated to `width` columns with `…` in place of the rest if it is wider.
   func fitted(to width: Int) -> String {
     if displayWidth <= width { return self }
     var taken = "", used = 0
@@ -25,7 +25,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// What cannot be printed was escaped before; unknown characters take one column.
+  /// Unprintable characters were escaped before; unknown characters take one column.
   fileprivate var displayWidth: Int {
     let width = clinux_scalar_width(value)
     return width < 0 ? 1 : Int(width)

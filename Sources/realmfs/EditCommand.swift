@@ -1,5 +1,5 @@
-// Shared by the commands that change a realm without a mount: opening it, showing what would change, asking, and
-// reporting what was done.
+// Shared by the commands that change a realm without a mount: opening the realm, showing what would change, asking for
+// confirmation, and reporting the result.
 import Glibc
 import RealmJSON
 import RealmPages
@@ -11,7 +11,7 @@ struct EditedRealm {
   let writer: RealmWriter
   private let arguments: Arguments
 
-  /// Opens the first operand. What cannot be written is refused before anything is made beside it.
+  /// Opens the first operand. A realm that cannot be written is rejected before any file is created beside it.
   init(_ arguments: Arguments) throws(CommandFailure) {
     self.arguments = arguments
     path = arguments.operands[0]
@@ -39,7 +39,7 @@ struct EditedRealm {
     }
   }
 
-  /// Prints what differs between two versions of the realm.
+  /// Prints the differences between two versions of the realm.
   func show(_ before: Snapshot, _ after: Snapshot) throws(TransferError) {
     let comparison = RealmComparison(before, after, classes: nil, areVersions: true)
     try show(comparison) { (add) throws(TransferError) in try comparison.run(add) }
@@ -72,7 +72,7 @@ struct EditedRealm {
     }
   }
 
-  /// Runs a change; its errors become those of the command.
+  /// Runs a change and converts its errors to command failures.
   func change<R>(_ body: () throws(TransferError) -> R) throws(CommandFailure) -> R {
     do throws(TransferError) { return try body() } catch {
       switch error {
@@ -86,7 +86,7 @@ struct EditedRealm {
     if case .missingObject = error { .unreadable } else { .failure }
   }
 
-  /// Reports what was done: in words on standard error, or facts as JSON.
+  /// Reports the result: `words` on standard error, or with --json `facts` on standard output.
   func report(_ words: String, _ facts: [(String, JSONValue)]) throws(CommandFailure) {
     if arguments.has(.dryRun) {
       if !arguments.has(.quiet) { Log.notice("\(path): nothing was changed; without --dry-run: \(words)") }
@@ -106,7 +106,7 @@ extension Arguments {
   /// True if a command asks before it changes anything: on a terminal, without --yes and --dry-run.
   var asksFirst: Bool { !has(.yes) && !has(.dryRun) && isatty(STDIN_FILENO) != 0 }
 
-  /// The operands from `first` on as assignments.
+  /// Parses the operands from `first` on as assignments.
   func assignments(from first: Int) throws(CommandFailure) -> [Assignment] {
     var assignments: [Assignment] = []
     for text in operands[first...] {
@@ -122,7 +122,7 @@ extension Arguments {
     return assignments
   }
 
-  /// Refuses values that are not UTF-8, of which `operands` holds something else.
+  /// Rejects arguments that are not UTF-8, which `operands` holds with replacement characters.
   func checkEncoding() throws(CommandFailure) {
     for (index, argument) in CommandLine.arguments.enumerated() where argument.contains("\u{FFFD}") {
       guard let bytes = unsafe CommandLine.unsafeArgv[index], unsafe String(validatingCString: bytes) == nil else {
@@ -133,7 +133,7 @@ extension Arguments {
   }
 }
 
-/// Asks on standard error; true for yes.
+/// Asks a question on standard error; true if the answer is yes.
 func isConfirmed(_ question: String) -> Bool {
   _ = StandardOutput.write(Array("\(question) [y/N] ".utf8), to: STDERR_FILENO)
   return ["y", "yes"].contains(readLine(strippingNewline: true)?.lowercased() ?? "")
@@ -146,7 +146,7 @@ func counted(_ count: Int, _ noun: String) -> String { counted(count, noun, noun
 func counted(_ count: Int, _ noun: String, _ plural: String) -> String { "\(count) \(count == 1 ? noun : plural)" }
 
 extension [DefaultedProperty] {
-  /// The member of a report in JSON; none if there are no such properties.
+  /// The `defaults` member of a report in JSON; none if there are no such properties.
   var json: [(String, JSONValue)] {
     isEmpty ? [] : [("defaults", .object(map { ($0.name, .number($0.objects)) }))]
   }

@@ -1,6 +1,6 @@
-// The exit codes, the same for every command. Scripts rely on them: a code never changes its meaning.
+// The exit codes, shared by all commands. Scripts rely on them: a code never changes its meaning.
 
-/// What the process tells its caller.
+/// The exit status of the process.
 enum ExitCode: Int32, CaseIterable, Sendable {
   case done = 0
   case failure = 1
@@ -16,7 +16,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
   case notCommitted = 11
   case server = 12
 
-  /// One line for the man page and `--help`.
+  /// A one-line description for the man page and `--help`.
   var meaning: String {
     switch self {
     case .done: "done"

@@ -1,4 +1,4 @@
-// `realmfs export`: objects into files of other formats.
+// `realmfs export`: writes objects to files of other formats.
 import FileTree
 import Glibc
 import RealmPages
@@ -7,10 +7,10 @@ import RealmTransfer
 
 /// The command `export`.
 enum ExportCommand {
-  /// Remarks that are printed one by one.
+  /// The largest number of remarks that are printed one by one.
   private static let mostRemarks = 20
 
-  /// Suffixes of file names, which are not taken for names of directories.
+  /// Suffixes of formats that cannot be written. A name with one of them is not taken for a directory.
   private static let foreign = [
     ".xls", ".ods", ".xml", ".yaml", ".yml", ".sql", ".parquet", ".txt", ".html", ".pdf", ".zip", ".gz", ".realm",
   ]
@@ -125,13 +125,13 @@ enum ExportCommand {
   }
 }
 
-/// What --where tells of an object.
+/// Returns the filter that --where defines for the objects of a class.
 private func filter(
   _ text: String,
   _ table: Table,
   _ snapshot: Snapshot
 ) throws(TransferError) -> Exporter.Filter? {
-  // Embedded objects go with what holds them.
+  // Embedded objects are exported with their parents.
   if table.kind == .embedded { return nil }
   let query: Query
   do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
@@ -150,7 +150,7 @@ private func filter(
 }
 
 extension Arguments {
-  /// The classes that --class names; nil for all.
+  /// Returns the classes that --class names; nil for all.
   func chosenClasses() -> [String]? {
     guard has(.classes) else { return nil }
     return allValues(.classes).flatMap { $0.split(unescaped: ",") }
@@ -158,7 +158,7 @@ extension Arguments {
 }
 
 extension CommandFailure {
-  /// What ends an export or import.
+  /// Converts the error that ended an export or import.
   init(_ error: TransferError, path: String) {
     switch error {
     case .engine(let cause): self.init(cause, path: path)

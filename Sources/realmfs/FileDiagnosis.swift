@@ -1,20 +1,20 @@
-// What `info` says of a file that does not open: what it looks like from outside, and which versions are still in it.
-// The file is only read, and a file that cannot be read is no reason to say nothing.
+// The diagnosis that `info` prints for a file that does not open: what it looks like from outside, and which versions
+// are still in it. The file is only read, and a read error does not end the diagnosis.
 import Glibc
 import RealmJSON
 import RealmPages
 
-/// What can be told of a file that does not open.
+/// A diagnosis of a file that does not open.
 struct FileDiagnosis {
   private let path: String
   private let size: Int?
   private let kind: String
-  /// The selected slot and the root in it; nil without a header.
+  /// The selected slot, its root and its file format; nil without a header.
   private let header: (slot: Int, root: UInt64, format: Int)?
   private let versions: [RemainingVersion]
   private let advice: String?
 
-  /// Looks at the file that `configuration` names, which did not open because of `failure`.
+  /// Examines the file that `configuration` names, which did not open because of `failure`.
   init(_ configuration: Configuration, _ failure: CommandFailure) {
     path = configuration.path
     let (size, mode, head) = Self.look(at: path)
@@ -23,10 +23,10 @@ struct FileDiagnosis {
     header = Self.header(head)
     let (kind, family) = Self.look(mode, size, head)
     self.kind = kind
-    // Without a key nothing can be found in an encrypted file, and searching what is no realm tells nothing.
+    // An encrypted file cannot be searched without its key, and a file that is not a realm is not worth searching.
     let isRealm = isEncrypted || family == .realm || family == .headless
     let isWorthLooking = failure.code == .damaged && isRealm
-    // A file in which nothing can be found has no versions to tell of.
+    // A file that cannot be searched has no versions to list.
     let found = isWorthLooking ? try? RemainingVersion.all(in: configuration) : nil
     versions = found ?? []
     let isReadable = family != nil && family != .empty && failure.code == .damaged
@@ -41,7 +41,7 @@ struct FileDiagnosis {
     }
   }
 
-  /// Lines for people.
+  /// The diagnosis as lines of text.
   func lines(_ holders: [LockHolder]) -> [(String, String)] {
     var lines = [("file", path), ("looks like", kind)]
     if let size { lines.append(("file size", "\(size) bytes")) }
@@ -62,7 +62,7 @@ struct FileDiagnosis {
     return lines
   }
 
-  /// Members of JSON, behind those of the error.
+  /// The diagnosis as JSON members, which follow those of the error.
   func json(_ holders: [LockHolder]) -> [(String, JSONValue)] {
     [
       ("looksLike", .string(kind)),
@@ -86,12 +86,12 @@ struct FileDiagnosis {
     ]
   }
 
-  // MARK: looking
+  // MARK: examining
 
-  /// Whether a file has the signature of a realm that is not encrypted.
+  /// True if a file has the signature of an unencrypted realm.
   static func isPlain(_ path: String) -> Bool { header(look(at: path).head) != nil }
 
-  /// Size, mode and first bytes; nil and nothing where the system refuses.
+  /// Returns the size, mode and first bytes of a file; nil and empty where access is denied.
   private static func look(at path: String) -> (size: Int?, mode: mode_t?, head: [UInt8]) {
     guard case .success(let status) = System.status(path) else { return (nil, nil, []) }
     guard status.st_mode & S_IFMT == S_IFREG else { return (nil, status.st_mode, []) }
@@ -102,7 +102,7 @@ struct FileDiagnosis {
     return (Int(status.st_size), status.st_mode, Array(head.prefix(max(0, count))))
   }
 
-  /// The header, if the signature stands where it should.
+  /// Returns the header, if the signature is in its place.
   private static func header(_ head: [UInt8]) -> (slot: Int, root: UInt64, format: Int)? {
     guard head.count >= 24, head[16..<20].elementsEqual("T-DB".utf8) else { return nil }
     let slot = Int(head[23] & 1)
@@ -110,7 +110,7 @@ struct FileDiagnosis {
     return (slot, root, Int(head[20 + slot]))
   }
 
-  /// What a file is from outside, and its kind if it is one that can be read.
+  /// Describes a file as seen from outside, and returns its family if it can be read.
   private static func look(_ mode: mode_t?, _ size: Int?, _ head: [UInt8]) -> (words: String, FileKind.Family?) {
     guard let mode else { return ("nothing: it is missing or cannot be looked at", nil) }
     switch mode & S_IFMT {

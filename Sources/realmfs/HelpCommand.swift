@@ -1,6 +1,6 @@
-// `realmfs help`: prints what the option table generates.
+// `realmfs help`: prints the pages, man pages and completions generated from the option table.
 
-/// The command `help`, and `--help` of every other command.
+/// The command `help`, and `--help` of all other commands.
 enum HelpCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     if arguments.has(.man) {
@@ -12,10 +12,10 @@ enum HelpCommand {
     return try explain(command)
   }
 
-  /// The page of the whole program.
+  /// Prints the page of the program.
   static func overview() throws(CommandFailure) -> ExitCode { try show(HelpText.overview()) }
 
-  /// The page of one command.
+  /// Prints the page of one command.
   static func explain(_ command: CommandName) throws(CommandFailure) -> ExitCode {
     try show(Options.command(command).map(HelpText.page) ?? "")
   }

@@ -1,19 +1,19 @@
-// `--help`, for the program and for one command, laid out for 80 columns from the option table.
+// Help pages for the program and its commands, rendered for 80 columns from the option table.
 
 /// Renders help pages.
 enum HelpText {
-  /// The page of `realmfs --help`.
+  /// Returns the page of `realmfs --help`.
   static func overview() -> String {
     var page = "realmfs shows Realm database files as directories of JSON files.\n\nUsage:\n"
     for command in Options.commands { page += "  \(synopsis(command))\n" }
     page += "\nCommands:\n"
     page += table(Options.commands.map { ($0.name.rawValue, $0.summary) })
     page += "\nExample:\n  realmfs mount people.realm /mnt/people && cat /mnt/people/Person/4.json\n"
-    page += "\n'realmfs help COMMAND' explains a command; realmfs(1) is the manual.\n"
+    page += "\nSee 'realmfs help COMMAND' for help on a command, and realmfs(1) for more.\n"
     return page
   }
 
-  /// The page of `realmfs help COMMAND`.
+  /// Returns the page of `realmfs help COMMAND`.
   static func page(_ command: CommandSpec) -> String {
     var page = "Usage: \(synopsis(command))\n\n\(paragraph(sentence(command.summary)))"
     for text in command.description { page += "\n" + paragraph(text) }
@@ -32,23 +32,22 @@ enum HelpText {
     return page
   }
 
-  /// What a key may look like; shared with the man page.
+  /// The accepted forms of a key; shared with the man page.
   static let keyForms = """
-    A key has 64 bytes: raw, as 128 hexadecimal digits (also after 0x), in base64, or as an array of numbers like \
-    [1, 254, -2]. The form is recognized; white space around and between hexadecimal or base64 digits and \
-    a byte order mark do not count. \
-    Keys are never taken from the command line itself, where \
-    other users could see them, and are wiped from memory after use.
+    A key has 64 bytes: raw, as 128 hexadecimal digits (optionally after 0x), in base64, or as an array of numbers \
+    like [1, 254, -2]. The form is detected; white space around and between hexadecimal or base64 digits and a byte \
+    order mark are ignored. Keys are never taken from the command line itself, where other users could see them, and \
+    are wiped from memory after use.
     """
 
-  /// `realmfs cat [OPTION]... FILE CLASS[/NAME.json]`.
+  /// Returns the synopsis of a command, such as `realmfs cat [OPTION]... FILE [CLASS[/NAME]]`.
   static func synopsis(_ command: CommandSpec) -> String {
     var words = ["realmfs", command.name.rawValue, "[OPTION]..."]
     for argument in command.arguments { words.append(argument.isOptional ? "[\(argument.name)]" : argument.name) }
     return words.joined(separator: " ")
   }
 
-  /// A summary as a sentence: capital and full stop.
+  /// Returns a summary as a sentence, with a capital letter and a full stop.
   static func sentence(_ summary: String) -> String {
     summary.prefix(1).uppercased() + summary.dropFirst() + "."
   }
@@ -59,7 +58,7 @@ enum HelpText {
     wrapped(text, width: columns).joined(separator: "\n") + "\n"
   }
 
-  /// Two columns; a label that is too wide for the first stands on a line of its own.
+  /// Renders two columns. A label too wide for the first column gets a separate line.
   private static func table(_ lines: [(label: String, text: String)]) -> String {
     let indent = min(26, (lines.map(\.label.count).max() ?? 0) + 4)
     let margin = String(repeating: " ", count: indent)

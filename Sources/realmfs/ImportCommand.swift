@@ -1,4 +1,4 @@
-// `realmfs import`: objects from files of other formats.
+// `realmfs import`: reads objects from files of other formats.
 import Glibc
 import RealmJSON
 import RealmPages
@@ -59,7 +59,7 @@ enum ImportCommand {
     return size
   }
 
-  /// What the user says of the files.
+  /// Returns the options that describe the input files.
   private static func options(_ arguments: Arguments) throws(CommandFailure) -> ImportOptions {
     var options = ImportOptions()
     options.encoding = arguments.value(.encoding)
@@ -98,7 +98,7 @@ extension Arguments {
   /// The decimal mark of CSV that the user names.
   var decimalMark: DecimalMark? { value(.decimal).flatMap { DecimalMark(rawValue: $0) } }
 
-  /// The separator of CSV that the user names.
+  /// Returns the separator of CSV that the user names.
   func delimiter() throws(CommandFailure) -> UInt8? {
     guard let text = value(.delimiter) else { return nil }
     let words = ["tab": 0x09, "\\t": 0x09, "comma": UInt8(ascii: ","), "semicolon": UInt8(ascii: ";")]
@@ -109,13 +109,13 @@ extension Arguments {
   }
 }
 
-/// The records that were not taken: JSON Lines with the file, the line, the reason and the record itself.
+/// The rejected records, as JSON Lines with the file, the line, the reason and the record itself.
 private final class RejectsFile {
   private let path: String
   private var descriptor: Int32 = -1
   private let buffer = OutputBuffer()
 
-  /// Nothing is made before the first record.
+  /// Throws if the file exists. It is created with the first record.
   init(_ path: String) throws(CommandFailure) {
     self.path = path
     if case .success = System.status(path) {

@@ -1,4 +1,4 @@
-// `realmfs info`: what a file is, read without changing it; or why it does not open.
+// `realmfs info`: describes a file without changing it, or explains why it does not open.
 import RealmJSON
 import RealmPages
 import RealmSync
@@ -9,7 +9,7 @@ enum InfoCommand {
     let path = arguments.operands[0]
     let holders = LockHolders.ofRealm(at: System.absolute(path))
     let output = StandardOutput()
-    // Without its key a file is looked at from outside.
+    // Without its key, a file is only examined from outside.
     var configuration = Configuration(path: path, encryptionKey: nil, mode: .immutable)
     do throws(CommandFailure) {
       configuration = try RealmSource.configuration(path: path, arguments, .immutable)
@@ -36,7 +36,7 @@ enum InfoCommand {
   }
 }
 
-/// What `info` tells of one version.
+/// The facts that `info` prints about one version.
 private struct RealmFacts {
   private let path: String
   private let isEncrypted: Bool
@@ -45,19 +45,19 @@ private struct RealmFacts {
   private let freeBytes: Int
   private let schemaVersion: UInt64?
   private let classes: [Table]
-  /// Nil for a realm that is no mirror of a synced one.
+  /// Nil for a realm that is not a mirror of a synced one.
   private let mirror: MirrorFacts?
-  /// With --long.
+  /// Only with --long.
   private let details: [ClassDetails]?
 
-  /// What --long tells of a class.
+  /// The details of a class that --long prints.
   private struct ClassDetails {
-    /// The bytes of all that is stored for the class; nil if it is damaged.
+    /// The number of bytes stored for the class; nil if it is damaged.
     let bytes: Int?
     let properties: [PropertyDescription]
 
     init(_ table: Table, _ schema: SchemaDescription?, _ snapshot: Snapshot) {
-      // Damage costs the number; `check` says what it is.
+      // If the class is damaged, only this number is missing; `check` reports the damage.
       bytes = try? snapshot.storedBytes(of: table.key)
       properties = schema?[table.className ?? ""]?.properties ?? []
     }
@@ -93,7 +93,7 @@ private struct RealmFacts {
       throw CommandFailure(error, path: source.path)
     }
     mirror = MirrorFacts(snapshot)
-    // A damaged class has no description, and is reported as damaged.
+    // A damaged class has no description; it is reported as damaged.
     let schema = isLong ? try? SchemaDescription(snapshot) : nil
     details = isLong ? classes.map { ClassDetails($0, schema, snapshot) } : nil
   }

@@ -1,4 +1,4 @@
-// `realmfs insert`: new objects, in one transaction.
+// `realmfs insert`: creates objects in one transaction.
 import Glibc
 import RealmJSON
 import RealmPages
@@ -40,7 +40,7 @@ enum InsertCommand {
     return .done
   }
 
-  /// The class by its stored name, as importing wants it.
+  /// Returns the stored name of the class, which the importer needs.
   private static func className(_ name: String, in realm: EditedRealm) throws(CommandFailure) -> String {
     try realm.newest().table(ofClass: name, in: realm.path).className ?? name
   }
@@ -56,7 +56,7 @@ enum InsertCommand {
     return .done
   }
 
-  /// One object is named: its key may be one that the realm chose.
+  /// Reports the result. A single object is named, because the realm may have chosen its key.
   private static func report(
     _ realm: EditedRealm,
     _ arguments: Arguments,

@@ -1,34 +1,34 @@
-// Ctrl-C, SIGTERM and SIGHUP during work that leaves something behind: a thread waits for the signal, clears up, and
-// ends the process by it. The work itself need not look, so it ends at once whatever it is doing. Work that leaves
-// nothing behind, not even in the lock file, ends by the signal itself. A mount takes over: it has the signal end its
-// loop. In either case the signals after the first change nothing.
+// Handles Ctrl-C, SIGTERM and SIGHUP during work that has to clean up: a thread waits for the signal, cleans up, and
+// ends the process by that signal. The work does not poll, so it ends at once whatever it is doing. Work that leaves
+// nothing behind, not even in the lock file, is ended by the signal itself. A mount takes over the handling: the signal
+// ends its loop. In either case, signals after the first have no effect.
 import CLinux
 import Glibc
 import RealmPages
 import Synchronization
 import Threads
 
-/// The wish of the user to stop.
+/// Interruption of the process by a signal.
 enum Interruption {
   private struct State {
     var cleanups: [(id: Int, action: @Sendable () -> Void)] = []
     var nextID = 0
     var isWatching = false
-    /// Whether a signal has come.
+    /// True once a signal has arrived.
     var isEnding = false
-    /// What a signal does instead.
+    /// The action that a signal triggers instead of ending the process.
     var successor: (@Sendable () -> Void)?
   }
 
   private static let state = Mutex(State())
 
-  /// The time for clearing up. What waits for other programs is left to them then, as after a crash.
+  /// The time limit for cleaning up. A cleanup that waits longer for other programs is left to them, as in a crash.
   private static let patience = Duration.milliseconds(700)
 
-  /// From now on SIGINT, SIGTERM and SIGHUP end the process only after the cleanups, and after it has left the sessions
-  /// of all realms. A signal that was ignored stays so.
+  /// Makes SIGINT, SIGTERM and SIGHUP end the process only after the cleanups have run and the process has left the
+  /// sessions of all realms. A signal that was ignored stays ignored.
   ///
-  /// False if the system has no pipe or no thread to give: then the signals end the process at once.
+  /// Returns false if no pipe or thread can be created; the signals then end the process at once.
   @discardableResult
   static func watch() -> Bool {
     let descriptor = clinux_watch_interruptions()
@@ -47,8 +47,8 @@ enum Interruption {
     return hasThread
   }
 
-  /// From now on the first of these signals calls `successor`, once and on another thread, instead of ending the
-  /// process; further signals do nothing, up to the end of the process. False as for `watch()`.
+  /// Makes the first of these signals call `successor`, once and on another thread, instead of ending the process.
+  /// Further signals have no effect until the process ends. Returns false as `watch()` does.
   static func handOver(_ successor: @escaping @Sendable () -> Void) -> Bool {
     let isEnding = state.withLock { state in
       state.successor = successor
@@ -59,18 +59,18 @@ enum Interruption {
     return watch()
   }
 
-  /// If a signal is ending the process, waits for that: what fails meanwhile fails because of it, and must not end the
-  /// process in another way.
+  /// If a signal is ending the process, waits for the end. Failures meanwhile are caused by the signal and must not end
+  /// the process in another way.
   static func awaitEnd() {
     let isEnding = state.withLock { $0.isEnding && $0.successor == nil }
     while isEnding { pause() }
   }
 
-  /// Signals have their usual effect again.
+  /// Restores the usual effect of the signals.
   static func unwatch() { clinux_unwatch_interruptions() }
 
-  /// Has `action` run before a signal ends the process, on another thread than the work, which goes on meanwhile; the
-  /// last one registered runs first.
+  /// Registers `action` to run before a signal ends the process. Actions run on another thread while the work goes on,
+  /// in reverse order of registration.
   static func cleaning(_ action: @escaping @Sendable () -> Void) -> Cleanup {
     state.withLock { state in
       state.nextID += 1
@@ -79,7 +79,7 @@ enum Interruption {
     }
   }
 
-  /// An action for the case of an interruption, until the value goes.
+  /// A registered cleanup action; destroying the value removes it.
   struct Cleanup: ~Copyable {
     fileprivate let id: Int
 
@@ -101,7 +101,7 @@ enum Interruption {
     }
     if let successor { return successor() }
     let deadline = MonotonicTime.now.advanced(by: patience)
-    // On a further thread, because what is cleared up may wait for a lock.
+    // Clean up on another thread, because the cleanup may wait for a lock.
     if let thread = Thread(clearUp) {
       thread.detach()
       end.locked { while !isClear.load(ordering: .relaxed), end.wait(until: deadline) {} }

@@ -1,9 +1,9 @@
-// Recognizes the form of a key: 64 raw bytes, 128 hexadecimal digits, base64, or an array of numbers as source code has
-// it. Says what it found, never the bytes.
+// Recognizes the form of a key: 64 raw bytes, 128 hexadecimal digits, base64, or an array of numbers as in source code.
+// Errors describe the form that was found, never the bytes.
 import CLinux
 import RealmPages
 
-/// How a key was written.
+/// The form in which a key was written.
 enum KeyForm: String {
   case raw = "64 raw bytes"
   case rawWithNewline = "64 raw bytes and a newline"
@@ -12,11 +12,11 @@ enum KeyForm: String {
   case numbers = "64 numbers"
 }
 
-/// Why bytes are not a key; `description` follows the name of their source.
+/// The reason why bytes are not a key; `description` follows the name of their source.
 struct KeyFormError: Error, CustomStringConvertible {
   let description: String
 
-  /// 32 bytes in hexadecimal, of the length of 64 raw bytes.
+  /// 32 bytes in hexadecimal, which are as long as 64 raw bytes.
   static let halfKey = KeyFormError(
     reason: "64 hexadecimal digits are 32 bytes; a Realm key has 64. If the app uses these 64 characters themselves as "
       + "the bytes of its key, write them in base64"
@@ -31,16 +31,16 @@ struct KeyFormError: Error, CustomStringConvertible {
 }
 
 extension KeyForm {
-  /// The key in `secret`, and the form that it had; `isUniform` if all its bytes are the same.
+  /// Returns the key in `secret` and its form. `isUniform` is true if all bytes of the key are equal.
   static func key(
     in secret: borrowing SecretBuffer
   ) throws(KeyFormError) -> (key: EncryptionKey, form: KeyForm, isUniform: Bool) {
     if secret.overflowed { throw KeyFormError("more than \(SecretBuffer.capacity) bytes") }
-    // They would also pass for 64 raw bytes.
+    // These digits would also pass for 64 raw bytes.
     if hasHexadecimalDigits(secret, 64) { throw .halfKey }
     var key = [UInt8]()
     key.reserveCapacity(64)
-    // The array stays below the reserved capacity, so these are all the bytes that ever were.
+    // The array stays within its reserved capacity, so it was never reallocated and this buffer is the only copy.
     defer { unsafe key.withUnsafeMutableBytes { unsafe clinux_wipe($0.baseAddress, $0.count) } }
     guard let form = decode(secret, into: &key) else { throw KeyFormError(found(secret)) }
     guard let result = EncryptionKey(key) else { throw KeyFormError("\(key.count) bytes") }
@@ -64,7 +64,7 @@ extension KeyForm {
     return .rawWithNewline
   }
 
-  /// Decodes digits of `bits` bits, ignoring white space and `=` at the end; whether that gave 64 bytes.
+  /// Decodes digits of `bits` bits, ignoring white space and `=` at the end. True if the result is 64 bytes.
   private static func decodeDigits(
     _ secret: borrowing SecretBuffer,
     from start: Int,
@@ -96,9 +96,9 @@ extension KeyForm {
     return key.count == 64 && digits == (512 + bits - 1) / bits && (padding == 0 || padding == 2)
   }
 
-  /// Where the text of a key begins: after a byte order mark, as editors and shells of Windows write one.
+  /// Returns the offset of a key's text, after the byte order mark that editors and shells on Windows write.
   ///
-  /// Every other byte of digits in UTF-16 is 0, which counts as white space.
+  /// In UTF-16, every other byte of a digit is 0, which counts as white space.
   private static func textStart(_ secret: borrowing SecretBuffer) -> Int {
     if secret.count > 2, secret[0] == 0xEF, secret[1] == 0xBB, secret[2] == 0xBF { return 3 }
     guard secret.count > 1 else { return 0 }
@@ -106,7 +106,7 @@ extension KeyForm {
     return isUTF16 ? 2 : 0
   }
 
-  /// Where hexadecimal digits begin: after `0x`, if they have that.
+  /// Returns the offset of the hexadecimal digits, after `0x` if they begin with it.
   private static func prefixEnd(_ secret: borrowing SecretBuffer, _ start: Int) -> Int {
     var index = start
     while index < secret.count, isWhiteSpace(secret[index]) { index += 1 }
@@ -116,7 +116,7 @@ extension KeyForm {
     return index < secret.count && secret[index] | 0x20 == 0x78 ? index + 1 : start
   }
 
-  /// Decodes `[1, 2, 255]`, numbers from -128, as Java has bytes, to 255; whether that gave 64 bytes.
+  /// Decodes `[1, 2, 255]`, with numbers from -128 (a Java byte is signed) to 255. True if the result is 64 bytes.
   private static func decodeNumbers(
     _ secret: borrowing SecretBuffer,
     from start: Int,
@@ -124,7 +124,7 @@ extension KeyForm {
   ) -> Bool {
     key.removeAll(keepingCapacity: true)
     var isOpen = false, isClosed = false, isNegative = false, mayEnd = false
-    /// The digits since the last comma; nil without any.
+    /// The number formed by the digits since the last comma; nil if there are none.
     var number: Int?
     for index in start..<secret.count {
       let byte = secret[index]
@@ -140,7 +140,7 @@ extension KeyForm {
         if isNegative || number != nil { return false }
         isNegative = true
       case 0x30...0x39:
-        // A blank within a number, or after its sign, ends it.
+        // A space within a number, or after its sign, is invalid.
         if mayEnd { return false }
         number = (number ?? 0) * 10 + Int(byte - 0x30)
         if number ?? 0 > 255 { return false }
@@ -155,7 +155,7 @@ extension KeyForm {
     return isClosed && key.count == 64
   }
 
-  /// True if the text is so many hexadecimal digits and nothing else, but for white space and `0x`.
+  /// True if the text has `wanted` hexadecimal digits and nothing else apart from white space and `0x`.
   private static func hasHexadecimalDigits(_ secret: borrowing SecretBuffer, _ wanted: Int) -> Bool {
     var digits = 0
     for index in prefixEnd(secret, textStart(secret))..<secret.count where !isWhiteSpace(secret[index]) {
@@ -165,7 +165,7 @@ extension KeyForm {
     return digits == wanted
   }
 
-  /// What was found instead of a key, without showing it.
+  /// Describes what was found instead of a key, without showing it.
   private static func found(_ secret: borrowing SecretBuffer) -> String {
     var digits = 0
     var others = 0
@@ -182,7 +182,7 @@ extension KeyForm {
 
   private static func hexadecimalValue(_ byte: UInt8) -> UInt32? { hexadecimalDigit(byte).map(UInt32.init) }
 
-  /// Both alphabets of base64.
+  /// Decodes a digit of either base64 alphabet.
   private static func base64Value(_ byte: UInt8) -> UInt32? {
     switch byte {
     case UInt8(ascii: "-"): 62

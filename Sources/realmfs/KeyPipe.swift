@@ -1,13 +1,13 @@
-// A key on its way to another process of ours: in a pipe, which no other process can read.
+// Passes a key to a child process through a pipe, which no other process can read.
 import Glibc
 import RealmPages
 
 /// The reading end of a pipe that holds a key, for a child process to inherit.
 final class KeyPipe {
-  /// What the child reads from.
+  /// The descriptor that the child reads from.
   let descriptor: Int32
 
-  /// Fills a pipe.
+  /// Creates a pipe that holds `key`.
   init(_ key: EncryptionKey) throws(CommandFailure) {
     var ends: [Int32] = [0, 0]
     guard unsafe pipe(&ends) == 0 else { throw CommandFailure(.failure, "pipe: \(System.message(errno))") }

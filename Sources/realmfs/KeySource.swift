@@ -1,4 +1,4 @@
-// Where the encryption key comes from: a file, standard input, a descriptor, a command or the environment, never argv.
+// Sources of the encryption key: a file, standard input, a descriptor, a command or the environment; never argv.
 import Glibc
 import RealmPages
 
@@ -9,7 +9,7 @@ enum KeySource {
   case command(String)
   case environment(String)
 
-  /// The source that the arguments name; nil without one. `isNew` asks for that of the key to come.
+  /// Takes the source from the arguments; nil if they name none. With `isNew`, takes the source of the new key.
   init?(_ arguments: Arguments, isNew: Bool = false) throws(CommandFailure) {
     if let path = arguments.value(isNew ? .newKeyFile : .keyFile) {
       self = StandardInput.isNamed(by: path) ? .descriptor(STDIN_FILENO) : .file(path)
@@ -27,7 +27,7 @@ enum KeySource {
     }
   }
 
-  /// The source in words, for messages.
+  /// A description of the source for messages.
   var description: String {
     switch self {
     case .file(let path): "key file \(path)"
@@ -40,7 +40,7 @@ enum KeySource {
 
   /// Reads the key.
   ///
-  /// Every buffer it passed through is wiped.
+  /// Wipes every buffer that the key passed through.
   func read(verbose: Bool) throws(CommandFailure) -> EncryptionKey {
     if case .descriptor(STDIN_FILENO) = self { try StandardInput.take(as: "the key") }
     var secret = SecretBuffer()
@@ -49,7 +49,7 @@ enum KeySource {
     case .descriptor(let number):
       let code = secret.read(from: number)
       close(number)
-      // If it was one of the standard ones, the realm file must not take its place.
+      // If this was a standard descriptor, the realm file must not be opened under its number.
       System.occupyStandardDescriptors()
       if code != 0 { throw unreadable(System.message(code)) }
     case .command(let command): try read(&secret, command: command)
@@ -75,11 +75,11 @@ enum KeySource {
 
   private func read(_ secret: inout SecretBuffer, command: String) throws(CommandFailure) {
     guard let pipe = unsafe popen(command, "r") else { throw unreadable(System.message(errno)) }
-    // The descriptor is read directly, so that stdio keeps no copy of the key.
+    // Read from the descriptor itself, so that stdio keeps no copy of the key.
     let code = unsafe secret.read(from: fileno(pipe))
     let status = unsafe pclose(pipe)
     if code != 0 { throw unreadable(System.message(code)) }
-    // A command that wrote more than fits may have died of that; the length is then the message.
+    // A command that wrote too much may have been ended by the closed pipe; the error is then the length.
     guard status == 0 || secret.overflowed else {
       let signal = status & 0x7F
       let end = signal == 0 ? "exit status \((status >> 8) & 0xFF)" : "signal \(signal)"

@@ -1,16 +1,16 @@
-// Who has a realm open, as the commands print it.
+// The processes that have a realm open, as the commands print them.
 import FileTree
 import RealmJSON
 import RealmPages
 
 extension LockHolders {
-  /// Who has a realm open, for people.
+  /// Returns the processes that have a realm open, in words.
   static func inWords(_ holders: [LockHolder]) -> String {
     if !holders.isEmpty { return names(of: holders).joined(separator: ", ") }
     return System.hasProcesses ? "no program" : "unknown, because /proc is missing"
   }
 
-  /// The processes as a message names them; those that serve a mount with how to end it.
+  /// Returns the names of the processes for a message. A process that serves a mount comes with the way to end it.
   static func names(of holders: [LockHolder]) -> [String] {
     var mounts: [RealmMount]?
     return holders.map { holder in
@@ -24,7 +24,7 @@ extension LockHolders {
     }
   }
 
-  /// The same for programs; null where it is not known.
+  /// Returns the processes as a JSON array; null if they are unknown.
   static func json(_ holders: [LockHolder]) -> JSONValue {
     if holders.isEmpty && !System.hasProcesses { return .null }
     return .array(holders.map { .object([("pid", .number(Int($0.processID))), ("name", .string($0.name))]) })

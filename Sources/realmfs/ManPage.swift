@@ -1,9 +1,9 @@
-// realmfs(1), written from the option table. man/realmfs.1 is this text; a test compares them. What a mount does is on
-// a page of its own: MountManPage.swift.
+// Renders realmfs(1) from the option table. A test compares man/realmfs.1 with this text. MountManPage.swift renders
+// the page about mounts.
 
 /// Renders the man page.
 enum ManPage {
-  /// The page in man(7) form.
+  /// Returns the page in man(7) format.
   static func text() -> String {
     var page = Roff.title(
       "realmfs",
@@ -40,27 +40,26 @@ enum ManPage {
     [
       """
       realmfs mounts a Realm database file: classes are directories, objects are JSON files, and every tool that works \
-      on files works on the data. File formats \(Options.formatsInWords) are read, plain and encrypted, without \
-      upgrading the file. Reading never changes a byte or a time of the file.
+      on files works on the data. It reads plain and encrypted files of formats \(Options.formatsInWords) without \
+      upgrading them. Reading never changes a byte or a timestamp of the file.
       """,
-      "All commands but \\fBmount\\fR and \\fBumount\\fR work without FUSE. What a mount does, how saving works, and "
-        + "lines of fstab are in realmfs\\-mount(8).",
+      "All commands except \\fBmount\\fR and \\fBumount\\fR work without FUSE. Mounts, saving and fstab are described "
+        + "in realmfs\\-mount(8).",
     ]
   }
 
   private static let json = [
     """
-    A file is one object with its properties in the order of the schema. Integers beyond 2^53 are written as \
+    A file is one object with its properties in schema order. Integers beyond 2^53 are written as \
     {"$numberLong":"9007199254740993"}, dates as "2024-05-01T10:00:00Z", binaries in base64, decimals, object ids and \
-    UUIDs as strings, links as the primary key of their target (its object key, if the class has none), embedded \
-    objects nested, lists and sets as arrays, dictionaries as objects. Values of type mixed are relaxed Extended \
-    JSON, because \
-    nothing else tells their type.
+    UUIDs as strings, links as the primary key of their target (its object key if the class has no primary key), \
+    embedded objects nested, lists and sets as arrays, dictionaries as objects. Values of type mixed are relaxed \
+    Extended JSON, because nothing else records their type.
     """,
     """
-    All of that is read back, and canonical and relaxed Extended JSON everywhere, with any white space and order of \
-    properties. What would lose data is refused with line and column: a property twice, text after the object, an \
-    unknown property, a number out of range, a string that is not UTF-8.
+    All of these forms can be saved, and canonical and relaxed Extended JSON everywhere, with any white space and \
+    order of properties. A text that would lose data is refused with line and column: a duplicate property, text after \
+    the object, an unknown property, a number out of range, a string that is not UTF-8.
     """,
   ]
 

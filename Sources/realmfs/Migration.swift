@@ -1,20 +1,20 @@
-// `mount --migrate CMD`: a command works on the new version of a realm as a directory, with the old one beside it,
-// before the new one takes the place of the realm. Until then the realm is unchanged, and no other program can open it.
+// `mount --migrate CMD`: a command works on the new version of a realm as a directory, with the old version as another,
+// before the new version replaces the realm. Until then the realm is unchanged and no other program can open it.
 import Glibc
 import RealmPages
 
-/// A migration by a command.
+/// A migration that a command performs.
 struct Migration {
   private let configuration: Configuration
   private let command: String
 
-  /// `command` is run by /bin/sh with the directories in $REALMFS_OLD and $REALMFS_NEW.
+  /// `command` is run by /bin/sh. $REALMFS_OLD and $REALMFS_NEW hold the paths of the directories.
   init(_ configuration: Configuration, command: String) {
     self.configuration = configuration
     self.command = command
   }
 
-  /// Whether the schema version of the realm is to grow.
+  /// True if the schema version of the realm is to increase.
   func isNeeded() throws(CommandFailure) -> Bool {
     guard let wanted = configuration.schema?.version, case .success(let status) = System.status(configuration.path),
       !status.isEmptyFile
@@ -28,13 +28,13 @@ struct Migration {
     } catch { throw CommandFailure(error, path: configuration.path) }
   }
 
-  /// Gives a copy of the realm the schema, runs the command, and puts the copy in the place of the realm if the command
-  /// ends with 0.
+  /// Applies the schema to a copy of the realm and runs the command. If it exits with 0, replaces the realm with the
+  /// copy.
   func run() throws(CommandFailure) {
     let path = configuration.path
-    // Beside the file itself, so that the copy is on the same file system.
+    // The copy is in the folder of the file itself, so that both are on the same file system.
     let staging = try Staging(for: RealmLinks.real(path) ?? path, .anything)
-    // Who serves a mount takes signals in another way.
+    // The mount that follows handles signals in another way.
     defer { Interruption.unwatch() }
     let folder = staging.folder
     let result: Result<Bool, CommandFailure>
@@ -66,7 +66,7 @@ struct Migration {
     unsafe unsetenv("REALMFS_OLD")
     unsafe unsetenv("REALMFS_NEW")
     do throws(CommandFailure) { try MountPoint.unmount(new, isLazy: false) } catch {
-      // What still writes there writes to a copy that is discarded.
+      // Processes that still write there write to a copy that is discarded.
       MountPoint.detach(new)
       throw error
     }
@@ -85,7 +85,7 @@ struct Migration {
     return path
   }
 
-  /// Mounts by this same program, in a process of its own; the key goes through a pipe.
+  /// Mounts `file` with this program in another process. The key is passed through a pipe.
   private func mount(_ file: String, on point: String, options: [String]) throws(CommandFailure) {
     var words = ["/proc/self/exe", "mount"] + options
     let key = try configuration.encryptionKey.map { (key) throws(CommandFailure) in try KeyPipe(key) }

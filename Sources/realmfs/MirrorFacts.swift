@@ -1,5 +1,5 @@
-// What a mirror knows of its server, from the file alone: also when nothing is mounted and the server is away. Secrets
-// are none of it: tokens are never stored, and the salts that prove an identity are not shown.
+// The facts about the server that a mirror file holds, available also when nothing is mounted and the server is
+// unreachable. They contain no secrets: tokens are never stored, and the salts that prove an identity are not shown.
 import RealmJSON
 import RealmPages
 import RealmSync
@@ -8,14 +8,14 @@ import RealmSync
 struct MirrorFacts {
   private let state: MirrorState
 
-  /// Nil if the realm is no mirror, or one of a layout that this program does not know.
+  /// Nil if the realm is not a mirror, or if this program does not know its layout.
   init?(_ snapshot: Snapshot) {
-    // What cannot be read is reported by commands that need it.
+    // A state that cannot be read is reported by the commands that need it.
     guard let state = try? MirrorState(in: snapshot) else { return nil }
     self.state = state
   }
 
-  /// The lines of `realmfs info`.
+  /// The lines that `realmfs info` prints.
   var lines: [(String, String)] {
     let progress = state.isComplete ? "complete" : "not downloaded as a whole yet"
     return [
@@ -31,7 +31,7 @@ struct MirrorFacts {
     return reader + (state.writer.file == 0 ? "" : ", writes as file \(state.writer.file)")
   }
 
-  /// The same for programs.
+  /// The JSON members that `realmfs info` prints.
   var members: [(String, JSONValue)] {
     func file(_ identity: FileIdentity) -> JSONValue { identity.file == 0 ? .null : .number(Int(identity.file)) }
     return [

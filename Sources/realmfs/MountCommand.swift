@@ -1,4 +1,4 @@
-// `realmfs mount`: checks what can be checked, then serves the tree, in the background unless told otherwise.
+// `realmfs mount`: checks what can be checked, then serves the tree, by default in the background.
 import CLinux
 import FileTree
 import FuseBridge
@@ -27,14 +27,14 @@ enum MountCommand {
   }
 }
 
-/// A mount that has passed all checks that need no open realm.
+/// A mount that has passed all checks that do not need an open realm.
 private struct Mount {
   private let arguments: Arguments
   private let path: String
   private let mountPoint: String
   private let schema: SchemaDescription?
   private let options: TreeOptions
-  /// The server that the realm is synced with; nil if it is a file alone.
+  /// The sync server of the realm; nil if the realm is only a file.
   private let synced: SyncedRealm?
 
   init(_ arguments: Arguments) throws(CommandFailure) {
@@ -42,7 +42,7 @@ private struct Mount {
     try arguments.checkMountOptions()
     path = try arguments.mountedPath()
     synced = try SyncedRealm(arguments, path: path)
-    // Before the process goes into the background, where it has no standard input.
+    // Read the schema before the process goes into the background, where it has no standard input.
     schema = try arguments.schema(.schemaFile)
     var options = try arguments.treeOptions()
     let point = arguments.operands.last ?? ""
@@ -65,24 +65,24 @@ private struct Mount {
     try Self.checkFuse(arguments)
   }
 
-  /// The descriptor that --key-fd names, or -1.
+  /// The descriptor given with --key-fd, or -1.
   var keyDescriptor: Int32 { arguments.value(.keyDescriptor).flatMap { Int32($0) } ?? -1 }
 
   /// Opens the realm, mounts it and serves it until it is unmounted.
   ///
-  /// The options of the tree log to wherever messages go.
+  /// The tree logs through `Log`.
   func serve(whenLive: @escaping @Sendable () -> Void) throws(CommandFailure) -> ExitCode {
-    // Threads come and go with the load, and each would leave memory behind that only the next one uses.
+    // Threads come and go with the load, and memory kept by a malloc arena is reused only by the next thread on it.
     clinux_limit_heaps(2)
     let session = try makeSession()
     session.onReady = whenLive
-    // From here to the end of the process a signal ends the loop and nothing else: the mount always goes before it.
+    // From here on a signal only ends the loop, so the process always unmounts before it ends.
     clinux_survive(SIGPIPE)
     guard Interruption.handOver({ [loop = session.loop] in loop.end() }) else {
       throw CommandFailure(.failure, "cannot mount: no thread to wait for signals: \(System.message(errno))")
     }
     do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }
-    // A listing of the mount does not show where its files are explained.
+    // A listing of the mount does not show where the README is.
     if arguments.has(.verbose) || isatty(STDERR_FILENO) != 0 {
       Log.notice("\(path) is mounted on \(mountPoint); see \(mountPoint)/.realm/README")
     }
@@ -105,7 +105,7 @@ private struct Mount {
     do throws(FuseError) { return try FuseSession(tree, settings) } catch { throw CommandFailure(error) }
   }
 
-  /// The realm as a tree: one that can be changed, unless the user or the file is against it.
+  /// Builds the tree of the realm. It is writable unless the user or the file prevents it.
   private func makeTree() throws(CommandFailure) -> FileTree {
     var configuration = try arguments.mountConfiguration(path: path, schema)
     if arguments.has(.immutable) {
@@ -119,7 +119,7 @@ private struct Mount {
 
   private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
     var options = options
-    // The texts of other realms are not to be on a disk.
+    // Text of encrypted and in-memory realms must not reach the disk.
     if configuration.encryptionKey == nil, configuration.inMemoryIdentifier == nil {
       let folder = UnsavedFolder(ofRealm: path)
       options.keepUnsaved = { path, content throws(EngineError) in try folder.keep(path, content) }
@@ -147,7 +147,7 @@ private struct Mount {
     }
   }
 
-  /// A tree that only shows a realm that was to be changed.
+  /// Builds a read-only tree for a realm that the user wanted to change.
   private func readOnlyTree(
     _ configuration: Configuration,
     because obstacle: String
@@ -189,11 +189,11 @@ private struct Mount {
     }
   }
 
-  /// Why the file cannot be changed; nil if it can, or is about to be made.
+  /// Returns the reason why the file cannot be changed; nil if it can be, or is about to be created.
   private func obstacle(_ configuration: Configuration) throws(CommandFailure) -> String? {
     if configuration.inMemoryIdentifier != nil { return nil }
     if arguments.makesRealm || arguments.has(.seed) {
-      // An empty file is one that an app, too, makes a realm of.
+      // Apps, too, turn an empty file into a realm.
       switch System.status(path) {
       case .failure(let error) where error.code == ENOENT: return nil
       case .success(let status) where arguments.makesRealm && status.isEmptyFile: return nil
@@ -205,7 +205,7 @@ private struct Mount {
     let newest = try RealmSource(probe).latest()
     if let reason = RealmWriter.reasonAgainst(writing: newest) { return reason }
     if unsafe access(path, W_OK) != 0 { return "it is write-protected" }
-    // The first save to a copy makes files beside it, which other realms have made when they are opened.
+    // The first save to a copy creates files beside it. For other realms, opening them has created these files already.
     let folder = System.folder(of: path)
     if newest.isStreamingForm, unsafe access(folder, W_OK | X_OK) != 0 {
       return "it is a copy, and \(folder) does not let files be made beside it"
@@ -213,7 +213,7 @@ private struct Mount {
     return nil
   }
 
-  /// Why a realm does not open for writing.
+  /// Converts the error of a realm that does not open for writing.
   private func failure(_ error: EngineError) -> CommandFailure {
     let failure = CommandFailure(error, path: path)
     if case .file(let code) = error.reason, RealmSource.keepsFilesOut(code), unsafe access(path, R_OK) == 0 {
@@ -224,7 +224,7 @@ private struct Mount {
     return CommandFailure(failure.code, "\(failure.message); \(remedy)")
   }
 
-  /// Tells what was done to the realm before it is mounted.
+  /// Logs a change to the realm that was made before mounting it.
   private func report(_ step: LaunchStep) {
     switch step {
     case .seeded(let seed): Log.notice("\(path) did not exist and is a copy of \(seed)")
@@ -251,7 +251,7 @@ private struct Mount {
     }
   }
 
-  /// Whether fusermount3 takes allow_other from ordinary users; true if that cannot be seen.
+  /// True if fusermount3 allows ordinary users allow_other, or if its configuration cannot be read.
   private static func usersMayLetOthersIn() -> Bool {
     let path = "/etc/fuse.conf"
     guard let text = KernelText.of(path) else { return unsafe access(path, F_OK) == 0 }

@@ -1,19 +1,19 @@
-// `mount.fuse.realmfs` and `umount.fuse.realmfs`: the names by which mount(8), umount(8), fstab and systemd call this
-// program. Their words become those of `realmfs mount` and `realmfs umount`; options that are meant for others are left
-// out, and the exit status is one of mount(8)'s.
+// `mount.fuse.realmfs` and `umount.fuse.realmfs`: the names under which mount(8), umount(8), fstab and systemd call
+// this program. Their arguments are translated to those of `realmfs mount` and `realmfs umount`, options meant for
+// other programs are dropped, and the exit status is that of mount(8).
 import Glibc
 
-/// A helper of mount(8) or umount(8), by its name.
+/// A helper of mount(8) or umount(8), identified by its name.
 enum MountHelper: String {
   case mount = "mount.fuse.realmfs"
   case umount = "umount.fuse.realmfs"
 
-  /// The helper that a program called `program`, with or without folders, is; nil for the program itself.
+  /// Selects the helper by the program's name, with or without its folder; nil if the name is not that of a helper.
   init?(program: String) {
     self.init(rawValue: program.split(separator: "/").last.map(String.init) ?? program)
   }
 
-  /// Runs the helper with the words behind its name; the result is an exit status as mount(8) defines them.
+  /// Runs the helper with the words after its name. Returns an exit status as mount(8) defines it.
   func run(_ words: ArraySlice<String>) -> Int32 {
     do throws(CommandFailure) {
       let call = try HelperCall(self, words)
@@ -29,7 +29,7 @@ enum MountHelper: String {
     }
   }
 
-  /// mount(8): 0 success, 1 incorrect invocation, 32 mount failure.
+  /// Returns the exit status for mount(8): 0 success, 1 incorrect invocation, 32 mount failure.
   static func status(of code: ExitCode) -> Int32 {
     switch code {
     case .done: 0
@@ -38,20 +38,20 @@ enum MountHelper: String {
     }
   }
 
-  /// The long options of `realmfs mount` that fstab may name, with `-` or `_` between their words.
+  /// The long options of `realmfs mount` that fstab may contain, with `-` or `_` between their words.
   static let longOptions: [OptionName] = [
     .readOnly, .immutable, .upgrade, .compactOnLaunch, .keyFile, .keyCommand, .jsonStyle, .singleThread,
     .trustOwner, .trash,
   ]
 
-  /// Options of fstab that mount(8), systemd or the kernel's other file systems obey, or that are always so here.
+  /// Options of fstab that mount(8), systemd or other file systems of the kernel handle, or that always hold here.
   static let foreignOptions: Set<String> = [
     "defaults", "auto", "noauto", "nofail", "_netdev", "user", "nouser", "users", "nousers", "owner", "noowner",
     "group", "nogroup", "relatime", "norelatime", "strictatime", "nostrictatime", "diratime", "nodiratime", "lazytime",
     "nolazytime", "sync", "async", "dirsync", "iversion", "noiversion", "mand", "nomand", "silent", "loud",
   ]
 
-  /// Whether an option of fstab is none of ours, such as `noauto` or `x-systemd.automount`.
+  /// True if an option of fstab is not one of ours, such as `noauto` or `x-systemd.automount`.
   static func isForeign(_ option: String) -> Bool {
     let name = String(option.prefix { $0 != "=" })
     return foreignOptions.contains(name) || name.hasPrefix("x-") || name.hasPrefix("X-")
@@ -59,13 +59,13 @@ enum MountHelper: String {
   }
 }
 
-/// What mount(8) or umount(8) asked for, in the words of `realmfs mount` and `realmfs umount`.
+/// The request of mount(8) or umount(8) as arguments of `realmfs mount` or `realmfs umount`.
 struct HelperCall {
   private(set) var words: [String] = []
   /// `-f` of mount: do everything but the mount itself.
   private(set) var isFake = false
 
-  /// Takes `SOURCE DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`, or for umount `DIR [-flnrv] ..`.
+  /// Parses `SOURCE DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`, or for umount `DIR [-flnrv] ..`.
   init(_ helper: MountHelper, _ given: ArraySlice<String>) throws(CommandFailure) {
     let command: CommandName = helper == .mount ? .mount : .umount
     var operands: [String] = []
@@ -90,7 +90,7 @@ struct HelperCall {
         case ("s", .mount): isSloppy = true
         case ("f", .mount): isFake = true
         case ("f", .umount), ("l", .umount): if !words.contains("--lazy") { words.append("--lazy") }
-        // There is no /etc/mtab, and nothing to remount.
+        // No /etc/mtab is written, and a failed unmount does not fall back to a read-only remount.
         case ("n", _), ("r", .umount): break
         default: throw .usage("\(helper.rawValue): unknown option -\(letter)", command: command)
         }
@@ -117,8 +117,8 @@ struct HelperCall {
     }
   }
 
-  /// Splits at commas that stand neither behind a backslash nor between quotation marks, which are dropped: mount(8)
-  /// passes them on.
+  /// Splits at commas that are neither escaped by a backslash nor inside quotation marks. mount(8) passes quotation
+  /// marks on; they are dropped here.
   private static func split(_ options: String) -> [String] {
     var quoted = false
     var text = ""

@@ -1,9 +1,9 @@
-// realmfs-mount(8), written from the option table: what a mount does, its options, fstab and systemd. A test compares
+// Renders realmfs-mount(8) from the option table: mounts, their options, fstab and systemd. A test compares
 // man/realmfs-mount.8 with this text.
 
-/// Renders the man page of mounts.
+/// Renders the man page about mounts.
 enum MountManPage {
-  /// The page in man(7) form.
+  /// Returns the page in man(7) format.
   static func text() -> String {
     var page = Roff.title(
       "realmfs-mount",
@@ -52,74 +52,79 @@ enum MountManPage {
   private static let saving = [
     """
     Closing a file that was written, and fsync, save it: one transaction, on disk when the call returns. Saving an \
-    object changes only what differs; properties that the text does not name keep their values, null clears one. A \
-    text that says what is stored makes no commit.
+    object changes only what differs. Properties that the text does not name keep their values; null clears a \
+    property. A text equal to the stored object makes no commit.
     """,
     """
-    A new file makes an object. Its name gives the primary key; in a class without one a number gives the object key, \
-    and any other name leads to the new object until the mount ends. Properties that are not named take their \
-    defaults. Removing the file deletes the object: links to it become null or vanish, embedded objects go too.
+    A new file creates an object. Its name gives the primary key; in a class without one, a number gives the object \
+    key, and any other name refers to the new object until the mount ends. Properties that are not named get their \
+    defaults. Removing the file deletes the object: links to it become null or are removed, and its embedded objects \
+    are deleted too.
     """,
     """
-    Editors may save in their own way: by truncating, by renaming a new file over the old one, by moving the old one \
-    away first, by unlinking it. The object keeps its key and the links to it. Names that no object of the class can \
-    have are scratch files: they are in memory, and .realm/unsaved names them. realmfs umount refuses while there are \
-    any; if the mount ends in another way, they are kept below $XDG_STATE_HOME/realmfs/unsaved.
+    Editors can save in any of the usual ways: by truncating the file, by renaming a new file over it, by moving it \
+    away first, or by unlinking it. The object keeps its key and the links to it. Files with names that no object of \
+    the class can have are scratch files: they are in memory, and .realm/unsaved lists them. realmfs umount refuses to \
+    unmount while there are any; if the mount ends in another way, they are kept below \
+    $XDG_STATE_HOME/realmfs/unsaved.
     """,
     """
-    The root takes no files. With -o create_classes, making a directory there adds a class; removing the directory of \
-    a class without objects and properties removes it. Writing .realm/schema.json changes the schema.
+    The root directory takes no files. With -o create_classes, creating a directory there adds a class; removing the \
+    directory of a class without objects and properties removes the class. Writing .realm/schema.json changes the \
+    schema.
     """,
     """
-    The directory of a class has more than it lists. .where/QUERY/ holds the objects that a query finds, with '/' as \
-    %2F and '%' as %25; .by/PROPERTY/VALUE/ those with a value; both go on below what they find. .fields/KEY/ is an \
-    object as a directory: strings with a line end, binary data as it is, links as symbolic links, .backlinks, all \
-    else as JSON; writing a file sets that property, removing it makes the property null. .all.jsonl holds all \
-    objects, one a line, .all.csv the same as CSV, and .count their number.
+    A class directory has more entries than it lists. .where/QUERY/ holds the objects that a query finds, with '/' \
+    written as %2F and '%' as %25; .by/PROPERTY/VALUE/ holds the objects with that value. Both also exist in the \
+    directories that they lead to. .fields/KEY/ is an object as a directory: strings with a line end, binary data \
+    unchanged, links as symbolic links, .backlinks, everything else as JSON; writing a file sets that property, \
+    removing it makes the property null. .all.jsonl holds all objects, one per line, .all.csv the same objects as CSV, \
+    and .count their number.
     """,
     """
-    mkdir .realm/snapshots/NAME keeps the whole tree as it is at that moment, read-only, until rmdir or unmount; \
-    .changes in it has what changed since, one JSON object a line; writing 1 to \
-    .restore in it brings everything back in one commit. The file grows meanwhile with each commit.
+    mkdir .realm/snapshots/NAME keeps the whole tree in its current version, read-only, until rmdir or unmount; \
+    .changes in it lists what has changed since, one JSON object per line; writing 1 to .restore in it restores \
+    everything in one commit. Meanwhile, the file grows with each commit.
     """,
     """
-    .realm/changes has a line of JSON for each object that a commit changes, whoever commits; reading it waits for the \
-    next commit. It is a symbolic link to a named pipe in $XDG_RUNTIME_DIR or /run. A reader that is too slow finds {"version":17,"time":"..","gap":true}.
+    .realm/changes provides a line of JSON for each object changed by a commit of any program; reading it waits for \
+    the next commit. It is a symbolic link to a named pipe in $XDG_RUNTIME_DIR or /run. A reader that is too slow gets \
+    {"version":17,"time":"..","gap":true}.
     """,
     """
-    mkdir .realm/tx/NAME opens a transaction: a tree in which everything can be changed, unseen by others. \
-    touch .commit in it makes all of that in one commit, or nothing, with the reasons in .log: a text that was \
-    refused, or an object that another program changed meanwhile (ESTALE). .test looks without committing, .diff has \
-    what would change, .abort or rmdir drops it. 'realmfs tx' runs a command in one.
+    mkdir .realm/tx/NAME opens a transaction: a tree in which everything can be changed, not visible elsewhere. touch \
+    .commit in it commits all changes at once, or none, with the reasons in .log: a text that was refused, or an \
+    object that another program changed meanwhile (ESTALE). .test checks without committing, .diff lists what would \
+    change, .abort or rmdir drops the transaction. 'realmfs tx' runs a command in one.
     """,
     """
-    Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or \
-    a link to nothing; ERANGE for a number that the type cannot hold; EFBIG and ENAMETOOLONG beyond limits; EEXIST \
-    for a \
-    key that is taken; EPERM for what is computed or never changes, such as the name of an object; EROFS; EAGAIN while \
-    another program writes; ENOSPC without space, after which the former version is intact and the mount goes on.
+    Refusals: EINVAL for a text that is not JSON, or has a wrong type, an unknown property, a key that differs from \
+    the name, or a link to an object that does not exist; ERANGE for a number that the type cannot hold; EFBIG and \
+    ENAMETOOLONG beyond limits; EEXIST for a key that already exists; EPERM for content that is computed or cannot \
+    change, such as the name of an object; EROFS in a read-only mount; EAGAIN while another program writes; ENOSPC \
+    without space, after which the former version is intact and the mount continues.
     """,
   ]
 
   private static let fstab = [
     """
     mount(8), systemd and fstab call realmfs through the helpers mount.fuse.realmfs and umount.fuse.realmfs. The first \
-    field of a line is the realm file, the third fuse.realmfs, the fourth any of the mount options above, and those of \
-    the long options \(MountHelper.longOptions.map(\.rawValue).joined(separator: ", ")), with - or _ between words. \
-    Options for mount(8) and systemd, such as noauto, nofail, user and those that begin with x-, are left to them. \
-    remount is refused: unmount, and mount again.
+    field of an fstab line is the realm file, the third is fuse.realmfs, and the fourth holds any of the mount options \
+    above and of the long options \(MountHelper.longOptions.map(\.rawValue).joined(separator: ", ")), with - or _ \
+    between words. Options for mount(8) and systemd, such as noauto, nofail, user and those that begin with x-, are \
+    left to them. remount is refused: unmount and mount again.
     """
   ]
 
   private static let fstabLines = [
     (
-      "a realm that is mounted at the first access, and unmounted after ten idle minutes",
+      "a realm that is mounted at the first access and unmounted after ten idle minutes",
       """
       /srv/shop.realm /srv/shop fuse.realmfs noauto,x-systemd.automount,x-systemd.idle-timeout=600,allow_other 0 0
       """
     ),
     (
-      "an encrypted one that a user may mount and unmount with 'mount /home/ann/notes'",
+      "an encrypted realm that a user can mount and unmount with 'mount /home/ann/notes'",
       """
       /home/ann/notes.realm /home/ann/notes fuse.realmfs noauto,user,key-file=/home/ann/notes.key 0 0
       """
@@ -128,15 +133,15 @@ enum MountManPage {
 
   private static let systemd = [
     """
-    The template realmfs@.service of the user manager mounts a realm for a user: the file NAME.conf in \
-    ~/.config/realmfs says what, and 'systemctl --user enable --now realmfs@NAME' does it now and at each login. The \
-    service is started when the tree is live, and stopping it unmounts.
+    The template unit realmfs@.service of the user manager mounts a realm for a user: ~/.config/realmfs/NAME.conf \
+    defines the mount, and 'systemctl --user enable --now realmfs@NAME' mounts it now and at each login. The service \
+    has started when the mount is ready; stopping it unmounts.
     """
   ]
 
   private static let unitLines = [
     (
-      "~/.config/realmfs/notes.conf, where OPTIONS may be missing",
+      "~/.config/realmfs/notes.conf, where OPTIONS is optional",
       """
       FILE=/home/ann/notes.realm
       MOUNTPOINT=/home/ann/notes
@@ -146,15 +151,15 @@ enum MountManPage {
   ]
 
   private static let otherUsers = """
-    Only the user who mounted sees what is in a mount, not even root does. The mount option allow_other lets others \
-    in, as far as modes and owners allow; for mounts by ordinary users it needs the line user_allow_other in \
-    /etc/fuse.conf, which root can add. Mounts of fstab belong to root, so they nearly always want allow_other, and \
-    uid and gid.
+    Only the user who mounted a realm can access the mount; not even root can. The mount option allow_other lets other \
+    users in, as far as modes and owners allow; for mounts by ordinary users, it requires the line user_allow_other in \
+    /etc/fuse.conf, which root can add. Mounts from fstab belong to root, so they nearly always need allow_other, uid \
+    and gid.
     """
 
   private static let exitStatus = """
-    realmfs mount and realmfs umount exit as realmfs(1) says. The helpers exit as mount(8) wants it: 0 done, 1 a wrong \
-    option, 32 any other failure, whose reason is on standard error.
+    The exit status of realmfs mount and realmfs umount is described in realmfs(1). That of the helpers is as mount(8) \
+    requires: 0 for success, 1 for a wrong option, 32 for any other failure, whose reason is on standard error.
     """
 
   private static let configuration = "~/.config/realmfs/NAME.conf is read by realmfs@NAME.service of the user manager."

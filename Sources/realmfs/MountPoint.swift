@@ -1,4 +1,4 @@
-// The directory that a realm is mounted on: fit for a mount, freed of a dead mount of ours, unmounted.
+// The directory that a realm is mounted on: checks it, detaches a dead mount of ours, and unmounts.
 import CLinux
 import Glibc
 import RealmPages
@@ -6,9 +6,9 @@ import Threads
 
 /// Operations on mount points.
 enum MountPoint {
-  /// Makes sure that `given` can take a mount, and returns its real path.
+  /// Checks that `given` can be mounted on, and returns its real path.
   ///
-  /// A stale mount of ours is detached first.
+  /// Detaches a stale mount of ours first.
   static func prepare(_ given: String, verbose: Bool) throws(CommandFailure) -> String {
     let path = System.realMountPoint(given)
     if let entry = MountTable.entry(at: path), entry.isOurs {
@@ -30,7 +30,7 @@ enum MountPoint {
     }
   }
 
-  /// Throws if a mount would hide something.
+  /// Throws if a mount would hide existing files.
   static func requireEmpty(_ given: String) throws(CommandFailure) {
     let names: [String]
     do throws(EngineError) { names = try DirectoryListing.names(in: given) } catch {
@@ -49,10 +49,10 @@ enum MountPoint {
     )
   }
 
-  /// Unmounts by the system call, or through fusermount3 where only root may.
+  /// Unmounts by the system call, or through fusermount3 where the system call needs root.
   static func unmount(_ path: String, isLazy: Bool) throws(CommandFailure) {
     var code = unsafe clinux_unmount(path, isLazy ? 1 : 0)
-    // Who only looks, such as a desktop or `df`, is gone in a moment.
+    // Wait for processes that only take a brief look, such as a desktop or `df`.
     let deadline = MonotonicTime.now.advanced(by: .milliseconds(500))
     while code == EBUSY, MonotonicTime.now < deadline {
       usleep(10_000)
@@ -80,15 +80,15 @@ enum MountPoint {
     }
   }
 
-  /// Takes a mount of ours out of the tree, whoever uses it.
+  /// Detaches a mount of ours from the tree even if processes still use it.
   static func detach(_ path: String) {
-    // There is nothing else that could be done.
+    // After a failure nothing else can be done.
     try? unmount(path, isLazy: true)
   }
 
-  /// Whether the process behind a FUSE mount is gone.
+  /// True if the process that serves a FUSE mount is gone.
   ///
-  /// The kernel answers `stat` from its memory for a while, but never `statfs`.
+  /// The kernel answers `stat` from its cache for a while, but never `statfs`.
   private static func isDead(_ path: String) -> Bool {
     var status = statvfs()
     return unsafe statvfs(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)

@@ -1,4 +1,4 @@
-// The process behind a mount, seen from another one that ends the mount.
+// The process that serves a mount, as seen by another process that ends the mount.
 
 import CLinux
 import FileTree
@@ -10,7 +10,7 @@ final class MountServer {
   private let descriptor: Int32
   private let mountPoint: String
 
-  /// Asks for the server of a live mount of ours. None is known in another container, or if it does not answer.
+  /// Finds the server of a live mount of ours. It is nil if the server runs in another container or does not answer.
   static func ask(_ mountPoint: String) -> (server: MountServer?, isSilent: Bool) {
     switch RealmMount.attribute(FileTree.processAttribute, of: mountPoint) {
     case .success(let text): (pid_t(String(decoding: text, as: UTF8.self)).flatMap { Self($0, mountPoint) }, false)
@@ -28,19 +28,19 @@ final class MountServer {
 
   deinit { close(descriptor) }
 
-  /// Whether a process runs this program, by its name.
+  /// True if a process runs this program, judged by its name.
   static func isServer(_ process: pid_t) -> Bool {
     let name = KernelText.of("/proc/\(process)/comm")
     return name != nil && name == KernelText.of("/proc/self/comm")
   }
 
-  /// The paths of the files that a mount has in memory only, as they can be shown; none if that cannot be read.
+  /// Returns the printable paths of the files that a mount holds only in memory; none if they cannot be read.
   static func unsavedFiles(of mountPoint: String) -> [String] {
     let text = KernelText.of(mountPoint + "/.realm/unsaved") ?? ""
     return text.split(separator: "\n").map(String.init)
   }
 
-  /// Waits until the process has ended; false if it has not after so many milliseconds.
+  /// Waits for the process to end; false if it has not ended after `milliseconds`.
   func hasEnded(within milliseconds: Int32) -> Bool {
     var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return unsafe poll(&request, 1, milliseconds) > 0

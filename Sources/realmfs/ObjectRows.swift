@@ -1,25 +1,25 @@
-// Objects of a class as rows, for `cat` and `query`: which columns they have, and what is worked out from all of them.
+// The objects of a class as rows, for `cat` and `query`: their columns, and the aggregates over all of them.
 //
-// Objects come in batches, each read from a version that was still the newest when it was printed. Without a query they
-// are found by a cursor, so memory does not follow their number.
+// Objects are read in batches, each from a version that is still the newest when the batch is printed. Without a query
+// a cursor finds them, so memory does not grow with their number.
 import Glibc
 import RealmJSON
 import RealmPages
 import RealmQuery
 import RealmTransfer
 
-/// Prints objects of a class.
+/// Prints the objects of a class.
 struct ObjectRows {
   private let source: RealmSource
   private let arguments: Arguments
   private let className: String
-  /// A query; nil for all objects.
+  /// The query that selects the objects; nil for all.
   private let query: QueryCondition?
   private let style: JSONStyle
   private let format: RowFormat
   private let output = StandardOutput()
 
-  /// Prepares printing a class.
+  /// Prepares to print a class.
   init(
     _ source: RealmSource,
     _ arguments: Arguments,
@@ -35,7 +35,7 @@ struct ObjectRows {
     }
   }
 
-  /// Prints everything.
+  /// Prints all rows or aggregates.
   func run() throws(CommandFailure) -> ExitCode {
     var printer: RowPrinter?
     var last = ObjKey.none, problems = Complaints()
@@ -43,7 +43,7 @@ struct ObjectRows {
     for _ in 0..<RealmSource.attempts {
       let snapshot = try source.latest()
       let begun = Result { () throws(CommandFailure) in try ClassView(self, snapshot, after: last) }
-      // What was read from a version that was overtaken may be anything, also an error.
+      // Data read from an overwritten version may be anything, including an error.
       guard source.realm.isCurrent(snapshot) else { continue }
       let view = try begun.get()
       if arguments.asksForAggregates {
@@ -72,7 +72,7 @@ struct ObjectRows {
     throw source.tooBusy
   }
 
-  /// Adds rows until a batch is full; true at the end.
+  /// Adds rows until a batch is full; true if there are no more objects.
   private static func fill(_ rows: RowPrinter, _ view: ClassView, _ complaints: inout [String]) -> Bool {
     while !rows.isBatchFull {
       if rows.takesAnyOrder, let block = view.nextBlock() {
@@ -95,8 +95,8 @@ struct ObjectRows {
     }
   }
 
-  /// Adds a block of objects that are to be in the order of a query. They are read in the order of their keys, so that
-  /// neighbours are found at once. False, and nothing is added, if their rows are too long for that.
+  /// Adds a block of objects that a query has put in order. They are read in the order of their keys, which is faster
+  /// because neighbours share nodes. Returns false and adds nothing if their rows are too long.
   private static func fill(
     _ rows: RowPrinter,
     _ view: ClassView,
@@ -126,12 +126,12 @@ struct ObjectRows {
     return true
   }
 
-  /// Longer blocks of rows are not held.
+  /// The size limit for the rows of a block.
   private static let mostBytesInBlock = 1 << 23
 
   // MARK: aggregates
 
-  /// Prints what is worked out; nil if the version was overtaken.
+  /// Prints the aggregates; nil if the version was overwritten.
   private func printAggregates(_ view: ClassView, _ snapshot: Snapshot) throws(CommandFailure) -> ExitCode? {
     var complaints: [String] = []
     let outcome = Result { () throws(CommandFailure) in
@@ -147,7 +147,7 @@ struct ObjectRows {
     for complaint in complaints { problems.add(complaint) }
     problems.report(source.path)
     let code: ExitCode = complaints.isEmpty ? .done : .damaged
-    // One value alone is printed bare.
+    // A single value is printed bare.
     if columns.count == 1, rows.count == 1, !arguments.has(.format) {
       switch rows[0][0] {
       case .null: output.print("null")
@@ -191,17 +191,17 @@ struct ObjectRows {
     }
   }
 
-  /// The class in one version, and the objects that are left to print.
+  /// The class in one version, and the objects still to be printed.
   final class ClassView {
     let table: Table
     let renderer: ObjectRenderer
     let columns: [ColumnView]
-    /// Whether rows are whole objects.
+    /// True if rows are whole objects.
     let showsObjects: Bool
     private let snapshot: Snapshot
     private let keys: [ObjKey]?
     private var nextKey = 0
-    /// The keys before this one are taken one by one.
+    /// Keys before this index are read one by one.
     private var firstInBlocks = 0
     private static let blockSize = 1 << 15
     private static let leastBlock = 1 << 10
@@ -235,7 +235,7 @@ struct ObjectRows {
       keyCursor = ObjectCursor(table)
       let chosen = rows.arguments.allValues(.columns).flatMap { $0.split(unescaped: ",") }
       showsObjects = chosen.isEmpty && !rows.format.wantsTexts
-      // Whole objects are taken once each. Columns can lead to the same values from many objects.
+      // Whole objects are read once each. Columns can lead to the same values from many objects.
       renderer =
         showsObjects
         ? ObjectRenderer(snapshot, style: rows.style, sweep: effort) : ObjectRenderer(snapshot, style: rows.style)
@@ -264,7 +264,7 @@ struct ObjectRows {
       return table.primaryKey == nil ? [key] + columns : columns
     }
 
-    /// The column that an option names.
+    /// Returns the column that `option` names.
     static func column(
       _ name: String,
       _ table: Table,
@@ -286,13 +286,13 @@ struct ObjectRows {
       try Self.column(name, table, snapshot, option)
     }
 
-    /// Whether the objects were found beforehand, so that printing cannot go on in another version.
+    /// True if the objects were found beforehand, so that printing cannot continue in another version.
     var isList: Bool { keys != nil }
 
-    /// The last object that was reached.
+    /// The object reached last.
     var last: ObjKey { reader.last }
 
-    /// The cursor on the object that was reached.
+    /// The cursor, positioned on the current object.
     var cursor: ObjectCursor { isList ? keyCursor : reader.cursor }
 
     /// Moves to the next object.
@@ -307,7 +307,7 @@ struct ObjectRows {
       return false
     }
 
-    /// The next objects of a list, which are passed over; nil if they are to be taken one by one.
+    /// Returns the next block of a list and skips it; nil if its objects are to be read one by one.
     func nextBlock() -> Range<Int>? {
       guard let keys, nextKey >= firstInBlocks else { return nil }
       let block = nextKey..<min(nextKey + Self.blockSize, keys.count)
@@ -320,19 +320,19 @@ struct ObjectRows {
       return block
     }
 
-    /// Goes back to a block, whose objects `next` gives.
+    /// Goes back to a block, so that `next` returns its objects.
     func takeOneByOne(_ block: Range<Int>) {
       nextKey = block.lowerBound
       firstInBlocks = block.upperBound
     }
 
-    /// The places of a block in the order of the keys there.
+    /// Returns the positions of a block in key order.
     func inOrderOfKeys(_ block: Range<Int>) -> [Int] {
       guard let keys else { return [] }
       return block.map { (key: keys[$0].value, place: $0) }.sorted { $0.key < $1.key }.map(\.place)
     }
 
-    /// Moves to the object at a place of the list.
+    /// Moves to the object at a position of the list.
     func go(to place: Int, _ complaints: inout [String]) -> Bool {
       guard let keys else { return false }
       do throws(EngineError) { return try keyCursor.seek(keys[place]) } catch {
@@ -348,7 +348,7 @@ struct ObjectRows {
       return cells
     }
 
-    /// The value of a column of the object.
+    /// Returns the value of a column for the current object.
     func cell(_ column: ColumnView, asText: Bool) throws(RenderError) -> RowCell {
       switch column.kind {
       case .objectKey: return .json(Array(String(cursor.key.value).utf8))
@@ -394,13 +394,13 @@ struct ObjectRows {
       return finished()
     }
 
-    /// The plain text of a typed value; nil if it has none. Strings and the keys of links are texts, which may need
-    /// quotes.
+    /// Returns a typed value as plain text; nil if it has none. Strings and the keys of links become `text` cells,
+    /// which may need quotes.
     private func plain(_ value: ValueView, isLink: Bool) -> RowCell? {
       switch value {
       case .null: return .null
       case .string(let text):
-        // In a file, a key that reads like Extended JSON must stay distinct from it.
+        // In CSV and similar files, a key that reads like Extended JSON must remain distinguishable from it.
         if isLink, !isTable, unsafe OutputBuffer.isExtendedJSON(text.unsafeBytes.bytes) {
           scratch.reset()
           unsafe scratch.append(invalidString: text.unsafeBytes.bytes)
@@ -413,30 +413,30 @@ struct ObjectRows {
       }
     }
 
-    /// The JSON that was rendered last.
+    /// Returns the JSON rendered last.
     private func finished() -> RowCell {
       scratch.equals(Array("null".utf8)) ? .null : .json(scratch.bytes)
     }
   }
 }
 
-/// What is worked out from objects, for all of them or by group. Memory grows with the number of groups.
+/// Aggregates over objects, in total or by group. Memory grows with the number of groups.
 private struct RowGroups {
   private let keys: [ObjectRows.ColumnView]
   private let counts: Bool
   private let names: [String]
   private let blank: [QueryAggregate]
-  /// True if rows show plain texts rather than JSON.
+  /// True if rows show plain text rather than JSON.
   private let asTexts: Bool
   private struct Group {
     /// The cells that are printed.
     var key: [RowCell] = []
-    /// The plain texts, by which groups are sorted.
+    /// The plain text by which groups are sorted.
     var order: [RowCell] = []
     var count = 0
     var values: [QueryAggregate]
   }
-  /// By the JSON of their keys.
+  /// The groups, by the JSON of their keys.
   private var groups: [[UInt8]: Group] = [:]
 
   init(_ arguments: Arguments, _ view: ObjectRows.ClassView, format: RowFormat) throws(CommandFailure) {
@@ -484,7 +484,7 @@ private struct RowGroups {
     }
   }
 
-  /// The columns and the rows in the order of the groups.
+  /// Returns the columns, and the rows in the order of the groups.
   func rows(
     _ view: ObjectRows.ClassView
   ) throws(CommandFailure) -> ([(name: String, isNumber: Bool)], [[RowCell]]) {
@@ -516,7 +516,7 @@ private struct RowGroups {
 }
 
 extension QueryFailure {
-  /// The same of one object.
+  /// The reason to report for one object.
   fileprivate var reason: RenderError.Reason {
     switch self {
     case .damaged(let error): .damaged(error)
@@ -527,7 +527,7 @@ extension QueryFailure {
 }
 
 extension RowCell {
-  /// True if it comes before another: null first, numbers by value, all else by its text; nil if they are equal.
+  /// True if this cell sorts before `other`: null first, numbers by value, others by text; nil if they are equal.
   fileprivate func comes(before other: RowCell) -> Bool? {
     switch (self, other) {
     case (.null, .null): return nil
@@ -546,14 +546,14 @@ extension RowCell {
 }
 
 extension Arguments {
-  /// The options of what is worked out from values.
+  /// The options that request an aggregate of a property.
   fileprivate static let aggregates: [(OptionName, QueryAggregate.Kind)] = [
     (.sum, .sum), (.average, .avg), (.least, .min), (.greatest, .max),
   ]
 
   private var aggregateOptions: [OptionName] { [.count, .groupBy] + Self.aggregates.map(\.0) }
 
-  /// Whether something is worked out from the objects, instead of printing them.
+  /// True if the arguments ask for aggregates instead of objects.
   fileprivate var asksForAggregates: Bool { aggregateOptions.contains { has($0) } }
 
   fileprivate var aggregateOption: String { "--" + (aggregateOptions.first { has($0) }?.rawValue ?? "") }

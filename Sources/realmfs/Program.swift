@@ -1,5 +1,5 @@
-// From argv to an exit code: finds the command, runs it, and prints why it failed. mount(8) calls the program by other
-// names: MountHelper.
+// From argv to an exit code: finds the command, runs it, and prints the reason if it fails. mount(8) calls the program
+// by other names; see MountHelper.
 
 import CLinux
 import Glibc
@@ -7,7 +7,7 @@ import RealmPages
 
 /// The program.
 enum Program {
-  /// Runs the command that `words` (argv, with the program's name) asks for; the result is the exit status.
+  /// Runs the command in `words` (argv, with the program's name). Returns the exit status.
   static func run(_ words: [String]) -> Int32 {
     System.occupyStandardDescriptors()
     clinux_survive(SIGXFSZ)
@@ -22,7 +22,7 @@ enum Program {
     }
   }
 
-  /// What to say of a word that is no command.
+  /// Returns the message for a word that is not a command.
   static func unknown(_ word: String) -> String {
     if unsafe access(word, F_OK) == 0 || word.hasSuffix(".realm") {
       return "unknown command '\(word)'; to open a file: 'realmfs info \(word)' or 'realmfs mount \(word) MOUNTPOINT'"
@@ -34,7 +34,7 @@ enum Program {
     return "unknown command '\(word)'\(hint)"
   }
 
-  /// Commands of other programs, and what does the same here.
+  /// Commands of other programs, and the equivalent commands here.
   static let guesses: [(words: [String], use: String)] = [
     (
       ["ls", "list", "tables", "classes", "dir"],

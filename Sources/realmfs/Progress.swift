@@ -1,5 +1,5 @@
-// How far long work has come, on a terminal only: percentage, rate and the time that is left, on one line that is
-// written over and goes away at the end.
+// The progress of a long operation, on a terminal only: percentage, rate and time left, on one line that is overwritten
+// and removed at the end.
 import Glibc
 
 /// A line of progress on standard error.
@@ -15,9 +15,9 @@ struct Progress {
     isShown = isatty(STDERR_FILENO) == 1
   }
 
-  /// Shows the state if the last time was a while ago.
+  /// Shows the state, unless the line was updated a moment ago.
   ///
-  /// `total` is 0 where it is not known.
+  /// `total` is 0 if it is unknown.
   mutating func show(_ done: Int, of total: Int) {
     guard isShown, ContinuousClock.now >= nextTime else { return }
     nextTime = ContinuousClock.now + .seconds(0.2)
@@ -32,14 +32,14 @@ struct Progress {
     isThere = true
   }
 
-  /// Takes the line away.
+  /// Removes the line.
   mutating func clear() {
     if isThere { write("\r\u{1B}[K") }
     isThere = false
   }
 
   private func write(_ text: String) {
-    // Nothing is lost with a line of progress.
+    // A failure to show progress is harmless.
     _ = StandardOutput.write(Array(text.utf8), to: STDERR_FILENO)
   }
 }

@@ -1,8 +1,8 @@
-// What long work shows on a terminal. Elsewhere nothing is shown: standard error is for what went wrong.
+// Progress of long work, shown only on a terminal: elsewhere standard error is reserved for errors.
 import Glibc
 import RealmPages
 
-/// One line that is written over itself.
+/// One line that is overwritten with each update.
 final class ProgressLine {
   private let title: String
   private let isShown = isatty(STDERR_FILENO) == 1
@@ -10,10 +10,10 @@ final class ProgressLine {
   private var lastShown = 0.0
   private var width = 0
 
-  /// `title` says what is being done.
+  /// `title` names the work in progress.
   init(_ title: String) { self.title = title }
 
-  /// Shows how far the work is.
+  /// Shows the progress of the work.
   func show(_ done: Int, of total: Int) {
     let time = (ContinuousClock.now - start) / .seconds(1)
     if isShown, time - lastShown >= 0.2, total > 0 {
@@ -26,7 +26,7 @@ final class ProgressLine {
     }
   }
 
-  /// Takes the line away.
+  /// Removes the line.
   func end() {
     if width > 0 { write("") }
     width = 0
@@ -35,14 +35,14 @@ final class ProgressLine {
   private func write(_ text: String) {
     let padding = String(repeating: " ", count: max(0, width - text.count))
     width = text.count
-    // Nothing can be said about a failure to say something.
+    // A failure to show progress is harmless.
     _ = StandardOutput.write(Array("\r\(text)\(padding)\(text.isEmpty ? "\r" : "")".utf8), to: STDERR_FILENO)
   }
 }
 
 extension ProgressLine {
-  /// Runs `body` with a line of progress, and turns its failure into the command's. An interruption ends the program;
-  /// what it was making has no name yet, or loses it.
+  /// Runs `body` with a line of progress, and converts its error to a command failure. An interruption ends the
+  /// program; a file being written then has no name yet, or is removed.
   static func during<R>(
     _ title: String,
     _ path: String,

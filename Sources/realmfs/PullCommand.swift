@@ -1,4 +1,4 @@
-// `realmfs pull`: a synced realm as a file. It downloads what there is, and ends.
+// `realmfs pull`: downloads the current state of a synced realm to a file, and ends.
 import RealmJSON
 import RealmPages
 import RealmSync

@@ -1,4 +1,4 @@
-// `realmfs query`: the objects of a class that pass a query, or all, as rows; or what is worked out from them.
+// `realmfs query`: prints the objects of a class that match a query, or all, as rows; or aggregates over them.
 import RealmJSON
 import RealmQuery
 
@@ -14,12 +14,12 @@ enum QueryCommand {
 }
 
 extension Arguments {
-  /// The query with the values that --arg gives it.
+  /// Returns the query with the values given by --arg.
   func condition(_ query: String) -> QueryCondition { .given(query, texts: allValues(.argument)) }
 }
 
 extension CommandFailure {
-  /// What is wrong with a query, with a mark under the place.
+  /// Converts a query error to a message with a mark below its position in the query.
   init(_ error: QueryError, in text: String) {
     let line = text.split(omittingEmptySubsequences: false) { $0.isNewline }.joined(separator: " ")
     let before = String(String.UnicodeScalarView(line.unicodeScalars.prefix(max(0, error.column - 1))))
@@ -27,7 +27,7 @@ extension CommandFailure {
     self.init(.usage, "query: \(error)", more: ["  \(line)", "  \(mark)"])
   }
 
-  /// What ended a query.
+  /// Converts the error that ended a query.
   init(_ failure: QueryFailure, of text: String, in path: String) {
     switch failure {
     case .damaged(let error): self.init(error, path: path)

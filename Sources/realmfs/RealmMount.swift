@@ -1,4 +1,4 @@
-// The mounts of realms that the mount table lists, and what each tells about itself.
+// The realm mounts in the mount table, and the report of each mount about itself.
 import CLinux
 import FileTree
 import Glibc
@@ -7,30 +7,30 @@ import RealmPages
 
 /// A mount of ours.
 struct RealmMount {
-  /// Where it is.
+  /// The mount point.
   let point: String
-  /// What the mount table calls the source: the realm file, unless the user chose another name.
+  /// The source in the mount table: the realm file, unless the user chose another name.
   let source: String
-  /// What the mount tells; nil if it does not.
+  /// The report of the mount; nil if it returns none.
   let report: MountReport?
-  /// Why it tells nothing.
+  /// The reason why there is no report.
   let silence: Errno?
-  /// The processes that see it, if this one does not: those of another mount namespace.
+  /// The processes of another mount namespace that see the mount, if this process does not.
   let seenBy: [pid_t]
 
-  /// How long a mount has to answer, in milliseconds.
+  /// The time in milliseconds that a mount has to answer.
   private static let patience: Int32 = 2000
-  /// The kernel's limit for an attribute.
+  /// The kernel's size limit for an attribute.
   private static let mostBytes = 1 << 16
 
-  /// All mounts of the mount table.
+  /// Returns all our mounts in the mount table.
   static func all() -> [RealmMount] { MountTable.entries().filter(\.isOurs).map { RealmMount($0) } }
 
-  /// The mounts that only processes of other mount namespaces see, as far as this user may look at those: all for root.
+  /// Returns our mounts that only other mount namespaces see, as far as this user may inspect them; root sees all.
   static func elsewhere() -> [RealmMount] {
     guard let own = MountNamespace.of("self") else { return [] }
     var processes: [MountNamespace: [pid_t]] = [:]
-    // Without /proc there are none.
+    // Without /proc there are none to find.
     for process in ((try? DirectoryListing.names(in: "/proc")) ?? []).compactMap({ pid_t($0) }) {
       if let namespace = MountNamespace.of("\(process)"), namespace != own {
         processes[namespace, default: []].append(process)
@@ -55,14 +55,14 @@ struct RealmMount {
     }
   }
 
-  /// An extended attribute of a mount point; `ETIMEDOUT` if the process that serves the mount does not answer.
+  /// Reads an extended attribute of a mount point; `ETIMEDOUT` if the process that serves the mount does not answer.
   static func attribute(_ name: String, of mountPoint: String) -> Result<[UInt8], Errno> {
     var value = [UInt8](repeating: 0, count: mostBytes)
     let count = unsafe clinux_ask_attribute(mountPoint, name, &value, value.count, patience)
     return count < 0 ? .failure(Errno(code: Int32(-count))) : .success(Array(value.prefix(count)))
   }
 
-  /// Why nothing is known but what the mount table says.
+  /// An explanation of a missing report; nil if there is a report.
   var problem: String? {
     if report != nil { return nil }
     switch silence?.code {
@@ -76,11 +76,11 @@ struct RealmMount {
   }
 }
 
-/// The set of mounts that some processes see, by its number.
+/// A set of mounts shared by some processes, identified by its number.
 private struct MountNamespace: Hashable {
   let number: UInt64
 
-  /// That of a process; nil if it has ended or this user may not look at it.
+  /// Returns the namespace of a process; nil if the process has ended or this user may not inspect it.
   static func of(_ process: String) -> MountNamespace? {
     guard case .success(let status) = System.status("/proc/\(process)/ns/mnt") else { return nil }
     return MountNamespace(number: UInt64(status.st_ino))

@@ -1,12 +1,12 @@
-// What a user should know of the place of a realm before something is written to it. Programs that share a realm meet
-// at the lock file beside the name by which they opened it, and in memory: those that use another name, or run on
-// another machine, do not meet.
+// Checks and warnings about the location of a realm before something is written to it. Programs that share a realm find
+// each other through the lock file beside the name by which they opened it, and through memory. Programs that use
+// another name, or run on another machine, do not find each other.
 import CLinux
 import Glibc
 import RealmPages
 
 enum RealmPlace {
-  /// Refuses to make a file in a mount of ours, where it would be in memory only.
+  /// Rejects an output file in a mount of ours, where it would exist only in memory.
   static func checkOutput(_ arguments: Arguments) throws(CommandFailure) {
     let specs = Options.command(arguments.command)?.arguments ?? []
     let index = arguments.command == .create ? 0 : specs.firstIndex { $0.name == "OUT" }
@@ -28,15 +28,15 @@ enum RealmPlace {
     )
   }
 
-  /// Warns of what keeps programs from noticing each other at `path`.
+  /// Warns of circumstances that keep programs from noticing each other at `path`.
   static func warn(_ path: String) {
     guard let real = RealmLinks.real(path) else { return }
     warnOfNames(path, real)
     warnOfMachines(path, real)
   }
 
-  /// A file with hard links: programs of this package that use different names notice each other, those with Realm's
-  /// engine do not.
+  /// Warns of a file with hard links. Programs of this package notice each other even under different names; programs
+  /// with Realm's engine do not.
   private static func warnOfNames(_ path: String, _ real: String) {
     let count = unsafe clinux_count_names(-1, real)
     if count <= 1 { return }
@@ -46,9 +46,9 @@ enum RealmPlace {
     )
   }
 
-  /// A file that other machines may use too.
+  /// Warns of a file that other machines may use too.
   private static func warnOfMachines(_ path: String, _ real: String) {
-    // What a machine begins with is its own.
+    // A root file system belongs to its machine.
     guard let mount = MountTable.entry(containing: real), mount.mountPoint != "/",
       isShared(mount.type)
     else { return }
@@ -58,7 +58,7 @@ enum RealmPlace {
     )
   }
 
-  /// Whether other machines, or the host of a virtual one, may use the files of a file system of this type.
+  /// True if other machines, or the host of a virtual machine, may use the files of a file system of this type.
   static func isShared(_ type: String) -> Bool {
     let types: Set = [
       "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "afs", "9p", "virtiofs", "vboxsf", "prl_fs", "lustre", "gfs2",

@@ -1,4 +1,4 @@
-// Opens the FILE of a command, with its key if one is named, and turns what can fail on the way into exit codes.
+// Opens the FILE of a command, with its key if one is given, and converts errors to exit codes.
 import FileTree
 import Glibc
 import RealmJSON
@@ -10,28 +10,28 @@ struct RealmSource {
   let path: String
   let realm: Realm
 
-  /// Opens the first operand for a look that leaves no trace.
+  /// Opens the first operand for a brief read that leaves no trace.
   init(_ arguments: Arguments) throws(CommandFailure) {
     try self.init(Self.configuration(path: arguments.operands[0], arguments, .immutable))
   }
 
-  /// Opens the first operand for reading that takes a while. If other programs take part in the realm, so do we, and
-  /// what we read is one version, however they go on; else nothing is made beside the file.
+  /// Opens the first operand for a read that takes a while. If other programs share the realm, joins them, so that the
+  /// version being read stays intact whatever they commit. Otherwise creates no files beside it.
   static func pinned(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
     try pinned(configuration(path: arguments.operands[0], arguments, .immutable))
   }
 
-  /// Opens a realm in that way.
+  /// Opens a realm for a read that takes a while, as `pinned(_:)` does for the first operand.
   static func pinned(_ configuration: Configuration) throws(CommandFailure) -> RealmSource {
     if hasLockFile(configuration.path) {
       var shared = configuration
       shared.mode = .shared
       shared.idleTime = nil
-      // A lock file that cannot be used is no reason not to read.
+      // An unusable lock file does not prevent reading.
       do throws(EngineError) {
         let source = RealmSource(path: shared.path, realm: try Realm(shared))
         _ = try source.realm.latest()
-        // An interruption must not leave the version pinned that we read.
+        // An interruption must not leave the version pinned.
         Interruption.watch()
         return source
       } catch {
@@ -41,7 +41,7 @@ struct RealmSource {
     return try RealmSource(configuration)
   }
 
-  /// Whether programs have had the realm open together.
+  /// True if there is a lock file, so programs have shared the realm.
   static func hasLockFile(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path + ".lock", &status) == 0
@@ -58,9 +58,9 @@ struct RealmSource {
     do throws(EngineError) { realm = try Realm(configuration) } catch { throw CommandFailure(error) }
   }
 
-  /// Opens a realm for reading. Where the files beside it that a shared realm needs cannot be made or opened, for lack
-  /// of rights or of space, which `onRefusal` is told, the realm file alone is read. A file whose header leads to no
-  /// version shows the newest one in it, if `onUnreached` is there to be told.
+  /// Opens a realm for reading. If the files beside a shared realm cannot be created or opened, for lack of permission
+  /// or space, calls `onRefusal` and reads the realm file alone. If the header points to no version and `onUnreached`
+  /// is given, calls it and shows the newest version in the file.
   init(
     _ configuration: Configuration,
     onUnreached: ((_ version: UInt64) -> Void)? = nil,
@@ -68,7 +68,7 @@ struct RealmSource {
   ) throws(CommandFailure) {
     path = configuration.path
     do throws(EngineError) { realm = try Realm(configuration) } catch {
-      // Where no version is left, the first error says more.
+      // If no version is left, the first error is more informative.
       if error.reason == .unreached, let onUnreached, let (found, version) = try? Realm.unreached(configuration) {
         realm = found
         onUnreached(version)
@@ -79,17 +79,17 @@ struct RealmSource {
       }
       var alone = configuration
       alone.mode = .immutable
-      // An error of the realm file itself is passed on unchanged.
+      // An error in the realm file itself is passed on unchanged.
       guard let found = try? Realm(alone) else { throw CommandFailure(error) }
       realm = found
       onRefusal(code)
     }
   }
 
-  /// Whether an error says that no file can be made beside the realm, or none that is there be opened.
+  /// True if an error means that files beside the realm can be neither created nor opened.
   static func keepsFilesOut(_ code: Int32) -> Bool { [EACCES, EPERM, EROFS, ENOSPC, EDQUOT].contains(code) }
 
-  /// The file at `path` with the key that the arguments name.
+  /// Returns the configuration of the file at `path` with the key that the arguments name.
   static func configuration(
     path: String,
     _ arguments: Arguments,
@@ -105,12 +105,12 @@ struct RealmSource {
     return configuration
   }
 
-  /// The newest version.
+  /// Returns the newest version.
   func latest() throws(CommandFailure) -> Snapshot {
     do throws(EngineError) { return try realm.latest() } catch { throw CommandFailure(error) }
   }
 
-  /// Runs `body` on the newest version, again if another program committed meanwhile: it may have read anything then.
+  /// Runs `body` on the newest version. Repeats it if another program commits meanwhile: it may have read garbage.
   func onNewest<R>(
     attempts: Int = Self.attempts,
     _ body: (Snapshot) throws(CommandFailure) -> R
@@ -119,10 +119,10 @@ struct RealmSource {
     return result
   }
 
-  /// How often a read is repeated because of commits by others.
+  /// The number of times a read is repeated because other programs commit.
   static let attempts = 1000
 
-  /// What to say when `attempts` were not enough.
+  /// The failure of a read after `attempts` repetitions.
   var tooBusy: CommandFailure {
     CommandFailure(
       .inUse,
@@ -132,7 +132,7 @@ struct RealmSource {
 }
 
 extension Snapshot {
-  /// The table of a class, named as stored or as its directory in the tree.
+  /// Returns the table of a class, given its stored name or the name of its directory in the tree.
   func table(ofClass name: String, in path: String) throws(CommandFailure) -> Table {
     let names: [String]
     do throws(EngineError) {
@@ -147,7 +147,7 @@ extension Snapshot {
     throw CommandFailure(.unreadable, "\(path): no class \(name); \(KnownNames(names).hint(for: name))")
   }
 
-  /// All tables that are classes, in slot order.
+  /// Returns all tables that are classes, in slot order.
   func classes() throws(EngineError) -> [Table] {
     var tables: [Table] = []
     for key in try tableKeys() {
@@ -158,8 +158,8 @@ extension Snapshot {
 }
 
 extension RealmWriter {
-  /// Opens a realm for a command that changes it. Root takes no part in a realm of another user, but can have it alone:
-  /// it is changed while no other program has it open.
+  /// Opens a realm for a command that changes it. Root does not join the session of another user's realm, but may
+  /// change it while no other program has it open.
   static func ofCommand(_ configuration: Configuration) throws(EngineError) -> RealmWriter {
     RealmPlace.warn(configuration.path)
     do throws(EngineError) { return try RealmWriter(configuration) } catch {

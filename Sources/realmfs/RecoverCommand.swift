@@ -1,4 +1,4 @@
-// `realmfs recover`: what is left of a damaged file, and what is not.
+// `realmfs recover`: saves the remaining content of a damaged file, and lists what is lost.
 import RealmJSON
 import RealmPages
 
@@ -37,8 +37,8 @@ enum RecoverCommand {
     return report.isWhole ? .done : .damaged
   }
 
-  /// The place of the realm in a file that does not begin with one; none for others. Throws for a file with several
-  /// realms in it, of which the user must name one.
+  /// Returns the range of the realm in a file that does not begin with one; none for other files. Throws for a file
+  /// that contains several realms, of which the user must choose one.
   private static func oneRealm(in path: String) throws(CommandFailure) -> [Range<Int>] {
     let realms = Transfer.realms(in: path), starts = realms.map { "\($0.lowerBound)" }
     if starts.count < 2 { return realms }
@@ -51,7 +51,7 @@ enum RecoverCommand {
 }
 
 extension Arguments {
-  /// The place in the file where the realm begins; nil if it is not given.
+  /// Returns the offset in the file at which the realm begins; nil if it is not given.
   fileprivate func offset() throws(CommandFailure) -> Int? {
     guard let text = value(.offset) else { return nil }
     guard let offset = Int(text), offset >= 0 else {

@@ -1,4 +1,4 @@
-// `realmfs replicate`: a realm, or many, in PostgreSQL, until a signal comes or for a single pass.
+// `realmfs replicate`: replicates one or many realms to PostgreSQL, until a signal arrives or for a single pass.
 import Glibc
 import RealmJSON
 import RealmPages
@@ -9,10 +9,10 @@ import Threads
 
 /// The command `replicate`.
 enum ReplicateCommand {
-  /// When a signal asked us to stop, in nanoseconds of the monotonic clock; 0 while none has.
+  /// The time of the signal to stop, in nanoseconds of the monotonic clock; 0 before it arrives.
   static let stopTime = Atomic<Int64>(0)
   static var isStopping: Bool { stopTime.load(ordering: .acquiring) != 0 }
-  /// How long a transaction may take to end after that.
+  /// The time that a running transaction has to end after the signal.
   private static let grace: Int64 = 3_000_000_000
 
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
@@ -25,7 +25,7 @@ enum ReplicateCommand {
     return try follow(arguments, operands, address)
   }
 
-  /// Whether a pass is to be given up.
+  /// True if a pass must be abandoned.
   static func shouldGiveUp() -> Bool {
     let time = stopTime.load(ordering: .acquiring)
     return time != 0 && MonotonicTime.now.nanoseconds - time > grace
@@ -71,7 +71,7 @@ enum ReplicateCommand {
       } catch let cause { error = cause }
       if case .stopped = error { return .done }
       if case .overtaken = error, pause < 1000 {
-        // The next pass takes it up.
+        // The next pass catches up.
         pause += 200
         continue
       }
@@ -87,7 +87,7 @@ enum ReplicateCommand {
     }
   }
 
-  /// Waits while the realm is read on, so that none of its versions is held.
+  /// Waits while the replicator keeps reading the realm, so that none of its versions is pinned.
   private static func wait(_ milliseconds: Int64, _ replicator: Replicator, _ path: String) throws(CommandFailure) {
     let deadline = MonotonicTime.now.advanced(by: .milliseconds(milliseconds))
     while deadline.milliseconds > 0, !isStopping {
@@ -120,20 +120,20 @@ struct ReplicaOperands {
     self.arguments = arguments
   }
 
-  /// Whether the replica has a column `realm`.
+  /// True if the replica has a column `realm`.
   var isMany: Bool { arguments.has(.sourceOf) }
 
   func address() throws(CommandFailure) -> PostgresAddress {
     if files.count > 1 && !isMany {
       throw arguments.usage("several files need --source-of, which says what their realms are called")
     }
-    // The address may have a password in it, so it is not printed.
+    // The address may contain a password, so it is not printed.
     do throws(ReplicaError) { return try PostgresAddress(database) } catch {
       throw CommandFailure(.failure, error.description)
     }
   }
 
-  /// Where a realm goes; with its name if there are many.
+  /// Returns the destination of a realm, with the realm's name if there are many.
   func place(_ realm: String? = nil) throws(CommandFailure) -> ReplicaPlace {
     let schema = arguments.value(.schemaFile) ?? "realm"
     if schema.isEmpty || schema.utf8.count > 63 { throw arguments.usage("--schema: a name has 1 to 63 bytes") }
@@ -151,7 +151,7 @@ struct ReplicaOperands {
   }
 }
 
-/// What `--lag` prints: a line of JSON for each pass, and each second.
+/// The output of `--lag`: a line of JSON for each pass, and one each second.
 final class LagReport {
   let isOn: Bool
   private var last = MonotonicTime.now
@@ -183,13 +183,13 @@ final class LagReport {
   private func print(_ members: [(String, JSONValue)]) {
     guard isOn else { return }
     last = .now
-    // Nothing can be said about a failure to say something.
+    // A failure to report cannot be reported.
     _ = StandardOutput.write(Array(JSONValue.object(members).line.utf8), to: STDERR_FILENO)
   }
 }
 
 extension CommandFailure {
-  /// What ends a replica.
+  /// Converts the error that ended a replica.
   init(_ error: ReplicaError, path: String) {
     switch error {
     case .engine(let cause): self.init(cause, path: path)

@@ -1,11 +1,11 @@
-// `realmfs replicate --source-of`: many realms in one replica, and their comparison.
+// `realmfs replicate --source-of`: replicates many realms to one replica, and compares them with it.
 import Glibc
 import RealmJSON
 import RealmPages
 import RealmReplica
 import RealmTransfer
 
-/// Many realms, their files and what they are called.
+/// Many realms, their files and their names.
 struct ReplicateMany {
   private let arguments: Arguments
   private let operands: ReplicaOperands
@@ -64,7 +64,7 @@ struct ReplicateMany {
     return state.failed > 0 ? .failure : state.damaged > 0 ? .damaged : .done
   }
 
-  /// Opens one realm as a reader: with the programs that have it open if there are any, else alone.
+  /// Opens one realm as a reader: joins the programs that share it, or reads the file alone if there are none.
   private static func open(_ path: String, _ arguments: Arguments) throws(ReplicaError) -> Realm {
     let key: EncryptionKey?
     do throws(CommandFailure) {
@@ -72,7 +72,7 @@ struct ReplicateMany {
       if case .command(let command)? = source {
         source = .command("REALMFS_FILE=\(quoted(path)); export REALMFS_FILE; \(command)")
       }
-      // A file that is not encrypted needs none.
+      // An unencrypted file needs no key.
       key = isPlain(path) ? nil : try source?.read(verbose: false)
     } catch { throw .unsuitable(error.message) }
     var configuration = Configuration(path: path, encryptionKey: key, mode: .immutable)
@@ -82,7 +82,7 @@ struct ReplicateMany {
       if RealmSource.hasLockFile(path) {
         var shared = configuration
         shared.mode = .shared
-        // A lock file that cannot be used is no reason not to read.
+        // An unusable lock file does not prevent reading.
         if let realm = try? Realm(shared) { return realm }
       }
       return try Realm(configuration)
@@ -90,12 +90,12 @@ struct ReplicateMany {
   }
 
   private static func isPlain(_ path: String) -> Bool {
-    // A file that does not open says why when it is opened with its key.
+    // The reason why a file does not open is reported when it is opened with its key.
     (try? Realm(Configuration(path: path, mode: .immutable))) != nil
   }
 
   private static func quoted(_ path: String) -> String {
-    // By scalars, as `doubling` says.
+    // Map scalars, not characters: an apostrophe and a combining mark form one character (see `doubling`).
     "'" + path.unicodeScalars.map { $0 == "'" ? "'\\''" : String($0) }.joined() + "'"
   }
 
@@ -105,7 +105,7 @@ struct ReplicateMany {
       ("transactions", .number(state.passes)), ("written", .number(state.written)),
       ("removed", .number(state.removed)),
     ]
-    // Nothing can be said about a failure to say something.
+    // A failure to report cannot be reported.
     _ = StandardOutput.write(Array(JSONValue.object(members).line.utf8), to: STDERR_FILENO)
   }
 

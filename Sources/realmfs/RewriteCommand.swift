@@ -1,4 +1,4 @@
-// `realmfs encrypt`, `decrypt` and `rekey`: the same content under another key.
+// `realmfs encrypt`, `decrypt` and `rekey`: rewrite a file under another key, with the same content.
 import RealmPages
 
 /// The commands that change how a file is encrypted.
@@ -8,7 +8,7 @@ enum RewriteCommand {
     do throws(CommandFailure) { return try run(arguments, from: nil, to: key, "encrypting") } catch {
       guard error.code == .keyNeeded else { throw error }
       let path = arguments.operands[0]
-      // Whatever is wrong with it then, the key does not open it.
+      // Any error here means that this key does not open the file.
       let isSame = (try? RealmSource(Configuration(path: path, encryptionKey: key, mode: .immutable))) != nil
       throw CommandFailure(
         .failure,
@@ -23,7 +23,7 @@ enum RewriteCommand {
     let key = try key(arguments, isNew: false, "decrypt needs the key of the file")
     do throws(CommandFailure) { return try run(arguments, from: key, to: nil, "decrypting") } catch {
       let path = arguments.operands[0]
-      // Whatever is wrong with it then, it cannot be read without a key.
+      // Any error here means that the file cannot be read without a key.
       guard error.code == .wrongKey, (try? RealmSource(Configuration(path: path, mode: .immutable))) != nil else {
         throw error
       }

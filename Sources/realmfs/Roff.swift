@@ -1,9 +1,8 @@
-// The pieces that man pages are made of, in the form of man(7). Texts are escaped here, so that no word becomes a
-// request.
+// The building blocks of man pages, in the man(7) format. Text is escaped here, so that no word becomes a request.
 
 /// Renders parts of man pages.
 enum Roff {
-  /// The first lines of a page.
+  /// Returns the first lines of a page.
   static func title(_ name: String, _ section: Int, group: String, summary: String) -> String {
     let shown = name.uppercased().map { $0 == "-" ? "\\-" : "\($0)" }.joined()
     return """
@@ -15,31 +14,31 @@ enum Roff {
       """
   }
 
-  /// What stands in for a long option.
+  /// Returns the entry of a long option.
   static func option(_ option: OptionSpec) -> String {
     let short = option.short.map { bold("-\($0)") + ", " } ?? ""
     let value = option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
     return ".TP\n\(short)\(bold("--\(option.name.rawValue)"))\(value)\n\(sentence(option.help))\n"
   }
 
-  /// What stands in for a mount option.
+  /// Returns the entry of a mount option.
   static func option(_ option: MountOptionSpec) -> String {
     let value = option.value.map { "=\\fI\(escaped($0))\\fR" } ?? ""
     return ".TP\n\(bold(option.name))\(value)\n\(sentence(option.help))\n"
   }
 
-  /// What an example does, and its lines as they are typed.
+  /// Returns an example: its description, and its lines as they are typed.
   static func example(_ what: String, _ lines: String) -> String {
     ".PP\n\(sentence(what))\n.PP\n.EX\n\(escaped(lines))\n.EE\n"
   }
 
-  /// Other pages.
+  /// Returns the list of related pages.
   static func seeAlso(_ pages: [(name: String, section: Int)]) -> String {
     let lines = pages.map { ".BR \(escaped($0.name)) (\($0.section))" }
     return ".SH SEE ALSO\n" + lines.joined(separator: ",\n") + "\n"
   }
 
-  /// The files of a mounted realm.
+  /// The paragraphs about the files of a mounted realm.
   static let files = [
     "\\fIMOUNTPOINT\\fR/\\fICLASS\\fR/\\fIKEY\\fR.json is an object. "
       + "\\fIMOUNTPOINT\\fR/.realm holds the schema, the version and figures; it is hidden unless \\fBshow_control\\fR "
@@ -49,18 +48,18 @@ enum Roff {
       + "open.",
   ]
 
-  /// A section with its paragraphs.
+  /// Returns a section with its paragraphs.
   static func section(_ title: String, _ paragraphs: [String]) -> String {
     ".SH \(title)\n" + paragraphs.joined(separator: "\n.PP\n") + (paragraphs.isEmpty ? "" : "\n")
   }
 
-  /// A summary as a sentence.
+  /// Returns a summary as an escaped sentence.
   static func sentence(_ text: String) -> String { escaped(HelpText.sentence(text)) }
 
-  /// A word as it is typed.
+  /// Returns a word in bold, as it is typed.
   static func bold(_ text: String) -> String { "\\fB\(escaped(text))\\fR" }
 
-  /// Hyphens as typed, backslashes shown, and no line that begins with a control character.
+  /// Escapes text: hyphens stay as typed, backslashes are shown, and no line begins with a control character.
   static func escaped(_ text: String) -> String {
     var result = ""
     for character in text {

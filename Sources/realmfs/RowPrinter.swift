@@ -1,15 +1,15 @@
-// Rows of values in the form that the user wants. A row is begun, gets its cells as JSON, and is ended; the forms that
-// are no JSON take the text out of it. What was read from a version that another program overtook is dropped again.
+// Prints rows of values in the format that the user chose. Cells are JSON or plain text; the formats other than JSON
+// print plain text. Rows read from a version that another program has overwritten are dropped.
 import CLinux
 import Glibc
 import RealmJSON
 import RealmTransfer
 
-/// What rows are printed as.
+/// The output formats of rows.
 enum RowFormat: String, CaseIterable, Sendable {
   case jsonl, json, table, csv, tsv
 
-  /// Whether cells are texts, not JSON.
+  /// True if cells are plain text rather than JSON.
   var wantsTexts: Bool { self != .jsonl && self != .json }
 }
 
@@ -25,31 +25,31 @@ enum RowCell {
 final class RowPrinter {
   let format: RowFormat
   private let names: [String]
-  /// Which columns are numbers, and stand on the right.
+  /// True for each column of numbers, which is right-aligned.
   private let areNumbers: [Bool]
   private let output: StandardOutput
-  /// The width that lines of a table are cut to; nil where nothing is cut.
+  /// The width that lines of a table are cut to; nil if they are not cut.
   private let lineWidth: Int?
 
-  /// What a dropped batch is undone to.
+  /// The state that dropping a batch restores.
   private struct State {
-    /// Rows of a table that wait until its widths are known.
+    /// Rows of a table that wait until its column widths are known.
     var sample: [[String]] = []
     var sampleSize = 0
     var widths: [Int]?
-    /// True if rows stand one below the other, a line for each column.
+    /// True if each row is printed as a record, with a line for each column.
     var isVertical = false
-    /// Rows of such a table that were printed.
+    /// The number of records printed.
     var shown = 0
     var rowCount = 0
   }
   private var state = State()
   private var kept = State()
 
-  /// The widths of a table are those of so many rows, or of so many bytes of them.
+  /// The widths of a table are computed from this many rows, or this many bytes of rows.
   private static let sampleRows = 400, sampleBytes = 1 << 18
 
-  /// `cuts` tells whether a table is cut to the width of a terminal.
+  /// `cuts` is true if a table is cut to the width of the terminal.
   init(
     _ format: RowFormat,
     _ columns: [(name: String, isNumber: Bool)],
@@ -70,7 +70,7 @@ final class RowPrinter {
 
   // MARK: rows
 
-  /// Adds an object as it is, in the forms of JSON.
+  /// Adds a whole object, in the JSON formats.
   func add(object body: (OutputBuffer) throws(RenderError) -> Void) throws(RenderError) {
     let start = output.buffer.count
     if format == .json { output.print(state.rowCount == 0 ? "[\n" : ",\n") }
@@ -83,8 +83,7 @@ final class RowPrinter {
     state.rowCount += 1
   }
 
-  /// Adds a row with a cell for each column. A table also takes rows that end before; their last cell has the rest of
-  /// the line.
+  /// Adds a row with a cell for each column. A table also accepts shorter rows, whose last cell fills the line.
   func add(_ cells: [RowCell]) {
     switch format {
     case .jsonl, .json: addJSON(cells)
@@ -152,7 +151,7 @@ final class RowPrinter {
     if state.sample.count >= Self.sampleRows || state.sampleSize >= Self.sampleBytes { printSample() }
   }
 
-  /// As it shows in one line; no more of it than a line can hold.
+  /// Returns text as it is shown on one line, cut to the width of a line.
   private func shown(_ bytes: [UInt8]) -> String {
     guard let lineWidth, bytes.count > 8 * lineWidth else { return String(decoding: bytes, as: UTF8.self).printable }
     return String(decoding: bytes.prefix(8 * lineWidth), as: UTF8.self).printable.fitted(to: lineWidth)
@@ -195,7 +194,7 @@ final class RowPrinter {
     output.print(line + "\n")
   }
 
-  /// Prints a row as a record: a line for each column, below a line with the number of the row.
+  /// Prints a row as a record: a line with the number of the row, then a line for each column.
   private func printRecord(_ row: [String]) {
     state.shown += 1
     let names = names.map(\.printable), lineWidth = lineWidth ?? .max
@@ -210,7 +209,7 @@ final class RowPrinter {
     }
   }
 
-  /// Widths that fit a line: the widest columns lose first, and columns that find no room at all are left out.
+  /// Returns column widths that fit a line: the widest columns shrink first, then the last columns are left out.
   static func fitted(_ widths: [Int], to lineWidth: Int) -> [Int] {
     let least = 4
     var widths = widths
@@ -219,7 +218,7 @@ final class RowPrinter {
     }
     let room = max(1, lineWidth - 2 * (widths.count - 1))
     if widths.reduce(0, +) <= room { return widths }
-    // The greatest width to cut to with which all fit.
+    // Find the greatest limit with which all columns fit.
     var limit = 1
     while widths.reduce(0, { $0 + min($1, limit + 1) }) <= room { limit += 1 }
     var rest = room - widths.reduce(0) { $0 + min($1, limit) }
@@ -230,18 +229,18 @@ final class RowPrinter {
     }
   }
 
-  /// The names of columns of a table that found no room.
+  /// The names of the columns that were left out of a table for lack of room.
   var leftOut: [String] { state.widths.map { Array(names.dropFirst($0.count)) } ?? [] }
 
   // MARK: batches
 
-  /// Whether rows are lines that stand by themselves, so that they can be ordered after they were added.
+  /// True if rows are independent lines, so that they can be reordered after they were added.
   var takesAnyOrder: Bool { format == .jsonl || (format == .csv || format == .tsv) && state.rowCount > 0 }
 
-  /// Where the next row begins, for rows that can be ordered.
+  /// The offset of the next row, for rows that can be reordered.
   var place: Int { output.buffer.count }
 
-  /// Puts the rows that were added since `start` into another order: `places` is where they stand.
+  /// Reorders the rows added since `start`; `places` are their ranges in the new order.
   func reorder(from start: Int, _ places: [Range<Int>]) {
     let rows = OutputBuffer()
     rows.append(output.buffer, in: start..<output.buffer.count)
@@ -249,31 +248,31 @@ final class RowPrinter {
     for place in places { output.buffer.append(rows, in: place.lowerBound - start..<place.upperBound - start) }
   }
 
-  /// Forgets the last `count` rows, which begin at `start`.
+  /// Removes the last `count` rows, which begin at `start`.
   func drop(from start: Int, count: Int) {
     output.buffer.truncate(to: start)
     state.rowCount -= count
   }
 
-  /// Whether what was added is enough for one look at the realm.
+  /// True if the rows added make a full batch.
   var isBatchFull: Bool { output.isFull || state.sample.count - kept.sample.count >= Self.sampleRows }
 
-  /// Whether something was printed that cannot be taken back.
+  /// True if rows were printed that cannot be taken back.
   var hasKept: Bool { kept.rowCount > 0 }
 
-  /// Makes what was added last.
+  /// Keeps the rows added since the last `keep()`, and writes them.
   func keep() throws(CommandFailure) {
     kept = state
     try output.flush()
   }
 
-  /// Forgets what was added since.
+  /// Drops the rows added since the last `keep()`.
   func drop() {
     state = kept
     output.buffer.reset()
   }
 
-  /// Prints what waits, and the end.
+  /// Prints the rows that are still held, and the end of the output.
   func finish() throws(CommandFailure) {
     switch format {
     case .json: output.print(state.rowCount == 0 ? "[]\n" : "\n]\n")

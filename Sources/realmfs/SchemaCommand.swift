@@ -1,4 +1,4 @@
-// `realmfs schema`: the schema as JSON, or as the source of model classes.
+// `realmfs schema`: prints the schema as JSON, as a drawing, or as source code of model classes.
 import RealmJSON
 import RealmPages
 
@@ -32,7 +32,7 @@ enum SchemaCommand {
     return .done
   }
 
-  /// The classes with these names, or all.
+  /// Returns the classes with these names, or all.
   private static func descriptions(
     _ names: [String],
     _ snapshot: Snapshot,
@@ -51,7 +51,7 @@ enum SchemaCommand {
     return classes
   }
 
-  /// One class; several follow each other as JSON texts, as `jq` reads them.
+  /// Prints one class. Several classes are a sequence of JSON texts, as `jq` reads it.
   private static func print(
     _ name: String,
     _ snapshot: Snapshot,

@@ -1,5 +1,5 @@
-// A schema as a drawing: a box for each class with its properties, an arrow for each property that links. For graphviz
-// (dot), for documents that draw Mermaid, or as an SVG that needs no other program.
+// Draws a schema: a box for each class with its properties, and an arrow for each property that links. The output is
+// for Graphviz (dot), for documents with Mermaid, or an SVG that needs no other program.
 import RealmJSON
 import RealmPages
 
@@ -7,16 +7,16 @@ import RealmPages
 struct SchemaDrawing {
   private let classes: [ClassDescription]
 
-  /// An arrow: from a property of a class to a class of the drawing.
+  /// An arrow from a property of a class to a class of the drawing.
   private struct Link {
     let from: Int
     let row: Int
     let to: Int
     let property: PropertyDescription
-    /// Whether the target is a part of the object.
+    /// True if the target is embedded in the object.
     let isEmbedded: Bool
 
-    /// Whether the property holds any number of links.
+    /// True if the property holds any number of links.
     var isMany: Bool { property.collection != nil }
   }
   private let links: [Link]
@@ -34,7 +34,7 @@ struct SchemaDrawing {
     self.links = links
   }
 
-  /// The drawing in a form that is one.
+  /// Returns the drawing in `form`, which must be one of the drawing formats.
   static func text(_ classes: [ClassDescription], _ form: SchemaForm) -> String {
     let drawing = SchemaDrawing(classes)
     return switch form {
@@ -44,7 +44,7 @@ struct SchemaDrawing {
     }
   }
 
-  /// `name: type`, with the marks of keys and indexes.
+  /// Returns `name: type`, marked if the property is a key or indexed.
   private func words(_ property: PropertyDescription, of description: ClassDescription) -> String {
     let isKey = property.name.isExactly(description.primaryKey)
     let mark = isKey ? " (key)" : property.index.map { $0 == .fullText ? " (full-text)" : " (indexed)" } ?? ""
@@ -55,7 +55,7 @@ struct SchemaDrawing {
     description.name + (description.kind == .topLevel ? "" : " (\(description.kind.name))")
   }
 
-  /// XML text, also within the labels of dot; what a terminal would obey is shown.
+  /// Escapes text for XML, also within labels of dot. Control characters are made visible.
   private func escaped(_ text: String) -> String {
     text.printable.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
       .replacing("\"", with: "&quot;")
@@ -84,7 +84,7 @@ struct SchemaDrawing {
   // MARK: Mermaid
 
   private func mermaid() -> String {
-    // Names of Mermaid are words; what a class is really called stands in its label.
+    // Identifiers of Mermaid are restricted, so the real name of a class is in its label.
     var text = "classDiagram\n  direction LR\n"
     for (index, description) in classes.enumerated() {
       text += "  class c\(index)[\"\(label(title(description)))\"] {\n"
@@ -98,7 +98,7 @@ struct SchemaDrawing {
     return text
   }
 
-  /// Without the characters that Mermaid reads as its own.
+  /// Escapes the characters that have a meaning in Mermaid.
   private func label(_ text: String) -> String {
     var result = ""
     for character in text.printable {
@@ -129,13 +129,13 @@ struct SchemaDrawing {
     var height = 0
   }
 
-  /// Classes stand in columns: what no class links to on the left, what these link to right of them, and so on.
+  /// Arranges the classes in columns: classes without incoming links first, then those they link to, and so on.
   private func boxes() -> [Box] {
     var level = [Int](repeating: -1, count: classes.count)
     let isLinkedTo = Set(links.filter { $0.from != $0.to }.map(\.to))
     var pending = classes.indices.filter { !isLinkedTo.contains($0) }
     for index in pending { level[index] = 0 }
-    // Circles have no beginning: their first class is taken for it.
+    // A cycle has no first class, so the first one in the list is taken.
     for start in [-1] + Array(classes.indices) {
       if start >= 0, level[start] < 0 {
         level[start] = 0
@@ -195,7 +195,7 @@ struct SchemaDrawing {
       let from = boxes[link.from], to = boxes[link.to]
       let (x1, y1) = (from.x + from.width, from.y + Size.header + Size.row * link.row + Size.row / 2)
       let isBack = to.x <= from.x
-      // An arrow back, or to the class itself, arrives on the right.
+      // An arrow that leads back, or to the class itself, arrives on the right.
       let (x2, y2) = (isBack ? to.x + to.width : to.x, to.y + Size.header / 2)
       let bend = x2 + (isBack ? Size.gap / 2 : -Size.gap / 2)
       text +=

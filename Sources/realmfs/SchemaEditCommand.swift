@@ -1,9 +1,9 @@
-// `realmfs class` and `realmfs property`: changes of the schema without a mount and without a schema file.
+// `realmfs class` and `realmfs property`: change the schema without a mount and without a schema file.
 import RealmJSON
 import RealmPages
 import RealmTransfer
 
-/// What is done with a class or property.
+/// The actions on a class or property.
 private enum SchemaAction: String {
   case add, rm, rename, index
 }
@@ -114,7 +114,7 @@ enum SchemaEditCommand {
 
   // MARK: descriptions
 
-  /// A class with properties written PROPERTY=TYPE.
+  /// Parses a class with properties written as PROPERTY=TYPE.
   private static func description(
     _ name: String,
     _ words: ArraySlice<String>,
@@ -157,7 +157,7 @@ enum SchemaEditCommand {
 }
 
 extension Arguments {
-  /// The first operand as one of the actions, and the arguments without it.
+  /// Returns the first operand as one of the actions, and the arguments without it.
   fileprivate func action(_ known: [SchemaAction]) throws(CommandFailure) -> (SchemaAction, Arguments) {
     let names = known.map(\.rawValue)
     guard let action = known.first(where: { $0.rawValue == operands[0] }) else {
@@ -172,19 +172,19 @@ extension Arguments {
     return (action, withoutFirstOperand)
   }
 
-  /// Refuses operands from `index` on.
+  /// Rejects operands from index `count` on.
   fileprivate func checkNothing(after count: Int) throws(CommandFailure) {
     if operands.count > count { throw usage("unexpected argument '\(operands[count])'") }
   }
 
-  /// The operand at `index`, which is the last one.
+  /// Returns the operand at `index`, which must be the last one.
   fileprivate func last(_ index: Int, _ what: String) throws(CommandFailure) -> String {
     guard operands.count > index else { throw usage("\(what) is missing") }
     try checkNothing(after: index + 1)
     return operands[index]
   }
 
-  /// The kind of index that the last operand asks for.
+  /// Returns the kind of index that the last operand requests; nil for none.
   fileprivate func indexKind() throws(CommandFailure) -> IndexKind? {
     guard operands.count > 3 else { return .general }
     switch operands[3] {

@@ -1,24 +1,24 @@
-// A schema as source text for Realm's SDKs: the model classes that an app would declare. Names that a language does not
-// take are changed, and mapped back to the stored ones.
+// Writes a schema as source text for Realm's SDKs: the model classes that an app would declare. Names that a language
+// does not allow are changed, and mapped back to the stored names.
 import RealmJSON
 import RealmPages
 
-/// The forms in which a schema is printed.
+/// The formats in which a schema is printed.
 enum SchemaForm: String, CaseIterable {
   case json, swift, kotlin, csharp, typescript, dot, mermaid, svg
 
-  /// Whether it shows classes and links instead of declaring them.
+  /// True if the format shows classes and links instead of declaring them.
   var isDrawing: Bool { self == .dot || self == .mermaid || self == .svg }
 }
 
 /// Writes model classes.
 struct SchemaSource {
   private let form: SchemaForm
-  /// What the classes are called in the language.
+  /// The names of the classes in the target language.
   private let classNames: [ExactName: String]
   private var text = ""
 
-  /// The classes in the language of `form`, which is one of programs.
+  /// Returns the classes as source code for `form`, which must be a programming language.
   static func text(_ classes: [ClassDescription], _ form: SchemaForm) -> String {
     let names = classes.map(\.name)
     let classNames = zip(names.map { ExactName($0) }, identifiers(names, reserved: types(of: form)))
@@ -59,7 +59,7 @@ struct SchemaSource {
 
   // MARK: names
 
-  /// Different names that every one of the languages takes, none of them `reserved`. A name that is one already stays.
+  /// Returns distinct names that are valid in all the languages and not `reserved`. Valid names stay unchanged.
   private static func identifiers(_ names: [String], reserved: Set<String> = []) -> [String] {
     var taken = reserved
     var result = names.map { name in
@@ -73,10 +73,10 @@ struct SchemaSource {
     return result
   }
 
-  /// What a class is called in the language.
+  /// Returns the name of a class in the target language.
   private func className(_ name: String) -> String { classNames[ExactName(name)] ?? Self.identifier(name) }
 
-  /// The properties of a class, with what they are called in the language.
+  /// Returns the properties of a class with their names in the target language.
   private func members(
     _ description: ClassDescription,
     reserved: Set<String> = []
@@ -85,7 +85,7 @@ struct SchemaSource {
     return Array(zip(description.properties, names).map { ($0, $1) })
   }
 
-  /// The words that one of the languages keeps for itself.
+  /// The reserved words of all the languages.
   private static let words = Set(
     """
     abstract Any as associatedtype base bool break byte case catch char checked class const continue decimal default \
@@ -98,7 +98,7 @@ struct SchemaSource {
     """.split(separator: " ").map(String.init)
   )
 
-  /// The names of types that the sources use, so that no class can have them.
+  /// Returns the names of types that the source code uses, which no class may have.
   private static func types(of form: SchemaForm) -> Set<String> {
     switch form {
     case .swift:
@@ -117,12 +117,12 @@ struct SchemaSource {
     }
   }
 
-  /// The names that objects of Swift have already.
+  /// The names of members that Swift objects already have.
   private static let swiftMembers: Set<String> = [
     "description", "debugDescription", "hash", "superclass", "realm", "objectSchema", "isInvalidated", "isFrozen",
   ]
 
-  /// A name that every one of the languages takes.
+  /// Returns a name that is valid in all the languages.
   private static func identifier(_ name: String) -> String {
     var result = ""
     for character in name.unicodeScalars {
@@ -134,8 +134,8 @@ struct SchemaSource {
     return words.contains(result) ? result + "_" : result
   }
 
-  /// A text as a string literal. What does not show as it stands is escaped in the form that the language has; the
-  /// four share no other.
+  /// Returns a string literal. Characters that would not be visible are escaped in the syntax of the target language;
+  /// the four languages share no other syntax for that.
   private func quoted(_ text: String) -> String {
     var result = "\""
     for character in text.unicodeScalars {
@@ -151,7 +151,7 @@ struct SchemaSource {
     return result + "\""
   }
 
-  /// The type of one value, by the names of a language.
+  /// Returns the type of a single value in a language, given the language's type names.
   private func type(_ property: PropertyDescription, _ names: [ValueType: String]) -> String {
     property.target.map(className) ?? names[property.type] ?? ""
   }
@@ -293,7 +293,7 @@ struct SchemaSource {
     text += "    properties: {\n"
     for property in description.properties {
       var type = quoted(property.typeText)
-      // The short form is for names that are nothing else in it.
+      // The short form is unsuitable for names that are not identifiers, or that have another meaning in it.
       if let target = property.target, Self.identifier(target) != target || Self.typeNames.contains(target) {
         let kind = Self.collectionNames[property.collection] ?? "object"
         type = "{ type: \(quoted(kind)), objectType: \(quoted(target)) }"
@@ -306,10 +306,10 @@ struct SchemaSource {
     text += "    },\n  };\n}\n"
   }
 
-  /// A property may have any name if that is in quotes.
+  /// Returns the name of a property, in quotes if it is not an identifier.
   private func typeScriptName(_ name: String) -> String { Self.identifier(name) == name ? name : quoted(name) }
 
-  /// What the short forms of types call them.
+  /// The type names with a fixed meaning in the short form.
   private static let typeNames: Set<String> = [
     "int", "bool", "float", "double", "string", "data", "date", "decimal128", "objectId", "uuid", "mixed", "list",
     "set", "dictionary", "object",

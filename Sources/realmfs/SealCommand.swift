@@ -1,4 +1,4 @@
-// `realmfs seal`: hashes of a file beside it, which `realmfs check --seal` compares.
+// `realmfs seal`: writes hashes of a file to a seal beside it, which `realmfs check --seal` compares.
 import RealmJSON
 import RealmPages
 
@@ -6,7 +6,7 @@ import RealmPages
 enum SealCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let source = try RealmSource(arguments), path = source.path
-    // Damage must not be sealed; what is written meanwhile makes another file.
+    // A damaged file must not be sealed. If a program commits meanwhile, the file has changed and is read again.
     let (summary, seal) = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
       let summary = Verifier(snapshot).run(limit: 1) { _ in }
       do throws(EngineError) { return (summary, try FileSeal(hashing: path)) } catch { throw CommandFailure(error) }

@@ -1,22 +1,22 @@
-// Memory for key material: of fixed size, so that nothing is copied when it grows, and wiped when it goes.
+// Memory for key material: of fixed size, so that growing never copies bytes, and wiped when it is freed.
 import CLinux
 import Glibc
 
-/// Bytes that were read from a key source.
+/// Bytes read from a key source.
 ///
-/// Wiped at the end of their life.
+/// Wiped at the end of their lifetime.
 @safe struct SecretBuffer: ~Copyable {
   // Safe: owns the memory; `count` never exceeds its size.
   private let memory: UnsafeMutableRawBufferPointer
   private(set) var count = 0
-  /// Whether there was more than fits.
+  /// True if there were more bytes than fit.
   private(set) var overflowed = false
 
-  /// Far more than any form of a key needs.
+  /// The capacity, far more than any form of a key needs.
   static let capacity = 4096
 
   init() {
-    // Without memory everything is too long.
+    // If the allocation fails, the capacity is 0 and any key is too long.
     let start = unsafe clinux_secret_alloc(Self.capacity)
     unsafe memory = UnsafeMutableRawBufferPointer(start: start, count: start == nil ? 0 : Self.capacity)
   }
@@ -31,7 +31,7 @@ import Glibc
     return unsafe memory[index]
   }
 
-  /// Reads to the end of a descriptor; 0, or the errno.
+  /// Reads a descriptor to its end. Returns 0, or the errno.
   mutating func read(from descriptor: Int32) -> Int32 {
     while true {
       if unsafe count == memory.count {
@@ -46,8 +46,8 @@ import Glibc
     }
   }
 
-  /// Takes the value of an environment variable and wipes it there, so that /proc/PID/environ no longer shows it; false
-  /// if it is not set.
+  /// Takes the value of an environment variable and wipes the original, so that /proc/PID/environ no longer shows it.
+  /// Returns false if the variable is not set.
   mutating func takeEnvironment(_ name: String) -> Bool {
     guard let value = unsafe getenv(name) else { return false }
     let length = unsafe strlen(value)

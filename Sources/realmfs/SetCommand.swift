@@ -1,4 +1,4 @@
-// `realmfs set`: properties of an object, in one transaction.
+// `realmfs set`: sets properties of an object in one transaction.
 import RealmJSON
 import RealmPages
 import RealmTransfer

@@ -1,9 +1,9 @@
-// Lines of bash as words, and names as text that bash takes for one word. zsh and fish do this themselves.
+// Splits lines of bash into words, and quotes names as single words for bash. zsh and fish do this themselves.
 import Glibc
 
-/// The words of a line of bash up to the cursor, without what quotes them.
+/// The words of a line of bash up to the cursor, without quoting.
 struct ShellWords {
-  /// The words; the last is the one that ends at the cursor, and empty behind a blank.
+  /// The words. The last one ends at the cursor and is empty after a space.
   private(set) var words = [""]
   private var state = State.plain
 
@@ -40,7 +40,7 @@ struct ShellWords {
 
   private mutating func add(_ character: Character) { words[words.count - 1].append(character) }
 
-  /// Takes what follows a backslash within $'..'.
+  /// Adds the character of the escape sequence that follows a backslash within $'..'.
   private mutating func addEscape(_ rest: inout Substring) {
     guard let letter = rest.popFirst() else { return }
     let known: [Character: Character] = ["n": "\n", "t": "\t", "r": "\r"]
@@ -52,14 +52,14 @@ struct ShellWords {
     }
   }
 
-  /// A text that continues the last word, within the quotation marks that are open there.
+  /// Returns text that continues the last word, quoted for the quotation that is open there.
   func quoted(_ text: String) -> String {
     switch state {
     case .single: return text.replacing("'", with: "'\\''")
     case .double:
       var quoted = ""
       for character in text {
-        // A backslash before ! would stay.
+        // A backslash before ! would remain in the word.
         quoted += character == "!" ? "\"\\!\"" : "\"\\$`".contains(character) ? "\\\(character)" : "\(character)"
       }
       return quoted
@@ -75,7 +75,7 @@ struct ShellWords {
     }
   }
 
-  /// A text within $'..'.
+  /// Escapes a text for use within $'..'.
   private static func escaped(_ text: String) -> String {
     var escaped = ""
     for scalar in text.unicodeScalars {
@@ -92,7 +92,7 @@ struct ShellWords {
     return escaped
   }
 
-  /// A word with the variable that it begins with, as `$HOME/x` or `${HOME}/x`, replaced by its value.
+  /// Returns a word with its leading variable, as in `$HOME/x` or `${HOME}/x`, replaced by its value.
   static func withVariable(_ word: String) -> String {
     guard word.hasPrefix("$") else { return word }
     let isBraced = word.hasPrefix("${")

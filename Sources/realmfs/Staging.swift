@@ -1,34 +1,35 @@
-// Files and directories that appear complete or not at all: they are made in a directory of their own beside the
-// target, which goes away with everything in it unless the result was published. They get their name when everything in
-// them is on disk, so a power cut does not leave a name with nothing behind it.
+// Creates files and directories that appear complete or not at all. They are created in a temporary directory beside
+// the target, which is removed with everything in it unless the result is published. The result gets its name only
+// after all of it is on disk, so a power failure cannot leave a name without content.
 //
-// The folder of the target and the directory are opened once. Publishing and removing name files by these descriptors,
-// and so does making where `anchoredPath` is used: a user who may rename things in the folder redirects nothing.
+// The folder of the target and the temporary directory are opened once. Publishing and removing use these descriptors,
+// and so does creating where `anchoredPath` is used, so a user who may rename things in the folder cannot redirect
+// them.
 import CLinux
 import Glibc
 import RealmPages
 import RealmTransfer
 
-/// Where something is made before it gets its name.
+/// A place to create something before it gets its name.
 struct Staging: ~Copyable {
   private let target: String
   private let parent: String
-  /// The last part of the target.
+  /// The last component of the target.
   private let name: String
-  /// The directory that goes away.
+  /// The temporary directory.
   private let directory: String
-  /// Where to make it.
+  /// The path at which to create the result.
   let path: String
   private let place: Place
   private let cleanup: Interruption.Cleanup
 
-  /// The folder of the target and the directory in it, open.
+  /// The folder of the target and the temporary directory in it, as open descriptors.
   private final class Place: Sendable {
     let parent: Int32
     let name: String
     let directory: Int32
 
-    /// Makes a directory of a new name, for this user alone.
+    /// Creates a directory with a new name, accessible only to this user.
     init(in path: String) throws(Errno) {
       parent = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
       if parent < 0 { throw Errno(code: errno) }
@@ -62,11 +63,11 @@ struct Staging: ~Copyable {
       close(parent)
     }
 
-    /// Removes `result` and everything else in the directory, and the directory itself if its name still leads to it.
+    /// Removes `result` and everything else in the directory, and the directory itself if its name still refers to it.
     func remove(_ result: String) {
-      // The work can still go on and reaches the result by its name. Under another name nothing can be added to it.
+      // The work may still be running, and finds the result by its name. After this rename it cannot add to the result.
       unsafe renameat(directory, result, directory, name)
-      // A file that was being made can still come: then once more.
+      // A file that was being created may still appear; if so, try again.
       for _ in 0..<10 {
         Self.empty(directory)
         if unsafe unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY { return }
@@ -74,7 +75,7 @@ struct Staging: ~Copyable {
     }
 
     private static func empty(_ directory: Int32) {
-      // What cannot be listed cannot be emptied either.
+      // A directory that cannot be listed cannot be emptied.
       for name in (try? DirectoryListing.names(in: "/proc/self/fd/\(directory)")) ?? [] {
         if unsafe unlinkat(directory, name, 0) == 0 { continue }
         let inner = unsafe openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -86,16 +87,16 @@ struct Staging: ~Copyable {
     }
   }
 
-  /// What a target may be before it is published.
+  /// The permitted states of a target before it is published.
   enum Requirement {
     case absent
-    /// A directory without files, or nothing.
+    /// No such file, or an empty directory.
     case absentOrEmptyDirectory
-    /// It is not for this object to publish.
+    /// Any state, because this object does not publish the target.
     case anything
   }
 
-  /// Prepares for a target, which is not touched until `publish()`.
+  /// Prepares to create `target`, which is not touched until `publish()`.
   init(for target: String, _ requirement: Requirement = .absent) throws(CommandFailure) {
     var trimmed = target[...]
     while trimmed.count > 1 && trimmed.hasSuffix("/") { trimmed.removeLast() }
@@ -125,13 +126,13 @@ struct Staging: ~Copyable {
 
   deinit { place.remove(name) }
 
-  /// `path` for this process alone, which leads there whatever becomes of the names on the way.
+  /// A form of `path` that is valid only in this process, and stays valid if a directory on the way is renamed.
   var anchoredPath: String { System.hasProcesses ? "/proc/self/fd/\(place.directory)/\(name)" : path }
 
-  /// A folder for this user alone, on the file system of the target, that goes away with everything in it.
+  /// A folder for this user alone, on the file system of the target. It is removed with everything in it.
   var folder: String { directory }
 
-  /// A failure of what is made there, as one of the target, which is the name that the user knows.
+  /// Returns a failure with the name of the target, which the user knows, in place of the temporary path.
   func named(_ failure: CommandFailure) -> CommandFailure {
     failure.saying(failure.message.replacing(path, with: target).replacing(anchoredPath, with: target))
   }
@@ -141,19 +142,19 @@ struct Staging: ~Copyable {
     var status = stat()
     if unsafe lstat(target, &status) != 0 { return }
     if requirement == .absentOrEmptyDirectory, status.st_mode & S_IFMT == S_IFDIR {
-      // A directory that cannot be listed is not empty.
+      // A directory that cannot be listed counts as not empty.
       if (try? DirectoryListing.names(in: target))?.isEmpty ?? false { return }
       throw CommandFailure(.failure, "\(target) is not empty: name another directory, or empty it first")
     }
     throw CommandFailure(.failure, "\(target) exists and stays as it is: name another file, or remove it first")
   }
 
-  /// Gives the file its name; nothing that got this name meanwhile is replaced.
+  /// Gives the file its name. Does not replace a file that has appeared under this name meanwhile.
   consuming func publishFile() throws(CommandFailure) {
     try publish(replacing: false)
   }
 
-  /// Gives the directory its name, in place of an empty one.
+  /// Gives the directory its name, replacing an empty directory.
   consuming func publishDirectory() throws(CommandFailure) {
     try publish(replacing: true)
   }

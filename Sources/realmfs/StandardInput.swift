@@ -1,16 +1,16 @@
-// Standard input, which can be one thing only: a key, a schema or data.
+// Standard input, which can supply only one thing: a key, a schema or data.
 import Synchronization
 
-/// Who reads standard input.
+/// Keeps track of the use of standard input.
 enum StandardInput {
   private static let user = Mutex<String?>(nil)
 
-  /// Whether a path is one of its names: read by any of them, a pipe is empty for who reads it next.
+  /// True if a path names standard input. A pipe read under any of these names is empty for the next reader.
   static func isNamed(by path: String) -> Bool {
     ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(path)
   }
 
-  /// Takes it for what the caller reads from it. Throws if it was something else before.
+  /// Reserves standard input for `what`. Throws if it is already reserved.
   static func take(as what: String) throws(CommandFailure) {
     let former = user.withLock { user in
       defer { user = user ?? what }

@@ -1,29 +1,29 @@
-// Standard output in big writes, for what may be gigabytes of objects. A reader that goes away (`| head`) ends the
-// program quietly, by SIGPIPE; a full disk is an error.
+// Standard output in large writes, for gigabytes of objects. A reader that goes away (`| head`) ends the program
+// quietly, by SIGPIPE; a full disk is an error.
 import Glibc
 import RealmJSON
 
-/// Collects output and writes it when there is enough.
+/// Collects output and writes it in large pieces.
 final class StandardOutput {
   /// The text not yet written; renderers append to it.
   let buffer = OutputBuffer()
   private static let writeSize = 256 * 1024
-  /// A terminal gets data in a form that it does not obey; a file or a pipe gets it as it is.
+  /// True if control characters must be escaped; files and pipes get the data unchanged.
   private let isTerminal = isatty(STDOUT_FILENO) == 1
 
-  /// Appends a text as it is: data, source code.
+  /// Appends text unchanged, such as data or source code.
   func print(_ text: String) {
     var text = text
     text.withUTF8 { unsafe buffer.append(UnsafeRawBufferPointer($0)) }
   }
 
-  /// Appends a text for people, and a line break.
+  /// Appends a line of text for people.
   func line(_ text: String) {
     buffer.append(printable: text, keepingLines: false)
     buffer.append("\n")
   }
 
-  /// Appends lines of a name and a value, the values below each other.
+  /// Appends lines of a name and a value, with the values aligned.
   func table(_ lines: [(name: String, value: String)]) {
     let names = lines.map(\.name.printable)
     let width = max(14, names.map(\.count).max() ?? 0)
@@ -32,7 +32,7 @@ final class StandardOutput {
     }
   }
 
-  /// Whether it is time for `flush()`.
+  /// True if it is time for `flush()`.
   var isFull: Bool { buffer.count >= Self.writeSize }
 
   /// Writes everything collected so far.
@@ -47,7 +47,7 @@ final class StandardOutput {
     if failure != 0 { throw CommandFailure(.failure, "cannot write the output: \(System.message(failure))") }
   }
 
-  /// Writes all bytes; 0, or the errno.
+  /// Writes all bytes. Returns 0, or the errno.
   static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
     unsafe bytes.withUnsafeBytes { unsafe write($0, to: descriptor) }
   }

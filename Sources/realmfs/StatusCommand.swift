@@ -1,4 +1,4 @@
-// `realmfs status`: the mounts of realms on this machine.
+// `realmfs status`: lists the realm mounts on this machine.
 import FileTree
 import RealmJSON
 import RealmPages
@@ -18,7 +18,7 @@ enum StatusCommand {
     } else if mounts.isEmpty {
       output.line("no realm is mounted")
     } else {
-      // Not cut: what is listed is typed again.
+      // Values are not cut, so that they can be copied into commands.
       let titles = ["FILE", "MOUNT POINT", "PROCESS", "MODE", "IDLE", "SNAPSHOTS"]
       let table = RowPrinter(.table, titles.map { ($0, false) }, output, cuts: false)
       for mount in mounts { table.add(mount.cells.map { $0.isEmpty ? .null : .text(Array($0.utf8)) }) }
@@ -30,14 +30,14 @@ enum StatusCommand {
 }
 
 extension RealmMount {
-  /// The cells of a row; the last one says why, where nothing more is known.
+  /// The cells of a row. Without a report, the last cell gives the reason.
   fileprivate var cells: [String] {
     guard let report else { return [source, shownPoint, problem ?? ""] }
     let idle = report.idleSeconds.map(Self.duration) ?? "-"
     return [report.file, shownPoint, "\(report.process)", report.mode.rawValue, idle, "\(report.snapshots)"]
   }
 
-  /// The mount point, with how to get there from here if that takes more than the path.
+  /// The mount point, with a hint on how to reach or end it if this process does not see it.
   private var shownPoint: String {
     guard let process = seenBy.first else { return point }
     if let server = report?.process, seenBy.contains(server), seenBy.allSatisfy(MountServer.isServer) {
@@ -55,7 +55,7 @@ extension RealmMount {
     return .object(report.facts.prefix(1) + place + report.facts.dropFirst())
   }
 
-  /// As `5 s`, `12 min`, `3 h` or `2 d`.
+  /// Returns a duration such as `5 s`, `12 min`, `3 h` or `2 d`.
   private static func duration(_ seconds: Int) -> String {
     switch seconds {
     case ..<60: "\(seconds) s"

@@ -1,15 +1,15 @@
-// What the command line says about a synced realm: where it is, who asks for it, and with which token.
+// The arguments about a synced realm: its address, the user, and the token.
 import Glibc
 import RealmPages
 import RealmSync
 
-/// The source of the token that the command line names; never the command line itself, which everyone can read.
+/// The source of the token. A token is never on the command line itself, which all users can read.
 enum TokenSource: Sendable {
   case none
   case file(String)
   case command(String)
 
-  /// The longest token that a server takes.
+  /// The length of the longest token that a server accepts.
   private static let limit = 2048
 
   init(_ arguments: Arguments) {
@@ -22,7 +22,7 @@ enum TokenSource: Sendable {
     }
   }
 
-  /// Reads the token, anew at each call: it may have been renewed.
+  /// Reads the token again at each call, because it may have been renewed.
   func read() throws(SyncError) -> String {
     let bytes: [UInt8]
     switch self {
@@ -58,18 +58,18 @@ enum TokenSource: Sendable {
 }
 
 extension Arguments {
-  /// The address of a synced realm in an operand or option.
+  /// Returns the address of a synced realm in an operand or option.
   func syncURL(_ text: String) throws(CommandFailure) -> SyncURL {
     do throws(SyncError) { return try SyncURL(text, user: value(.user)) } catch { throw CommandFailure(error) }
   }
 
-  /// Where the local copy of a synced realm is.
+  /// Returns the path of the local copy of a synced realm.
   func mirrorPath(of url: SyncURL) throws(CommandFailure) -> String {
     if let path = value(.mirror) { return System.absolute(path) }
     return Mirror.standardPath(of: url)
   }
 
-  /// How the realm is synced.
+  /// Returns the sync options.
   func syncOptions() throws(CommandFailure) -> SyncOptions {
     let source = TokenSource(self)
     var options = SyncOptions { () throws(SyncError) in try source.read() }
@@ -78,7 +78,7 @@ extension Arguments {
     return options
   }
 
-  /// How long to wait for the server.
+  /// Returns the time to wait for the server.
   func syncTimeout() throws(CommandFailure) -> Duration {
     guard let text = value(.timeout) else { return .seconds(30) }
     guard let seconds = Int64(text), seconds >= 1, seconds <= 86_400 else {
@@ -89,7 +89,7 @@ extension Arguments {
 }
 
 extension CommandFailure {
-  /// What could not be synced.
+  /// Converts a sync error.
   init(_ error: SyncError) {
     if let cause = error.cause {
       self.init(cause)

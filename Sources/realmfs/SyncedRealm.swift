@@ -1,5 +1,5 @@
-// The realm of a sync server behind a mount: its mirror, the session that keeps it up to date, and what
-// `.realm/sync.json` says of both.
+// A mounted realm of a sync server: its mirror, the session that keeps the mirror up to date, and `.realm/sync.json`,
+// which reports on both.
 import FileTree
 import Glibc
 import RealmJSON
@@ -8,7 +8,7 @@ import RealmSync
 import Synchronization
 import Threads
 
-/// What `mount --sync` mounts.
+/// The realm that `mount --sync` mounts.
 final class SyncedRealm: Sendable {
   private let url: SyncURL
   private let path: String
@@ -17,7 +17,7 @@ final class SyncedRealm: Sendable {
   private let isReadOnly: Bool
   private let session = Mutex<SyncSession?>(nil)
 
-  /// Nil if the arguments name no sync server.
+  /// Nil if the arguments do not name a sync server.
   init?(_ arguments: Arguments, path: String) throws(CommandFailure) {
     guard let text = arguments.value(.sync) else { return nil }
     url = try arguments.syncURL(text)
@@ -33,11 +33,11 @@ final class SyncedRealm: Sendable {
     }
   }
 
-  /// Downloads the realm, if it was never downloaded as a whole, and shows it. A mirror that is complete is shown at
-  /// once, also without the server.
+  /// Downloads the realm if it was never downloaded completely, and builds its tree. A complete mirror is shown at
+  /// once, even without the server.
   func makeTree(_ configuration: Configuration, _ treeOptions: TreeOptions) throws(CommandFailure) -> FileTree {
     let mirror: Mirror
-    // Who only reads the realm has the mirror written all the same.
+    // The session writes to the mirror even if the user only reads the realm.
     var configuration = configuration
     configuration.isReadOnly = false
     do throws(SyncError) {
@@ -61,7 +61,7 @@ final class SyncedRealm: Sendable {
       if isReadOnly { return try FileTree(mirror.writer.realm, options: treeOptions) }
       return try FileTree(mirror.writer, options: treeOptions)
     } catch {
-      // The process must not end under threads that still run.
+      // The process must not exit while threads are running.
       stop()
       throw CommandFailure(error, path: path)
     }
@@ -91,13 +91,13 @@ final class SyncedRealm: Sendable {
 }
 
 extension SyncURL {
-  /// What is said of a realm without any change: perhaps its path was mistyped.
+  /// A notice for a realm without any change, whose path may be mistyped.
   var isNew: String { "\(self): the realm is new and empty; a server makes one for each path that is asked for" }
 }
 
-/// A download that is waited for, with its progress on a terminal.
+/// Waits for a download and shows its progress on a terminal.
 enum Download {
-  /// Waits until everything is there that the server had. Gives up when nothing has come for `timeout`.
+  /// Waits until everything that the server has is downloaded. Gives up if nothing arrives for `timeout`.
   static func finish(_ session: SyncSession, _ timeout: Duration) throws(SyncError) -> SyncStatus {
     let line = ProgressLine("downloading")
     defer { line.end() }

@@ -1,35 +1,34 @@
-// Small system calls that several commands share: whole text files of the kernel, absolute paths, error texts. Pointers
-// stay inside this file.
+// Small system calls that several commands share: reading whole files, absolute paths, error texts. Pointers stay
+// inside this file.
 import CLinux
 import Glibc
 import RealmPages
 import Threads
 
-/// Calls on the operating system.
+/// Operating system calls.
 enum System {
-  /// The words of the command line. Swift's own list comes from /proc, which may not be there.
+  /// The words of the command line. Swift's own list comes from /proc, which may be missing.
   static var arguments: [String] {
     let count = clinux_argument_count()
     if count == 0 { return CommandLine.arguments }
     return (0..<count).compactMap { unsafe clinux_argument($0).map { unsafe String(cString: $0) } }
   }
 
-  /// Whether the system tells of mounts, locks and processes. Without that, who uses a realm and what is mounted cannot
-  /// be known.
+  /// True if the system reports mounts, locks and processes. Without them, users of a realm and mounts are unknown.
   static var hasProcesses: Bool { unsafe access("/proc/self/mountinfo", R_OK) == 0 }
 
-  /// The text of an errno.
+  /// Returns the text of an errno.
   static func message(_ code: Int32) -> String { ErrnoText.of(code) }
 
-  /// Makes sure that descriptors 0 to 2 exist, so that no file opened later takes their place and gets our output.
+  /// Makes sure that descriptors 0 to 2 exist, so that no file opened later takes their place and receives our output.
   static func occupyStandardDescriptors() {
     for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
-      // The lowest free number is the missing one, for all lower ones exist.
+      // open returns the lowest free number. All lower ones exist, so that is the missing one.
       _ = unsafe open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)
     }
   }
 
-  /// The content of a file, or of standard input for `-`; the errno if it cannot be read.
+  /// Reads a file, or standard input for `-`. Throws the errno if it cannot be read.
   static func bytes(ofFile path: String, limit: Int = .max) throws(Errno) -> [UInt8] {
     var content: [UInt8] = []
     try eachBlock(ofFile: path) { block in
@@ -40,7 +39,7 @@ enum System {
     return content
   }
 
-  /// Calls `body` with the bytes of a file, or of standard input for `-`, block by block, until it returns false.
+  /// Calls `body` with each block of a file, or of standard input for `-`, until it returns false.
   static func eachBlock(ofFile path: String, _ body: (ArraySlice<UInt8>) -> Bool) throws(Errno) {
     let descriptor = unsafe path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Errno(code: errno) }
@@ -54,7 +53,7 @@ enum System {
     }
   }
 
-  /// What the system says of a path, or the errno.
+  /// Returns the result of stat(2), or the errno.
   ///
   /// Follows symbolic links.
   static func status(_ path: String) -> Result<stat, Errno> {
@@ -62,19 +61,19 @@ enum System {
     return unsafe stat(path, &status) == 0 ? .success(status) : .failure(Errno(code: errno))
   }
 
-  /// Whether a path leads to a directory.
+  /// True if a path leads to a directory.
   static func isDirectory(_ path: String) -> Bool {
     guard case .success(let status) = status(path) else { return false }
     return status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Whether nothing on the file system of `path` can be written; false if there is no such path.
+  /// True if the file system of `path` is read-only; false if the path does not exist.
   static func isReadOnly(_ path: String) -> Bool {
     var status = statvfs()
     return unsafe statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
   }
 
-  /// `path` from the root, without touching the file system: the working directory comes before a relative path.
+  /// Returns `path` as an absolute path without touching the file system: prefixes the working directory if needed.
   static func absolute(_ path: String) -> String {
     if path.hasPrefix("/") { return path }
     guard let name = unsafe getcwd(nil, 0) else { return path }
@@ -83,13 +82,13 @@ enum System {
     return directory.hasSuffix("/") ? directory + path : directory + "/" + path
   }
 
-  /// The folder that a file with this path is in.
+  /// Returns the folder that contains a file.
   static func folder(of path: String) -> String {
     path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
   }
 
-  /// The real path of a mount point whose file system may be dead: only its parent is touched, unless the last part is
-  /// a symbolic link.
+  /// Returns the real path of a mount point whose file system may be dead. Only its parent is touched, unless the last
+  /// component is a symbolic link.
   static func realMountPoint(_ path: String) -> String {
     var trimmed = absolute(path)[...]
     while trimmed.count > 1 && trimmed.hasSuffix("/") { trimmed.removeLast() }
@@ -100,13 +99,13 @@ enum System {
       return String(trimmed)
     }
     let path = parent == "/" ? "/" + name : parent + "/" + name
-    // readlink(2) fails with EINVAL on a mount point, and does not ask the file system below it.
+    // readlink(2) fails with EINVAL on a mount point, without a request to the mounted file system.
     var byte: CChar = 0
     return unsafe readlink(path, &byte, 1) < 0 ? path : RealmLinks.real(path) ?? path
   }
 
-  /// Runs a program found on $PATH with our own descriptors and waits for it: its exit status, 128 + signal, or nil if
-  /// it could not be started.
+  /// Runs a program found on $PATH with our own descriptors and waits for it. Returns its exit status, 128 + signal, or
+  /// nil if it could not be started.
   static func run(_ words: [String]) -> Int32? {
     var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) }
     defer { unsafe arguments.forEach { unsafe free($0) } }
@@ -114,7 +113,7 @@ enum System {
     var child: pid_t = 0
     guard unsafe posix_spawnp(&child, words[0], nil, nil, arguments, environ) == 0 else { return nil }
     let started = child
-    // Who interrupts the work means what it has begun, too.
+    // A signal that ends this process ends the child as well.
     let cleanup = Interruption.cleaning { kill(started, SIGTERM) }
     defer { withExtendedLifetime(cleanup) {} }
     let status = wait(for: child)
@@ -122,10 +121,10 @@ enum System {
     return status
   }
 
-  /// Runs a program, found like a shell would, in an open directory, and passes signals on to it: its exit status, or
-  /// 128 + signal. Throws why it could not be started.
+  /// Runs a program, found as a shell would find it, in an open directory, and forwards signals to it. Returns its exit
+  /// status, or 128 + signal. Throws the reason if it could not be started.
   static func run(_ words: [String], in directory: Int32) throws(Errno) -> Int32 {
-    // The thread that takes the signals must be the only one that can.
+    // Only the forwarding thread may receive these signals.
     var signals = passedOn, former = sigset_t()
     unsafe pthread_sigmask(SIG_BLOCK, &signals, &former)
     guard fchdir(directory) == 0 else { throw Errno(code: errno) }
@@ -139,7 +138,7 @@ enum System {
     var child: pid_t = 0
     let problem = unsafe posix_spawnp(&child, words[0], nil, &attributes, arguments, environ)
     unsafe posix_spawnattr_destroy(&attributes)
-    // The directory may be gone when the command has ended.
+    // The directory may no longer exist when the command has ended.
     _ = unsafe chdir("/")
     if problem != 0 { throw Errno(code: problem) }
     let started = child
@@ -147,7 +146,7 @@ enum System {
       var signals = passedOn, information = unsafe siginfo_t()
       while true {
         let signal = unsafe sigwaitinfo(&signals, &information)
-        // The terminal sends its signals to both.
+        // The terminal sends its signals to both processes.
         let isFromTerminal = unsafe information.si_code == 0x80
         if signal > 0, !isFromTerminal { kill(started, signal) }
       }
@@ -157,7 +156,7 @@ enum System {
     return status
   }
 
-  /// The signals that a command gets from us.
+  /// The signals forwarded to a command.
   private static var passedOn: sigset_t {
     var signals = sigset_t()
     unsafe sigemptyset(&signals)
@@ -165,7 +164,7 @@ enum System {
     return signals
   }
 
-  /// Waits for a child: its exit status, 128 + signal, or nil if there is no such child.
+  /// Waits for a child. Returns its exit status, 128 + signal, or nil if there is no such child.
   static func wait(for child: pid_t) -> Int32? {
     var status: Int32 = 0
     while unsafe waitpid(child, &status, 0) < 0 { if errno != EINTR { return nil } }
@@ -180,15 +179,15 @@ struct Errno: Error, Equatable {
 }
 
 extension stat {
-  /// A regular file without a byte.
+  /// True for a regular file of size 0.
   var isEmptyFile: Bool { st_mode & S_IFMT == S_IFREG && st_size == 0 }
 }
 
 extension String {
-  /// Splits at `separator`; a backslash before a separator makes it part of the text. Empty parts are left out.
+  /// Splits at `separator`. A backslash before a separator makes it part of the text. Empty parts are left out.
   func split(unescaped separator: Character) -> [String] { parts(unescaped: separator).filter { !$0.isEmpty } }
 
-  /// The same with the empty parts.
+  /// Like `split(unescaped:)`, but includes empty parts.
   func parts(unescaped separator: Character) -> [String] {
     var parts = [""]
     var escaping = false

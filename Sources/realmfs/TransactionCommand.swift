@@ -1,7 +1,7 @@
-// `realmfs tx`: a command whose changes in a mount are made in one commit, or not at all.
+// `realmfs tx`: runs a command whose changes in a mount are made in one commit, or not at all.
 //
 // Invariant: the exit code is 0 only after the mount has reported the commit of this very transaction. The directory of
-// the transaction stays open all the time, so neither a mount that ends nor another transaction of the same name can
+// the transaction stays open throughout, so neither a mount that ends nor another transaction of the same name can
 // answer in its place.
 
 import CLinux
@@ -15,7 +15,7 @@ enum TransactionCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let given = arguments.operands[0]
     var command = Array(arguments.operands.dropFirst())
-    // A program that is given by its path is where the caller is, not in the transaction.
+    // A program given by its path is relative to the caller's working directory, not to the transaction.
     if command[0].contains("/") { command[0] = System.absolute(command[0]) }
     let path = System.realMountPoint(given)
     guard let entry = MountTable.entry(at: path) else {
@@ -45,16 +45,16 @@ enum TransactionCommand {
   }
 }
 
-/// A transaction that this process began.
+/// A transaction begun by this process.
 private struct OpenTransaction {
-  /// Its directory.
+  /// The path of its directory.
   let path: String
-  /// The open directory.
+  /// The descriptor of its directory.
   let descriptor: Int32
   /// The mount point as the user typed it.
   private let mount: String
 
-  /// Begins a transaction with a name of its own.
+  /// Begins a transaction with a unique name.
   init(in mountPoint: String, calling mount: String) throws(CommandFailure) {
     let path = try Self.make(in: mountPoint)
     let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -93,7 +93,7 @@ private struct OpenTransaction {
     throw CommandFailure(.failure, "\(folder): too many transactions are open")
   }
 
-  /// What the mount reports of it.
+  /// Returns the state of the transaction as reported by the mount.
   private func outcome() throws(Errno) -> TransactionOutcome {
     var value = [UInt8](repeating: 0, count: 64)
     let count = unsafe clinux_attribute(descriptor, TransactionOutcome.attribute, &value, value.count)
@@ -104,7 +104,7 @@ private struct OpenTransaction {
     return outcome
   }
 
-  /// Commits, or throws why the commit was not seen.
+  /// Commits. Throws the reason if no commit was confirmed.
   func commit() throws(CommandFailure) {
     // The command may have ended the transaction itself.
     if try isCommitted() { return }
@@ -115,7 +115,7 @@ private struct OpenTransaction {
     throw CommandFailure(.notCommitted, "\(mount): nothing was committed: \(System.message(code))")
   }
 
-  /// True if the mount reports the commit: false while the transaction is open, and a failure when it never will be.
+  /// True if the mount reports the commit, false while the transaction is open. Throws once it cannot be committed.
   private func isCommitted() throws(CommandFailure) -> Bool {
     let outcome: TransactionOutcome
     do throws(Errno) { outcome = try self.outcome() } catch {
@@ -136,12 +136,12 @@ private struct OpenTransaction {
     }
   }
 
-  /// Why the mount does not answer.
+  /// Returns the reason why the mount does not answer.
   private static func reason(_ error: Errno) -> String {
     error.code == ENOTCONN || error.code == ECONNABORTED ? "the mount ended first" : System.message(error.code)
   }
 
-  /// Asks for the commit: 0, or why that failed.
+  /// Requests the commit. Returns 0, or the errno.
   private func writeCommit() -> Int32 {
     let file = unsafe openat(descriptor, ".commit", O_WRONLY | O_CLOEXEC)
     if file < 0 { return errno }
@@ -149,9 +149,9 @@ private struct OpenTransaction {
     return unsafe write(file, "1\n", 2) == 2 ? 0 : errno
   }
 
-  /// Drops the transaction of a command that failed, and reports that.
+  /// Drops the transaction of a failed command, and reports that.
   func giveUp(because reason: String) {
-    // Refused saves explain why the command failed, and their reasons go with the transaction.
+    // Rejected saves explain why the command failed, and their reasons are lost with the transaction.
     printReasons(".realm/errors")
     let outcome: TransactionOutcome
     do throws(Errno) { outcome = try self.outcome() } catch {
@@ -170,9 +170,9 @@ private struct OpenTransaction {
     }
   }
 
-  /// Prints the reasons that a file of the transaction holds, a line each.
+  /// Prints the reasons in a file of the transaction, one per line.
   private func printReasons(_ name: String) {
-    // Without them there is still the errno.
+    // If the file cannot be read, the errno remains as an explanation.
     let text = (try? System.bytes(ofFile: path + "/" + name)) ?? []
     for line in text.split(separator: UInt8(ascii: "\n")) {
       let facts = JSONValue(report: Array(line))

@@ -1,20 +1,20 @@
-// Changes that a transfer makes to a realm: programs that take it for text change its bytes, or put others in front of
-// them. Every offset is wrong then, and most or all of it can be undone.
+// Changes that a transfer makes to a realm file: programs that mistake it for text change its bytes or insert others.
+// All offsets are then wrong, but most or all of the change can be undone.
 import Glibc
 import RealmPages
 
 /// A change to the bytes of a realm that can be undone.
 enum Transfer: Equatable {
-  /// Git with core.autocrlf, FTP in ASCII mode and the like put a carriage return before every line feed.
+  /// Git with core.autocrlf, FTP in ASCII mode or a similar program inserted a carriage return before every line feed.
   case lineEndings
-  /// The realm begins at an offset: a disk image, a container, a byte order mark. It ends at `end`.
+  /// The realm begins at an offset, as in a disk image, in a container or after a byte order mark. It ends at `end`.
   case offset(Int, end: Int)
-  /// Each byte was taken for a character of Latin-1 and written as UTF-8.
+  /// Each byte was read as a Latin-1 character and written as UTF-8.
   case latin1
-  /// PowerShell took the output of a command for lines of text in code page 437 and wrote them as UTF-16.
+  /// PowerShell read the output of a command as lines of text in code page 437 and wrote them as UTF-16.
   case utf16
 
-  /// The change and its cause, in words.
+  /// A description of the change and its cause.
   var description: String {
     switch self {
     case .lineEndings:
@@ -26,7 +26,7 @@ enum Transfer: Equatable {
     }
   }
 
-  /// True if the file itself may be a realm, so that the change counts only if undoing it makes the realm sound.
+  /// True if the unchanged file may also be a realm: the change counts only if undoing it makes the realm sound.
   private var isDoubtful: Bool {
     switch self {
     case .lineEndings, .latin1: true
@@ -34,12 +34,12 @@ enum Transfer: Equatable {
     }
   }
 
-  // MARK: finding
+  // MARK: detecting
 
-  /// The change that a file shows; nil for others. Reads until it knows. `known` is what `realms(in:)` found, if it was
-  /// called.
+  /// Returns the change that a file shows; nil if it shows none. Reads no more than it needs. `known` is the result of
+  /// `realms(in:)`, if it was called.
   static func of(_ path: String, realms known: [Range<Int>]? = nil) -> Transfer? {
-    // A file that cannot be read shows nothing.
+    // A file that cannot be read shows no change.
     let head = Array(((try? System.bytes(ofFile: path, limit: FileKind.headSize)) ?? []).prefix(FileKind.headSize))
     if head.starts(with: [0xFF, 0xFE]),
       utf16Signature.contains(where: { head.dropFirst($0).starts(with: wideSignature) })
@@ -55,16 +55,15 @@ enum Transfer: Equatable {
   }
 
   private static let wideSignature: [UInt8] = [0x54, 0, 0x2D, 0, 0x44, 0, 0x42, 0]
-  /// Where the signature can be, with carriage returns before it.
+  /// The possible offsets of the signature, which depend on the number of carriage returns before it.
   private static let utf16Signature = stride(from: 34, through: 66, by: 2)
 
-  /// Line feeds that must be there before their form tells anything: by chance one in 256 has a carriage return before
-  /// it.
+  /// The number of line feeds needed for a conclusion: by chance, one in 256 follows a carriage return.
   private static let significantCount = 8
 
   private static func areLineEndingsConverted(_ path: String) -> Bool {
     var count = 0, last: UInt8 = 0, isConverted = true
-    // What cannot be read tells nothing.
+    // After a read error, the bytes read before it count.
     try? System.eachBlock(ofFile: path) { bytes in
       for byte in bytes {
         if byte == UInt8(ascii: "\n") {
@@ -82,7 +81,7 @@ enum Transfer: Equatable {
   /// True if the file is UTF-8 of characters below 256, some of them above 127.
   private static func isLatin1(_ path: String) -> Bool {
     var decoder = Latin1Decoder(), count = 0
-    // A file that cannot be read shows nothing.
+    // After a read error, the bytes read before it count.
     try? System.eachBlock(ofFile: path) { bytes in
       for byte in bytes {
         if decoder.next(byte) == nil, !decoder.isInside { return false }
@@ -93,11 +92,11 @@ enum Transfer: Equatable {
     return !decoder.isBroken && !decoder.isInside && count >= significantCount
   }
 
-  /// Where realms begin and end in a file, found by their signature; none for a file that begins with one.
+  /// Returns the ranges of the realms in a file, found by their signature; none for a file that begins with one.
   static func realms(in path: String) -> [Range<Int>] {
     var starts: [Int] = [], size = 0
     var window: [UInt8] = []
-    // A file that cannot be read shows nothing.
+    // After a read error, the bytes read before it count.
     try? System.eachBlock(ofFile: path) { bytes in
       let base = size - window.count
       window += bytes
@@ -118,7 +117,7 @@ enum Transfer: Equatable {
     return starts.indices.map { starts[$0]..<($0 + 1 < starts.count ? starts[$0 + 1] : size) }
   }
 
-  /// True if 24 bytes can be the header of a realm.
+  /// True if 24 bytes may be the header of a realm.
   private static func isHeader(_ bytes: ArraySlice<UInt8>) -> Bool {
     let header = Array(bytes)
     guard header[16..<20].elementsEqual("T-DB".utf8), header[22] == 0, header[23] <= 1 else { return false }
@@ -130,8 +129,8 @@ enum Transfer: Equatable {
 
   // MARK: undoing
 
-  /// Calls `body` with the realm, or with a copy beside `target` in which the change is undone, which goes away
-  /// afterwards. `offset` is where the realm begins, if the user says so; `realms` is what `realms(in:)` found.
+  /// Calls `body` with the realm, or with a temporary copy beside `target` in which the change is undone. `offset` is
+  /// the start of the realm, if the user gives it; `realms` is the result of `realms(in:)`.
   static func undoing<R>(
     _ configuration: Configuration,
     offset: Int? = nil,
@@ -166,7 +165,7 @@ enum Transfer: Equatable {
   private static func isSound(_ configuration: Configuration) -> Bool {
     var file = configuration
     file.mode = .immutable
-    // What does not open is not sound.
+    // A file that does not open is not sound.
     guard let snapshot = try? Realm(file).latest() else { return false }
     return Verifier(snapshot).run { _ in }.isSound
   }
@@ -187,7 +186,7 @@ enum Transfer: Equatable {
   }
 }
 
-/// Takes a change back, block by block.
+/// Undoes a change, block by block.
 private struct Decoder {
   private let transfer: Transfer
   private var position = 0
@@ -222,7 +221,7 @@ private struct Decoder {
     }
   }
 
-  /// A line feed after the mark of a node was a carriage return that had no line feed: there are no nodes of that kind.
+  /// Restores a lone carriage return that the transfer turned into a line feed: none can follow the mark of a node.
   private mutating func restoringCarriageReturn(_ byte: UInt8) -> UInt8 {
     defer { marks = byte == UInt8(ascii: "A") ? marks + 1 : 0 }
     return marks >= 4 && byte == UInt8(ascii: "\n") ? UInt8(ascii: "\r") : byte
@@ -231,12 +230,12 @@ private struct Decoder {
   mutating func rest() -> [UInt8] { lineEnds.rest() }
 }
 
-/// Takes out the carriage return before each line feed.
+/// Removes the carriage return before each line feed.
 private struct LineEndDecoder {
   private var last: UInt8 = 0
 
   mutating func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-    // The carriage return that ends a block may belong to the line feed that begins the next one.
+    // A carriage return at the end of a block may belong to a line feed at the start of the next one.
     var kept: [UInt8] = []
     kept.reserveCapacity(bytes.count + 1)
     for byte in bytes {
@@ -250,16 +249,16 @@ private struct LineEndDecoder {
   func rest() -> [UInt8] { last == UInt8(ascii: "\r") ? [last] : [] }
 }
 
-/// Reads UTF-8 of characters below 256.
+/// Decodes UTF-8 of characters below 256.
 private struct Latin1Decoder {
   private var lead: UInt8?
-  /// True if something else came.
+  /// True if other input was found.
   private(set) var isBroken = false
 
   /// True if the next byte belongs to the character that has begun.
   var isInside: Bool { lead != nil }
 
-  /// The character that a byte ends; nil if it begins one, or is none.
+  /// Returns the character that a byte completes; nil if the byte begins a character or is invalid.
   mutating func next(_ byte: UInt8) -> UInt8? {
     if let first = lead {
       lead = nil
@@ -275,7 +274,7 @@ private struct Latin1Decoder {
   }
 }
 
-/// The code page that consoles use, from 128 on.
+/// The code page that consoles use, from byte 128 on.
 private enum CodePage437 {
   private static let upper: [UInt16] = Array(
     ("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»"
@@ -289,7 +288,7 @@ private enum CodePage437 {
     uniquingKeysWith: { first, _ in first }
   )
 
-  /// The byte of a UTF-16 unit; `?` for one that the code page does not have.
+  /// Returns the byte for a UTF-16 unit; `?` if the code page does not contain it.
   static func byte(of unit: UInt16) -> UInt8 {
     unit < 128 ? UInt8(unit) : bytes[unit] ?? UInt8(ascii: "?")
   }

@@ -1,10 +1,10 @@
-// The folder of `mount --trash DIR`: CLASS/NAME.json there is the text that an object had before a mount changed or
-// deleted it last, schema.json the schema before a mount changed it; earlier texts have the time when they were written
-// appended to their name. Nothing in the folder is ever overwritten or removed. Saves take turns, so one text is
+// The folder of `mount --trash DIR`. CLASS/NAME.json holds the text that an object had before a mount last changed or
+// deleted it, and schema.json the schema before a mount changed it. Earlier texts have the time when they were written
+// appended to their names. Nothing in the folder is ever overwritten or removed. Saves take turns, so one text is
 // written at a time.
 //
-// The folder is checked at the mount and opened once for all texts, and everything in it is named by its descriptor, so
-// that no other user can redirect the texts, or the renaming of earlier ones.
+// The folder is checked when the realm is mounted and opened once for all texts. Everything in it is accessed through
+// its descriptor, so that no other user can redirect the texts or the renaming of earlier ones.
 import CLinux
 import FileTree
 import Glibc
@@ -14,12 +14,12 @@ import Synchronization
 /// A folder for the former texts of objects.
 final class TrashFolder: Sendable {
   private let path: String
-  /// Which directory it is.
+  /// The identity of the directory.
   private let identity: [UInt64]
-  /// The open folder; nil until the first text. A mount in the background has none of the descriptors of its starter.
+  /// The open folder; nil until the first text. A mount in the background does not inherit its starter's descriptors.
   private let folder = Mutex<TrustedDirectory?>(nil)
 
-  /// The folder `given`, which must exist and lie outside of the mount.
+  /// Takes the folder `given`, which must exist outside the mount.
   init(_ given: String, mountPoint: String) throws(CommandFailure) {
     path = System.absolute(given)
     let found: TrustedDirectory
@@ -42,7 +42,7 @@ final class TrashFolder: Sendable {
     }
   }
 
-  /// Writes the text of an object, or of the schema, which has no class; why that failed, or nil.
+  /// Writes the text of an object, or of the schema if `className` is nil. Returns the reason for a failure, or nil.
   func keep(_ className: String?, _ name: String, _ text: [UInt8]) -> String? {
     do throws(EngineError) {
       var folder = try open()

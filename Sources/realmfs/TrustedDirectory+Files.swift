@@ -4,9 +4,9 @@ import Glibc
 import RealmPages
 
 extension TrustedDirectory {
-  /// Makes a file that only this user can read, with these bytes. Leaves no file behind if that fails.
+  /// Creates a file with these bytes that only this user can read. Leaves no file behind on failure.
   ///
-  /// - Throws: `file` with EEXIST if the name is taken, and with what else keeps the file from being made or written.
+  /// - Throws: `file` with EEXIST if the name is taken, or the error that kept the file from being created or written.
   func makeFile(_ name: String, _ bytes: [UInt8]) throws(EngineError) {
     let place = path + "/" + name
     let file = unsafe openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

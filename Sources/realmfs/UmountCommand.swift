@@ -5,11 +5,11 @@ import RealmPages
 
 /// The command `umount`.
 enum UmountCommand {
-  /// Files that are named one by one.
+  /// The largest number of files that are named one by one.
   private static let mostPaths = 20
 
-  /// Ends a mount. If it `mayRefuse`, files that are in memory only keep it from that; otherwise the server keeps or
-  /// names them, as when umount(8) runs at shutdown.
+  /// Ends a mount. With `mayRefuse`, refuses if files exist only in memory. Otherwise the server stores these files or
+  /// logs their names, as when umount(8) runs at shutdown.
   static func run(_ arguments: Arguments, mayRefuse: Bool = true) throws(CommandFailure) -> ExitCode {
     let given = arguments.operands[0]
     let path = System.realMountPoint(given)
@@ -45,9 +45,9 @@ enum UmountCommand {
     return .done
   }
 
-  /// Removes a file, or drops a transaction. What stays is kept or named by the server.
+  /// Removes a file, or drops a transaction. The server stores or logs what cannot be removed.
   private static func remove(_ path: String) {
-    // A mount of another program that says it is ours could name any file.
+    // A mount of another program that claims to be ours could name any file.
     if path.split(separator: "/").contains("..") { return }
     if unsafe unlink(path) != 0 { unsafe rmdir(path) }
   }
@@ -61,7 +61,7 @@ enum UmountCommand {
     )
   }
 
-  /// The mount that was probably meant: that of a realm file, or one that a path leads into.
+  /// Suggests the mount that the user probably meant: the mount of a realm file, or the mount that contains the path.
   private static func hint(_ path: String) -> String {
     let mounts = MountTable.entries().filter(\.isOurs)
     if let mount = mounts.last(where: { $0.source == path }) {

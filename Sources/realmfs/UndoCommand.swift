@@ -1,4 +1,4 @@
-// `realmfs undo`: takes back the last commit, in a commit of its own, and step by step those before it.
+// `realmfs undo`: undoes the last commit with a new commit, and earlier commits one by one.
 import RealmJSON
 import RealmPages
 import RealmTransfer
@@ -60,13 +60,13 @@ enum UndoCommand {
     )
   }
 
-  /// `version 7 (Person: 1 changed, 2 deleted)`.
+  /// Describes undone versions, such as `version 7 (Person: 1 changed, 2 deleted)`.
   private static func words(
     _ undone: RealmEdit.Undone,
     _ wanted: Snapshot,
     _ newest: Snapshot
   ) throws(TransferError) -> String {
-    // Grouped commits reach the disk together, and versions that change nothing count with the one after them.
+    // Grouped commits reach the disk together, and versions without changes are counted with the next one.
     let isOne = undone.undone == undone.previous + 1
     let versions = isOne ? "version \(undone.undone)" : "versions \(undone.previous + 1) to \(undone.undone)"
     var tally = ChangeTally()
@@ -77,7 +77,7 @@ enum UndoCommand {
   }
 }
 
-/// How many objects of each class differ.
+/// The number of differing objects in each class.
 private struct ChangeTally {
   private var changesSchema = false
   private var classes: [(name: String, counts: [Int])] = []
@@ -94,12 +94,12 @@ private struct ChangeTally {
   }
 
   private mutating func count(_ name: String, _ kind: Int) {
-    // Differences come class by class.
+    // Differences arrive class by class.
     if classes.last?.name != name { classes.append((name, [0, 0, 0])) }
     classes[classes.count - 1].counts[kind] += 1
   }
 
-  /// `schema; Person: 1 changed, 2 deleted`.
+  /// A summary such as `schema; Person: 1 changed, 2 deleted`.
   var words: String {
     let parts = classes.map { name, counts in
       let counted = zip(counts, Self.verbs).filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }

@@ -1,16 +1,16 @@
-// Where a mount leaves what is in memory only when it ends: $XDG_STATE_HOME/realmfs/unsaved/REALM.TIME, for this user
-// alone. The folder is made with the first file.
+// The folder in which a mount leaves files that exist only in memory when it ends:
+// $XDG_STATE_HOME/realmfs/unsaved/REALM.TIME, accessible only to this user. It is created with the first file.
 import FileTree
 import Glibc
 import RealmPages
 import Synchronization
 
-/// A folder for the files that were not saved to a realm.
+/// A folder for files that were not saved to a realm.
 final class UnsavedFolder: Sendable {
   private let name: String
   private let folder = Mutex<TrustedDirectory?>(nil)
 
-  /// A folder for the realm at `path`.
+  /// Names a folder for the realm at `path`.
   init(ofRealm path: String) {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &now)
@@ -19,9 +19,9 @@ final class UnsavedFolder: Sendable {
     name = String(decoding: stamped, as: UTF8.self)
   }
 
-  /// Writes a file that the mount knows by `path`. Returns where it is.
+  /// Writes a file that has the path `path` in the mount. Returns the path of the written file.
   ///
-  /// - Throws: what keeps the folder or the file from being made.
+  /// - Throws: the error that kept the folder or the file from being created.
   func keep(_ path: String, _ bytes: [UInt8]) throws(EngineError) -> String {
     var directory = try open()
     var parts = path.split(separator: "/").map(String.init)
@@ -34,7 +34,7 @@ final class UnsavedFolder: Sendable {
         try directory.makeFile(name, bytes)
         return directory.path + "/" + name
       } catch {
-        // Two names that are not UTF-8 can look the same.
+        // Two names that are not UTF-8 can become equal.
         if error.code != EEXIST { throw error }
         number += 1
         name = "\(last)~\(number)"
@@ -51,7 +51,7 @@ final class UnsavedFolder: Sendable {
     }
   }
 
-  /// Opens the directory at `path`, which is made if it is not there.
+  /// Opens the directory at `path`, creating it if it does not exist.
   private static func made(_ path: String) throws(EngineError) -> TrustedDirectory {
     if path == "/" || System.isDirectory(path) { return try TrustedDirectory.open(path) }
     let name = path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...]

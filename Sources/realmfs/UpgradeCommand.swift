@@ -1,4 +1,4 @@
-// `realmfs upgrade`: a file of an older format as one of the newest.
+// `realmfs upgrade`: converts a file of an older format to the newest one.
 import RealmJSON
 import RealmPages
 

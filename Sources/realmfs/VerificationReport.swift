@@ -1,9 +1,9 @@
-// What `export --verify` prints: each class as it was read from the realm and as it is in the database.
+// The report of `export --verify`: each class as read from the realm and as it is in the database.
 import RealmJSON
 import RealmPages
 import RealmTransfer
 
-/// The report of an export that was read back.
+/// The report of an export that was read back for comparison.
 struct VerificationReport {
   private let verification: ExportVerification
 
@@ -29,7 +29,7 @@ struct VerificationReport {
     } + [("links", links == 0 ? "each leads to a row" : "\(links) lead to objects that were not exported")]
   }
 
-  /// A line for each row that differs, as far as they are named.
+  /// Returns a line for each differing row that the verification names.
   static func rows(of facts: ClassVerification) -> [String] {
     var lines = facts.differences.map { row in
       let words =
@@ -45,7 +45,7 @@ struct VerificationReport {
     return lines
   }
 
-  /// The rows that differ, as far as they are named.
+  /// Returns the differing rows that the verification names.
   static func json(of facts: ClassVerification) -> JSONValue {
     .array(
       facts.differences.map { row in .object([("key", .string(row.key)), ("difference", .string(row.kind.rawValue))]) }

@@ -1,4 +1,4 @@
-// `realmfs verify-replica`: whether a database in PostgreSQL or SQLite holds what the realm holds.
+// `realmfs verify-replica`: checks that a database in PostgreSQL or SQLite holds the content of a realm.
 import Glibc
 import RealmPages
 import RealmReplica

@@ -1,4 +1,4 @@
-// `realmfs version`.
+// `realmfs version`: prints the version of the program and the file formats that it reads.
 import RealmJSON
 import RealmPages
 

@@ -1,5 +1,5 @@
-// `realmfs watch --changes`: a line for each object that a commit changes, until the reader goes away or a signal
-// comes.
+// `realmfs watch --changes`: prints a line for each object that a commit changes, until the reader leaves or a signal
+// arrives.
 import CLinux
 import Glibc
 import RealmJSON
@@ -7,7 +7,7 @@ import RealmPages
 
 /// The command `watch --changes`.
 enum WatchChanges {
-  /// How much a pipe takes at once when it says that it takes something.
+  /// The number of bytes that a writable pipe accepts without blocking.
   private static let pieceSize = 4096
   private static let pause = Duration.milliseconds(250)
 
@@ -31,7 +31,7 @@ enum WatchChanges {
     }
   }
 
-  /// The realm, with a place among the programs that have it open, which is kept so that no version goes by unseen.
+  /// Opens the realm, and stays in its session while idle so that no version is missed.
   static func source(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
     var configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .shared)
     configuration.idleTime = nil
@@ -41,7 +41,7 @@ enum WatchChanges {
     }
   }
 
-  /// Begins at an older version: the newest but one is in the file until the next commit.
+  /// Begins at an older version. The version before the newest one is in the file until the next commit.
   private static func begin(
     _ feed: ChangeFeed,
     since text: String,
@@ -54,8 +54,8 @@ enum WatchChanges {
     feed.addGap()
   }
 
-  /// Whether the feed begins at the version before the newest one. What cannot be read counts as gone, and so does
-  /// what may be overwritten any moment because there is no turn as writer to be had.
+  /// True if the feed begins at the version before the newest one. False if that version cannot be read, or if the
+  /// writer lock is unavailable, since the version may then be overwritten at any moment.
   private static func begins(_ feed: ChangeFeed, before newest: UInt64, _ configuration: Configuration) -> Bool {
     do {
       return try RealmWriter(configuration).whileNobodyCommits { snapshot in
@@ -69,7 +69,7 @@ enum WatchChanges {
     } catch { return false }
   }
 
-  /// Writes what is there, or a piece of it that the reader takes without making us wait.
+  /// Writes pending output, or as much of it as the reader accepts without blocking.
   private static func write(_ feed: ChangeFeed) throws(CommandFailure) {
     if hasLostReader(waiting: 200) { endQuietly() }
     var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
@@ -79,13 +79,13 @@ enum WatchChanges {
     if failure != 0 { throw CommandFailure(.failure, "cannot write the output: \(System.message(failure))") }
   }
 
-  /// Waits until the reader takes something, up to some milliseconds; whether there is no reader any more.
+  /// Waits up to `milliseconds` for the reader to accept output. True if the reader is gone.
   private static func hasLostReader(waiting milliseconds: Int32) -> Bool {
     var output = pollfd(fd: STDOUT_FILENO, events: milliseconds > 0 ? Int16(POLLOUT) : 0, revents: 0)
     return unsafe poll(&output, 1, milliseconds) > 0 && output.revents & Int16(POLLERR) != 0
   }
 
-  /// Ends as a program does whose output has no reader, and leaves no version pinned.
+  /// Ends the process as one whose output has no reader, without leaving a version pinned.
   static func endQuietly() -> Never {
     Realm.leaveSessions()
     signal(SIGPIPE, SIG_DFL)

@@ -1,4 +1,4 @@
-// `realmfs watch`: a line for each new version, and a command if one is given.
+// `realmfs watch`: prints a line for each new version, and runs a command if one is given.
 import Glibc
 import RealmJSON
 import RealmPages
@@ -21,11 +21,11 @@ enum WatchCommand {
     }
     while true {
       if !source.realm.waitForChange(since: known.snapshot, timeout: .milliseconds(500)) {
-        // A realm that we share shows only then that another file has taken its place.
+        // In a shared realm, only `latest()` shows that another file has replaced the realm.
         guard showsObjects, try source.latest() !== known.snapshot else { continue }
       }
       let next = try state(source, holds: showsObjects)
-      // A version that came between is not seen; what it changed is.
+      // Intermediate versions are not seen, but their changes are.
       if next.snapshot.version == known.snapshot.version && next.file == known.file { continue }
       let changes = next.changes(since: known)
       let former = known
@@ -63,14 +63,14 @@ enum WatchCommand {
     throw source.tooBusy
   }
 
-  /// Prints the objects that differ.
+  /// Prints the objects that differ between two states.
   private static func show(
     from old: WatchedState,
     to new: WatchedState,
     _ source: RealmSource,
     isJSON: Bool
   ) throws(CommandFailure) {
-    // Keys of another file mean something else, so objects are found by what their files are named.
+    // Object keys mean something else in another file, so objects are matched by the names of their files.
     let areVersions = old.file == new.file && old.snapshot.version < new.snapshot.version
     let comparison = RealmComparison(old.snapshot, new.snapshot, classes: nil, areVersions: areVersions)
     let printer = DifferencePrinter(isJSON: isJSON)
@@ -98,16 +98,16 @@ enum WatchCommand {
     } catch { throw CommandFailure(error, path: source.path) }
   }
 
-  /// Whether the output has lost its reader.
+  /// True if the output has lost its reader.
   private static var hasNoReader: Bool {
     var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
     return unsafe poll(&output, 1, 0) > 0 && output.revents & Int16(POLLERR) != 0
   }
 }
 
-/// What is shown of a version: the number of objects of each class, and whether anything in it changed.
+/// The facts shown about a version: the number of objects of each class, and the classes that changed.
 private struct WatchedState {
-  /// How a class differs; nil where it is not there.
+  /// The change of a class; a count is nil if the class does not exist.
   struct Change {
     let name: String
     let before: Int?
@@ -121,7 +121,7 @@ private struct WatchedState {
 
   let snapshot: Snapshot
   let file: Int
-  /// What keeps the version readable while it is compared with the next one.
+  /// Keeps the version readable while it is compared with the next one.
   var hold: VersionHold?
   private var classes: [ExactName: Class] = [:]
 

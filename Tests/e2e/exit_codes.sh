@@ -24,7 +24,7 @@ check_status "2: an unknown mount option names the one that was meant" 2 'did yo
   "$realmfs" mount -o umaks=0 "$file" "$point"
 for classes in "-o class=:" "-o class=Dog::Person" "--class=" "--class=Dog,"; do
   # shellcheck disable=SC2086
-  check_status "2: an empty name of a class ($classes)" 2 'has an empty name of a class' \
+  check_status "2: an empty name of a class ($classes)" 2 'has an empty class name' \
     "$realmfs" mount $classes "$file" "$point"
 done
 check_status "2: a missing argument" 2 'MOUNTPOINT is missing' "$realmfs" mount "$file"

@@ -1,9 +1,9 @@
-// Drafts of `.all.jsonl`: objects as lines of JSON, each saved by the primary key in it.
+// Drafts of `.all.jsonl`: the objects of a class as JSON Lines. Each line is saved as the object with its primary key.
 
 import RealmJSON
 import RealmPages
 
-/// The objects of a class that lines of JSON tell.
+/// The objects of a class, written as JSON Lines.
 struct AllObjectsTarget: TextTarget {
   let ordinal: TableOrdinal
 
@@ -17,14 +17,15 @@ struct AllObjectsTarget: TextTarget {
   ) throws(FileTreeError) -> Applied {
     let directory = try view.existing(ordinal), table = directory.table.key
     try directory.checkIsWritable()
-    // The objects that links lead to may be in lines that are still to come.
+    // In a check, a link may lead to an object of a line that is not written yet.
     let links = text.isCheck ? nil : tree.missingLinks
     let (effect, count) = try Self.apply(text, to: table, tree.options.write, transaction, links: links)
     return Applied(effect: effect, place: .computed(self), lineCount: count)
   }
 
-  /// Applies the lines in their order; links may lead to objects of later lines, so lines with such links come twice.
-  /// `links` says what those are that lead to nothing then; nil does not look at them.
+  /// Applies the lines in order. A link may lead to an object of a later line, so lines whose links lead to no object
+  /// are applied a second time after the last line. `links` is the treatment of links that lead to no object even then;
+  /// nil omits the second pass.
   private static func apply(
     _ text: DraftText,
     to table: TableKey,
@@ -58,7 +59,7 @@ struct AllObjectsTarget: TextTarget {
     }
     let lineCount = number - text.firstLine + 1
     if !hasChanged { return (.none, lineCount) }
-    // Of lines with links to later lines, the objects are there twice.
+    // An object whose line was applied twice occurs twice.
     var known: Set<ObjectReference> = []
     let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
     return (Effect(touched: touched.count > Effect.mostTouched ? nil : touched, replaced: replaced), lineCount)

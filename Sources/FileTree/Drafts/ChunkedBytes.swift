@@ -1,27 +1,27 @@
-// The bytes of a file in memory, in chunks: growing never moves more than one chunk, and where nothing was written
-// nothing is allocated. With a spool, only the chunks that were written last are in memory, the others on disk.
+// The bytes of a file in memory, in chunks. Growing never moves more than one chunk, and ranges that were never written
+// take no memory. With a spool, only the most recently loaded chunks are in memory; the others are on disk.
 //
-// Invariant: what is allocated was taken from the budget before, so all files of a mount together stay within it.
+// Invariant: memory is taken from the budget before it is allocated, so all files of a mount together stay within it.
 
 import RealmPages
 import Synchronization
 
-/// The memory that all files in memory of a mount may take together, or a share of it.
+/// The memory that the in-memory files of a mount may use together, or one user's share of it.
 final class MemoryBudget: Sendable {
   private let used = Atomic<Int>(0)
   private let limit: Int
-  /// The budget that this share belongs to; nil for the whole.
+  /// The budget that this share belongs to; nil for the whole budget.
   private let whole: MemoryBudget?
   /// By user.
   private let shares = Mutex<[UInt32: MemoryBudget]>([:])
 
-  /// Room for `limit` bytes.
+  /// Creates a budget of `limit` bytes.
   convenience init(_ limit: Int) { self.init(limit, of: nil) }
 
   private init(_ limit: Int, of whole: MemoryBudget?) { (self.limit, self.whole) = (limit, whole) }
 
-  /// What a user may take: three quarters of it, so that no user keeps all others from saving. Root and the user who
-  /// serves the mount may take all.
+  /// Returns the share of a user: three quarters of the budget, so that one user cannot keep all others from saving.
+  /// Root and the user who serves the mount may take all of it.
   func share(of user: UInt32) -> MemoryBudget {
     if Caller.isTrusted(user) { return self }
     return shares.withLock { shares in
@@ -35,7 +35,7 @@ final class MemoryBudget: Sendable {
   /// The bytes in use.
   var usage: Int { used.load(ordering: .relaxed) }
 
-  /// Takes `count` bytes; false, and nothing taken, if there is no room for them.
+  /// Takes `count` bytes. Returns false, and takes nothing, if they exceed the budget.
   func take(_ count: Int) -> Bool {
     if count > limit { return false }
     let new = used.wrappingAdd(count, ordering: .relaxed).newValue
@@ -44,56 +44,57 @@ final class MemoryBudget: Sendable {
     return false
   }
 
-  /// Gives `count` bytes back.
+  /// Returns `count` bytes to the budget.
   func giveBack(_ count: Int) {
     used.wrappingSubtract(count, ordering: .relaxed)
     whole?.giveBack(count)
   }
 }
 
-/// Bytes that grow, shrink and have holes. Whoever drops them gives `cost` back to the budget.
+/// A byte sequence that can grow, shrink and have holes. The owner returns `cost` to the budget when it drops the
+/// value.
 struct ChunkedBytes: Sendable {
   static let chunkSize = 64 << 10
-  /// What an array needs besides its elements.
+  /// The bytes that an array takes in addition to its elements.
   private static let overhead = 48
 
   /// The number of bytes, holes included.
   private(set) var count = 0
-  /// Bytes at the start that `lines` and `whole` leave out.
+  /// The number of bytes at the start that `lines` and `whole` leave out.
   private var hidden = 0
-  /// What was taken from the budget.
+  /// The bytes taken from the budget.
   private(set) var cost = 0
-  /// Each has the bytes of its range from the start on, all or some; the others are zeros.
+  /// The chunks. Each holds the bytes of its range from the start on; bytes after its end are zeros.
   private var chunks: [[UInt8]] = []
   private let budget: MemoryBudget
-  /// Where chunks go that are too many; nil if all stay in memory.
+  /// The storage of chunks beyond `mostResident`; nil if all stay in memory.
   private var spool: SpoolFile?
-  /// The chunks that are there, by index. Those have no bytes in `chunks`.
+  /// The chunks in the spool, by index. Their elements in `chunks` are empty.
   private var spooled: [Int: Spooled] = [:]
-  /// The other chunks that have bytes, if there is a spool, in the order in which they came into memory.
+  /// With a spool, the non-empty chunks in memory, in the order in which they were loaded.
   private var resident: [Int] = []
 
   private struct Spooled {
     let piece: SpoolFile.Piece
-    /// So many of its bytes count.
+    /// The number of bytes in use; those after it were truncated.
     var count: Int
   }
 
-  /// So many chunks with bytes are in memory if there is a spool.
+  /// The maximum number of non-empty chunks in memory if there is a spool.
   private var mostResident = 64
 
-  /// No bytes; those that are written go to `spool` beyond `mostResident` chunks.
+  /// Creates an empty value. Chunks beyond `mostResident` are written to `spool`.
   init(_ budget: MemoryBudget, spool: SpoolFile? = nil, mostResident: Int = 64) {
     self.budget = budget
     self.spool = spool
     self.mostResident = mostResident
   }
 
-  /// These bytes; nil if there is no room for them.
+  /// Creates a value with `bytes`; nil if they exceed the budget.
   init?(_ bytes: [UInt8], _ budget: MemoryBudget) {
     self.init(budget)
     if bytes.count > Self.chunkSize {
-      // Without a spool, nothing fails but the budget.
+      // Without a spool, a write fails only if it exceeds the budget.
       guard (try? write(bytes, at: 0)) ?? false else { return nil }
       return
     }
@@ -103,8 +104,8 @@ struct ChunkedBytes: Sendable {
     count = bytes.count
   }
 
-  /// The same bytes once more, which share their memory until one side changes; nil if there is no room for them. If
-  /// some of them are in a spool, all are there then.
+  /// Copies `other`; nil if there is no room for the copy. The copy shares the memory of `other` until either changes.
+  /// If `other` has chunks in a spool, all chunks of the copy are stored there.
   init?(_ other: ChunkedBytes, _ budget: MemoryBudget) {
     self.init(budget)
     if other.count == 0 { return }
@@ -114,7 +115,7 @@ struct ChunkedBytes: Sendable {
       mostResident = other.mostResident
       cut(to: count)
       for index in other.resident where index < chunks.count {
-        // Without room on the disk there is none for the copy.
+        // Without disk space, there is no copy.
         guard let piece = try? spool.store(chunks[index]) else {
           budget.giveBack(cost)
           return nil
@@ -138,7 +139,7 @@ struct ChunkedBytes: Sendable {
 
   // MARK: reading
 
-  /// The bytes of a range that lies within: those of a chunk, or a copy.
+  /// Returns the bytes of `range`, which must be within `0..<count`: a slice of a chunk, or a copy.
   func slice(_ range: Range<Int>) throws(FileTreeError) -> ArraySlice<UInt8> {
     let index = range.lowerBound / Self.chunkSize, start = index * Self.chunkSize
     if index < chunks.count, range.upperBound <= start + chunks[index].count {
@@ -147,7 +148,7 @@ struct ChunkedBytes: Sendable {
     return try copy(range)[...]
   }
 
-  /// The bytes of a range that lies within, as one array.
+  /// Returns the bytes of `range`, which must be within `0..<count`, as one array.
   func copy(_ range: Range<Int>) throws(FileTreeError) -> [UInt8] {
     if range == 0..<count, chunks.count == 1, chunks[0].count == count { return chunks[0] }
     var result: [UInt8] = []
@@ -164,7 +165,7 @@ struct ChunkedBytes: Sendable {
   /// All bytes as one array.
   var whole: [UInt8] { get throws(FileTreeError) { try copy(min(hidden, count)..<count) } }
 
-  /// The bytes of a chunk, wherever it is.
+  /// Returns the bytes of a chunk, from memory or from the spool.
   private func chunk(_ index: Int) throws(FileTreeError) -> [UInt8] {
     guard let spooled = spooled[index] else { return index < chunks.count ? chunks[index] : [] }
     do throws(EngineError) {
@@ -174,26 +175,26 @@ struct ChunkedBytes: Sendable {
     } catch { throw .spool(error) }
   }
 
-  /// Has no more than `size` bytes, for one who only reads; what the budget knows stays.
+  /// Leaves out all bytes from `size` on, for a copy that is only read. Returns nothing to the budget.
   mutating func hide(from size: Int) { count = min(count, size) }
 
-  /// Leaves out the first bytes of lines and of the whole, for one who only reads.
+  /// Leaves out the bytes before `start` from `lines` and `whole`, for a copy that is only read.
   mutating func hide(upTo start: Int) { hidden = start }
 
-  /// The lines, without their ends.
+  /// The lines, without line ends.
   var lines: Lines { Lines(self) }
 
-  /// The longest line in bytes. Saving copies a line once more, and a longer one might not fit into memory.
+  /// The longest line in bytes. Saving copies a line, and the copy of a longer one might not fit into memory.
   static let longestLine = 128 << 20
 
-  /// Goes through the lines of a text, with one chunk of it at hand.
+  /// Iterates over the lines of a text. Holds one chunk at a time.
   struct Lines {
     private let text: ChunkedBytes
     private var number = 0
-    /// Where the next line begins.
+    /// The offset of the next line.
     private var start = 0
     private var chunk: [UInt8] = []
-    /// The range that the chunk is at hand for.
+    /// The range of the text that `chunk` holds.
     private var range = 0..<0
 
     fileprivate init(_ text: ChunkedBytes) {
@@ -201,7 +202,7 @@ struct ChunkedBytes: Sendable {
       start = text.hidden
     }
 
-    /// The next line and where it is; nil behind the last one.
+    /// Returns the next line and its range; nil after the last line.
     mutating func next() throws(FileTreeError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>)? {
       if start >= text.count { return nil }
       number += 1
@@ -231,10 +232,11 @@ struct ChunkedBytes: Sendable {
     }
   }
 
-  /// Whether all bytes as one array share the memory of the only chunk.
+  /// True if `whole` shares the memory of the only chunk instead of copying.
   var isOneChunk: Bool { count == 0 || chunks.count == 1 && chunks[0].count == count }
 
-  /// Calls `body` with each chunk's index that a range touches, and the part of the range relative to the chunk.
+  /// Calls `body` for each chunk that overlaps `range`, with the index of the chunk and the overlap relative to its
+  /// start.
   private func forEachPart(
     of range: Range<Int>,
     _ body: (Int, Range<Int>) throws(FileTreeError) -> Void
@@ -250,8 +252,9 @@ struct ChunkedBytes: Sendable {
 
   // MARK: changing
 
-  /// Writes at `offset`; a gap before it becomes a hole. False, and nothing changed, if there is no room in memory. The
-  /// end must be representable. An error of the spool leaves the bytes of the range undetermined.
+  /// Writes at `offset`; a gap before it becomes a hole. Returns false, and changes nothing, if the bytes exceed the
+  /// budget. The end must be representable as an Int. After an error of the spool, the content of the range is
+  /// undefined.
   mutating func write(_ bytes: [UInt8], at offset: Int) throws(FileTreeError) -> Bool {
     if bytes.isEmpty { return true }
     let range = offset..<offset + bytes.count, lastChunk = (range.upperBound - 1) / Self.chunkSize
@@ -260,7 +263,7 @@ struct ChunkedBytes: Sendable {
       growth += self.growth(index, to: max(part.upperBound, spooled[index]?.count ?? 0))
     }
     let more = max(0, lastChunk + 1 - chunks.count)
-    // The table doubles, so that appending costs little.
+    // The array of chunks doubles, so that appending costs amortized O(1).
     let newTable = more > 0 && lastChunk + 1 > chunks.capacity ? max(lastChunk + 1, 2 * chunks.count) : chunks.capacity
     growth += (newTable - chunks.capacity) * MemoryLayout<[UInt8]>.stride
     guard take(growth) else { return false }
@@ -281,7 +284,7 @@ struct ChunkedBytes: Sendable {
     return true
   }
 
-  /// Brings a chunk into memory that is to be written to.
+  /// Loads a chunk before it is written to.
   private mutating func load(_ index: Int) throws(FileTreeError) {
     if spool == nil { return }
     if spooled[index] != nil {
@@ -293,13 +296,13 @@ struct ChunkedBytes: Sendable {
     }
   }
 
-  /// Moves the chunk that is in memory for the longest time to the spool if there are too many.
+  /// Moves the chunk that was loaded first to the spool if too many are in memory.
   private mutating func unload() throws(FileTreeError) {
     guard let spool, resident.count > mostResident else { return }
     let index = resident[0]
     do throws(EngineError) {
       guard let piece = try spool.store(chunks[index]) else {
-        // The folder takes no files: memory has to do, as far as it goes.
+        // No file can be created in the folder. The chunks stay in memory.
         (self.spool, resident) = (nil, [])
         return
       }
@@ -310,13 +313,13 @@ struct ChunkedBytes: Sendable {
     } catch { throw .spool(error) }
   }
 
-  /// The capacity that a chunk gets to hold `size` bytes.
+  /// Returns the capacity that a chunk gets when it grows to `size` bytes.
   private func capacity(_ index: Int, for size: Int) -> Int {
     let present = index < chunks.count ? chunks[index].capacity : 0
     return size <= present ? present : min(Self.chunkSize, max(size, 2 * present))
   }
 
-  /// What it costs to let a chunk hold `size` bytes.
+  /// Returns the bytes that growing a chunk to `size` bytes takes from the budget.
   private func growth(_ index: Int, to size: Int) -> Int {
     let present = index < chunks.count ? chunks[index].capacity : 0
     return max(0, capacity(index, for: size) - present) + (present == 0 ? Self.overhead : 0)
@@ -330,7 +333,7 @@ struct ChunkedBytes: Sendable {
     chunks[index].replaceSubrange(offset..<min(end, chunks[index].count), with: bytes)
   }
 
-  /// Cuts, or grows by a hole.
+  /// Truncates to `size`, or extends with a hole.
   mutating func resize(to size: Int) {
     defer { count = size }
     if size >= count { return }
@@ -342,7 +345,7 @@ struct ChunkedBytes: Sendable {
     cut(to: size)
   }
 
-  /// Drops what lies beyond `size`, which is not 0.
+  /// Drops the bytes from `size` on. `size` must not be 0.
   private mutating func cut(to size: Int) {
     let kept = (size + Self.chunkSize - 1) / Self.chunkSize
     while chunks.count > kept {
@@ -359,7 +362,7 @@ struct ChunkedBytes: Sendable {
   }
 
   private mutating func giveBack(_ bytes: Int) {
-    // The system rounds capacities up.
+    // Array capacities are rounded up, so `bytes` can exceed what was taken.
     let bytes = min(bytes, cost)
     budget.giveBack(bytes)
     cost -= bytes
@@ -367,7 +370,8 @@ struct ChunkedBytes: Sendable {
 }
 
 extension FileTreeError {
-  /// A line beyond `ChunkedBytes.longestLine`; the number is not known where it is refused while it is written.
+  /// A line longer than `ChunkedBytes.longestLine`. The line number is unknown if the line is refused while it is
+  /// written.
   static func lineIsTooLong(_ number: Int? = nil) -> FileTreeError {
     let place = number.map { "line \($0)" } ?? "the last line"
     return .refused(

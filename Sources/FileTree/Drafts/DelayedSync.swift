@@ -1,10 +1,10 @@
-// Brings commits to disk a short while after they were made, all that came meanwhile at once: `-o group_commit=MS`.
+// Syncs commits a short while after they were made, all commits of that time at once: `-o group_commit=MS`.
 
 import RealmPages
 import Synchronization
 import Threads
 
-/// A thread that syncs a realm when it is time to.
+/// A thread that syncs a realm a fixed delay after the oldest commit that is not on disk.
 final class DelayedSync: @unchecked Sendable {
   // Unchecked: `monitor` guards the variables.
   private let writer: RealmWriter
@@ -13,11 +13,11 @@ final class DelayedSync: @unchecked Sendable {
   private let onFailure: @Sendable (EngineError) -> Void
   private let monitor = Monitor()
   private var thread: Thread?
-  /// When the oldest commit that is not on disk has waited long enough.
+  /// The time of the next sync; nil if all commits are on disk.
   private var due: MonotonicTime?
   private var isStopping = false
 
-  /// Syncs `writer` `delay` after a commit; `onFailure` learns why one could not be, on a thread of its own.
+  /// Syncs `writer` `delay` after a commit. Calls `onFailure` on the thread that syncs if a sync fails.
   init(
     _ writer: RealmWriter,
     delay: Duration,
@@ -27,7 +27,8 @@ final class DelayedSync: @unchecked Sendable {
     (self.writer, self.delay, self.timeout, self.onFailure) = (writer, delay, timeout, onFailure)
   }
 
-  /// Notes a commit that is not on disk. False if the system has no thread to give: then the caller must sync.
+  /// Schedules a sync for a commit that is not on disk. Returns false if no thread can be created; the caller must sync
+  /// then.
   func noteCommit() -> Bool {
     let hasThread = monitor.locked {
       plan()
@@ -38,7 +39,7 @@ final class DelayedSync: @unchecked Sendable {
     return hasThread
   }
 
-  /// Ends the thread. What was not synced is left to the caller.
+  /// Ends the thread. The caller must sync the remaining commits.
   func stop() {
     let thread = monitor.locked {
       isStopping = true
@@ -52,7 +53,7 @@ final class DelayedSync: @unchecked Sendable {
     while isDue() {
       do throws(EngineError) { try writer.sync(timeout: timeout) } catch {
         onFailure(error)
-        // Another program was writing; other failures do not go away by themselves.
+        // Retries only if another program was writing; other failures are permanent.
         if error.reason == .busy { monitor.locked { plan() } }
       }
     }
@@ -62,7 +63,7 @@ final class DelayedSync: @unchecked Sendable {
     if due == nil { due = .now.advanced(by: delay) }
   }
 
-  /// Waits until it is time; false when the thread must end.
+  /// Waits for the next sync. Returns false if the thread must end.
   private func isDue() -> Bool {
     monitor.locked {
       while !isStopping {

@@ -1,5 +1,5 @@
-// A draft: the bytes that a program is writing, what they are to change, and how far they are from it. The table in
-// docs/SEMANTICS.md, "Saving", has the state that each operation leads to.
+// A draft: the bytes that a program is writing, the part of the realm that they are to change, and their state. The
+// table in docs/SEMANTICS.md, "Saving", has the state that each operation leads to.
 
 import RealmPages
 
@@ -7,10 +7,10 @@ import RealmPages
 struct Draft: Sendable {
   /// The bytes and their state.
   let memory: MemoryFile
-  /// The part of the realm that a save changes; nil for a file of the overlay, whose name says it.
+  /// The part of the realm that a save changes; nil for a file of the overlay, whose name determines the target.
   let target: (any DraftTarget)?
-  /// The file that was the realm when the draft was opened, by `Standing.file`. The text is meant for that file alone.
-  /// Nil if it may go to any file.
+  /// The file that was the realm when the draft was opened, as in `Standing.file`. The text is saved to that file only.
+  /// Nil if it may be saved to any file.
   var realmFile: Int?
   /// True if the handle reads, or may be mapped.
   var reads = true
@@ -23,39 +23,39 @@ struct Draft: Sendable {
   }
 }
 
-/// How far a draft is from what was opened or saved last.
+/// The difference between a draft and the text that was opened or saved last.
 enum DraftState: Sendable {
-  /// It is the same. A draft that was only truncated to nothing is clean, too: it changes nothing.
+  /// No difference. A draft that was only truncated to 0 is clean, too: it changes nothing.
   case clean
-  /// It was written, or truncated to another size than 0.
+  /// The draft was written to, or truncated to a size other than 0.
   case dirty
   /// A save failed for a reason that may pass, such as a full disk. The next write, close or sync tries again.
   case failed
-  /// A complete text cannot be saved for this reason, or a part of it could not be written. Each write and close
-  /// reports the reason until the draft is truncated to nothing.
+  /// The complete text cannot be saved for this reason, or a part of it could not be written. Each write and close
+  /// reports the reason until the draft is truncated to 0.
   case refused(FileTreeError)
 }
 
 /// The text of a draft that is checked or saved.
 struct DraftText {
   private(set) var text: ChunkedBytes
-  /// Of lines, the number of the first one.
+  /// For lines, the number of the first one.
   private(set) var firstLine = 1
   /// The user who owns the text if it is refused.
   let caller: Caller
-  /// The name that the target had, for when it is gone.
+  /// The file name of the target, for messages after the target is gone.
   let name: [UInt8]?
-  /// True if an object that exists must not be replaced.
+  /// True if the text must not replace an existing object.
   let mustBeNew: Bool
   /// The object or property that a program removed to make room for this text.
   let removal: Removal?
-  /// The object that the save removes, because its file is renamed onto the target's.
+  /// The object that the save removes, because its file is renamed onto that of the target.
   let moved: ObjectMove?
-  /// True if the text is only checked. Links may lead to objects of later lines then, and no objects are converted to
+  /// True if the text is only checked. Then links may lead to objects of later lines, and no objects are converted to
   /// another schema.
   private(set) var isCheck = false
 
-  /// All bytes as one array, a copy if they are many.
+  /// All bytes as one array; copied if they are in more than one chunk.
   var bytes: [UInt8] { get throws(FileTreeError) { try text.whole } }
 
   init(
@@ -74,7 +74,8 @@ struct DraftText {
     self.removal = removal
   }
 
-  /// This text, to be checked only; of lines, those that were not checked yet.
+  /// Returns this text as one that is only checked. For lines, it has only the complete lines that were not checked
+  /// yet.
   func asCheck(_ contents: MemoryFile.Contents, of form: TextForm) -> DraftText {
     var check = self
     check.isCheck = true

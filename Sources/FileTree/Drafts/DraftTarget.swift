@@ -1,45 +1,45 @@
-// The targets of drafts. A text has one verb: `apply` changes a transaction to what the text says. A check rolls that
-// transaction back and a save commits it, so they cannot disagree.
+// Targets of drafts. `apply` writes a text to a transaction. A check rolls the transaction back and a save commits it,
+// so the two cannot disagree.
 
 import RealmPages
 
-/// The part of the realm that a draft changes, or a command.
+/// A part of the realm that a draft changes, or a command.
 protocol DraftTarget: Sendable {
   /// The name of the operation in `.realm/errors`.
   var operation: String { get }
-  /// The kind of text.
+  /// The kind of text that the target takes.
   var form: TextForm { get }
-  /// Where users look for what was refused; nil if the target cannot be named.
+  /// Returns the path of the target as users see it, and the place of its refused text; nil if the target has no name.
   func shownPlace(_ tree: TreeContext) -> ShownPlace?
-  /// The place of a target that had this name and may be gone.
+  /// Like `shownPlace(_:)`, but falls back to `name`, which the target had, if the target is gone.
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace?
 }
 
-/// A part of the realm that a text says.
+/// A part of the realm whose content is a text.
 protocol TextTarget: DraftTarget {
-  /// True if no bytes at all are a text, too, so that an emptied file is saved.
+  /// True if an empty text is valid, so that an emptied file is saved.
   var takesNothing: Bool { get }
-  /// True if the commit may be delayed as `-o group_commit` says.
+  /// True if `-o group_commit` may delay the sync of the commit.
   var mayWait: Bool { get }
 
-  /// The place of the bytes if the realm has this text already: then nothing is to be saved.
+  /// Returns the place of the text if the realm already has it, so that there is nothing to save; otherwise nil.
   func stored(_ text: DraftText, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> SavedAs?
-  /// Changes a transaction on the version of `view` to what the text says.
+  /// Writes the text to a transaction on the version of `view`.
   func apply(
     _ text: DraftText,
     to transaction: borrowing WriteTransaction,
     _ view: VersionView,
     _ tree: TreeContext
   ) throws(FileTreeError) -> Applied
-  /// Notes what follows from a commit of the text.
+  /// Updates the state of the tree after the text was committed.
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError)
 }
 
-/// A file that does something when something is written to it.
+/// A file that runs a command when it is written.
 protocol CommandTarget: DraftTarget {
-  /// True if emptying the file does it, too.
+  /// True if truncating the file to 0 runs the command, too.
   var obeysTruncation: Bool { get }
-  /// Does what the bytes say.
+  /// Runs the command.
   func perform(_ text: DraftText, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError)
 }
 
@@ -48,7 +48,7 @@ extension DraftTarget {
   var form: TextForm { .object }
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { shownPlace(tree) }
 
-  /// True if no bytes at all are a text.
+  /// True if an empty text is valid.
   var takesEmptyText: Bool { (self as? any TextTarget)?.takesNothing ?? false }
 }
 
@@ -69,24 +69,24 @@ extension CommandTarget {
 /// The changes that a text made in a transaction.
 struct Applied {
   let effect: Effect
-  /// Where the bytes are once it is committed.
+  /// The place of the text after the commit.
   let place: SavedAs.Place
-  /// True if the text made a new object.
+  /// True if the text created an object.
   var isNew = false
-  /// The required properties of a new object that the text does not name.
+  /// The required properties of a new object that the text does not name; they have their defaults.
   var defaulted: [ColKey] = []
-  /// The number of lines.
+  /// For lines, their number.
   var lineCount = 0
 }
 
-/// Where the bytes of a saved draft are, and whether the save changed the realm.
+/// The place of a saved draft, and whether the save changed the realm.
 struct SavedAs: Sendable {
   enum Place: Sendable {
-    /// They are an object.
+    /// The text of an object.
     case object(TableOrdinal, ObjKey)
-    /// They are a computed file of the tree. This target takes what is written next.
+    /// The text of a computed file. Later writes to the draft are saved to this target.
     case computed(any DraftTarget)
-    /// Nowhere.
+    /// Not stored anywhere.
     case nothing
   }
 
@@ -96,17 +96,17 @@ struct SavedAs: Sendable {
   static let nothing = SavedAs(place: .nothing)
 }
 
-/// The path that users know a target by, and where its refused text is.
+/// The path of a target as users see it, and the place of its refused text.
 struct ShownPlace {
   let path: String
-  /// Nil where there is no text worth keeping.
+  /// Nil if refused texts are not kept.
   let rejected: RejectedText?
 }
 
 extension TreeContext {
-  /// Saves a text, or does what it says, and returns what it is now. Keeps what is refused where the user finds it.
+  /// Saves a text, or runs the command in it, and returns its new place. Keeps a refused text in `.realm/rejected`.
   ///
-  /// `realmFile` is the file that the text is meant for: see `Draft.realmFile`.
+  /// `realmFile` is the file that the text may be saved to; see `Draft.realmFile`.
   func save(
     _ text: DraftText,
     as target: any DraftTarget,
@@ -121,11 +121,11 @@ extension TreeContext {
       do throws(FileTreeError) {
         saved = try carryOut(text, target, realmFile.map(saver.saving(to:)) ?? saver)
       } catch {
-        // An object that another file lacks is not the reason.
+        // If the realm was replaced by another file, report that instead of, say, an object that the new file lacks.
         try checkRealm(is: realmFile)
         throw error
       }
-      // Editors put the former text back after a refusal. That text does not replace the refused one.
+      // Editors write the former text back after a refusal. That text must not drop the refused one.
       if saved.hasChanged { clearRefusal(of: target, by: text.caller) }
       return saved
     } catch {
@@ -146,7 +146,7 @@ extension TreeContext {
     }
     var applied: Applied?
     let hasChanged = try saveKeepingTexts(saver, mayWait: target.mayWait) { transaction throws(FileTreeError) in
-      // The newest version stays as it is as long as no other program can commit.
+      // No other program can commit now, so the view of the newest version is the one that the transaction starts from.
       let done = try target.apply(text, to: transaction, try read { view in view }, self)
       applied = done
       return done.effect
@@ -156,13 +156,13 @@ extension TreeContext {
     return SavedAs(place: applied.place, hasChanged: hasChanged)
   }
 
-  /// Throws what `save` would throw because of a text that `isCheck`: applies it to the newest version and rolls that
-  /// back. Takes no turn as writer.
+  /// Throws the error that `save` would throw for a text with `isCheck`. Applies the text to the newest version and
+  /// rolls back. Does not take the writer lock.
   func check(_ text: DraftText, as target: any TextTarget, for realmFile: Int?) throws(FileTreeError) -> Applied {
     guard let saver else { throw .readOnly }
     try checkRealm(is: realmFile)
     return try read { view throws(FileTreeError) in
-      // Nothing is written to a file that the path does not lead to.
+      // A file that the path no longer leads to is never written to.
       if [.gone, .shared].contains(realm.standing.place) {
         throw .refused(.moved, RealmWriter.hasMoved(realm.configuration.path))
       }
@@ -172,18 +172,18 @@ extension TreeContext {
     }
   }
 
-  /// Refuses a text that is meant for another file than the one that is the realm now.
+  /// Throws if the realm is now another file than `file`.
   private func checkRealm(is file: Int?) throws(FileTreeError) {
     if let file, realm.standing.file != file { throw .replaced }
   }
 
-  /// The target of a file at a place; nil for a scratch file.
+  /// Returns the target of a file at a place; nil for a scratch file.
   func draftTarget(of place: Overlay.Place) throws(FileTreeError) -> (any DraftTarget)? {
     guard saver != nil else { throw .readOnly }
     return try node(place.directory).draftTarget(of: place.name, self)
   }
 
-  /// Drops what was refused of the caller's for a target before. What was refused of other users' stays.
+  /// Drops the caller's refused text for a target. Refused texts of other users remain.
   private func clearRefusal(of target: any DraftTarget, by caller: Caller) {
     if !refusals.mayHaveAny { return }
     guard let place = target.shownPlace(self) else { return }
@@ -191,7 +191,7 @@ extension TreeContext {
     if let rejected = place.rejected { _ = overlay.unlink(rejected.place(of: caller.user, self)) }
   }
 
-  /// Keeps what was refused where its user, and no other one, finds it.
+  /// Records a refusal, and keeps the text where only its user can read it.
   func refused(_ error: FileTreeError, _ target: any DraftTarget, _ text: DraftText) {
     guard let place = target.shownPlace(self, known: text.name) else { return }
     let caller = text.caller
@@ -206,15 +206,15 @@ extension TreeContext {
     }
   }
 
-  /// The path that users know a place by.
+  /// Returns the path of a place as users see it.
   func shownPath(of place: Overlay.Place) -> String {
     let name = String(decoding: place.name, as: UTF8.self)
-    // Without a directory the name is all there is to say.
+    // If the directory is gone, only the name is known.
     guard let directory = nodes.node(place.directory), let path = try? directory.shownPath(self) else { return name }
     return path + "/" + name
   }
 
-  /// Changes the schema, and notes why if that is refused.
+  /// Changes the schema, and records the reason if that is refused.
   func changeSchema(_ operation: String, _ path: String, _ change: Saver.Change) throws(FileTreeError) {
     guard let saver else { throw .readOnly }
     do throws(FileTreeError) { try saver.save(mayWait: false, change) } catch {
@@ -226,14 +226,14 @@ extension TreeContext {
 }
 
 extension FileTreeError {
-  /// Another file has taken the realm's place since a handle was opened.
+  /// Another file has replaced the realm since a handle was opened.
   static let replaced = FileTreeError.refused(
     .moved,
     "the realm was replaced by another file since this one was opened; save again"
   )
 }
 
-/// The wish to compact the file.
+/// The command that compacts the realm file.
 struct CompactTarget: CommandTarget {
   var operation: String { "compact" }
 

@@ -1,7 +1,7 @@
-// The operations on drafts: open, write, close, sync. Closing or syncing a draft saves it.
+// Operations on drafts: open, write, close and sync. Closing or syncing a draft saves it.
 //
-// A handle on an object has a draft of its own, so two programs that write one object do not mix their texts; each save
-// is a patch, and the last one wins property by property. Handles on a file in memory share its bytes.
+// Each handle on an object has a separate draft, so two programs that write one object do not mix their texts. Each
+// save is a patch; the last one wins property by property. Handles on a file in memory share its bytes.
 
 import Glibc
 import RealmJSON
@@ -9,7 +9,7 @@ import RealmNames
 import RealmPages
 
 extension TreeContext {
-  /// Opens a file for writing: the handle gets a draft, `text` at first, that closing saves to `target`.
+  /// Opens a file for writing. The handle gets a draft that begins as `text` and is saved to `target` at close.
   func openDraft(
     of inode: InodeNumber,
     _ name: [UInt8],
@@ -19,8 +19,8 @@ extension TreeContext {
     _ text: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     let memory: MemoryFile?
-    // `: >f; echo '{"age": 9}' >>f`: the object keeps its text when the shell closes the file empty, so what a program
-    // writes next would be mixed with that text.
+    // Example: `: >f; echo '{"age": 9}' >>f`. The shell closes the file empty, which changes no object. What is written
+    // next must begin a new text instead of being appended to the object's.
     let beginsAnew = emptiedFiles.take(inode) || access.truncates
     if target.form == .lines {
       memory = overlay.detachedLines(inode, name, spool, .of(caller))
@@ -35,23 +35,23 @@ extension TreeContext {
     return OpenFile(inode, draft, access, decision, isWatched: isWatched, opener: caller.process)
   }
 
-  /// The draft that a thread begins by opening a file with O_TRUNC. The kernel opens the file and then truncates it by
+  /// Returns the draft of a file that a thread opened with O_TRUNC. The kernel opens the file and then truncates it by
   /// inode number, on the same thread and without the handle.
   func beginning(of inode: InodeNumber, by caller: Caller) throws(FileTreeError) -> Draft? {
     if let draft = openFiles.untouchedDraft(of: inode, by: caller.process) { return draft }
-    // The file that became an object goes by another number.
+    // A file in memory that became an object has another inode number.
     let shared = try node(inode).attributes(self).inode
     return shared == inode ? nil : openFiles.untouchedDraft(of: shared, by: caller.process)
   }
 
-  /// Where lines go that are too many for memory; nil for a realm that is in memory itself.
+  /// The storage of lines beyond the memory limit of a draft; nil for a realm in memory and in a transaction.
   private var spool: SpoolFile? {
     realm.configuration.inMemoryIdentifier == nil && staged == nil
       ? SpoolFile(besideRealm: realm.configuration.path) : nil
   }
 
-  /// The target of a draft: that of its handle, or the one that its name leads to. Nil for a scratch file, and for a
-  /// file that is in no directory any more.
+  /// Returns the target of a draft: the target of its handle, or the one that its name leads to. Nil for a scratch file
+  /// and for a file that is no longer in any directory.
   func target(of draft: Draft) throws(FileTreeError) -> (any DraftTarget)? {
     let memory = draft.memory
     if memory.role == .refusedText || memory.role == .formerText { return nil }
@@ -62,9 +62,9 @@ extension TreeContext {
 
   // MARK: writing
 
-  /// Writes into a handle. Nothing is saved yet, but a command is carried out, and a text that is complete is checked:
-  /// shells and most programs do not look at what `close` returns. If saving the text would be refused, the write fails
-  /// with that error, the draft is refused, and its text is kept where others are.
+  /// Writes to a handle. Does not save, but runs a command, and checks a text that is complete: shells and most
+  /// programs ignore errors of `close`. If saving the text would be refused, the write fails with that error, the draft
+  /// is refused, and its text is kept with the other refused texts.
   func write(_ file: OpenFile, _ bytes: [UInt8], at offset: Int, by caller: Caller?) throws(FileTreeError) {
     guard case .draft(let draft) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
@@ -84,7 +84,7 @@ extension TreeContext {
     if isComplete { try check(draft, by: caller ?? memory.owner) }
   }
 
-  /// Notes why bytes could not be written, such as a lack of memory.
+  /// Records why bytes could not be written, such as a lack of memory.
   private func noteFailedWrite(
     _ file: OpenFile,
     _ target: (any DraftTarget)?,
@@ -103,8 +103,8 @@ extension TreeContext {
     note(path, target?.operation ?? "write", reason)
   }
 
-  /// Refuses a draft whose text is complete and cannot be saved, or that nothing can be saved of until a user does
-  /// something.
+  /// Checks a draft. Refuses it if its text is complete and cannot be saved, or if nothing can be saved until a user
+  /// acts.
   private func check(_ draft: Draft, by caller: Caller) throws(FileTreeError) {
     guard let target = try target(of: draft) as? any TextTarget else { return }
     let memory = draft.memory
@@ -125,13 +125,13 @@ extension TreeContext {
         }
       }
     } catch {
-      // Without room for a second copy of the text, closing the file has to judge it.
+      // Without room for a second copy of the text, it is checked at close.
       return
     }
     if let refusal { throw refusal }
   }
 
-  /// Throws what keeps a text from being saved; returns nil if that is so only for now.
+  /// Checks a text. Throws the error if it cannot be saved; returns nil if the error may pass.
   private func check(
     _ text: DraftText,
     _ target: any TextTarget,
@@ -144,7 +144,7 @@ extension TreeContext {
     }
   }
 
-  /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
+  /// Allocates `count` bytes from `offset` on. Grows the file to hold them if `growing`, otherwise does nothing.
   func allocate(_ file: OpenFile, offset: Int, count: Int, growing: Bool) throws(FileTreeError) {
     guard case .draft(let draft) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
@@ -154,7 +154,7 @@ extension TreeContext {
     if growing { draft.memory.allocate(to: end) }
   }
 
-  /// Sets the size of a file that was opened for that alone, and saves what that leaves; a size of 0 changes nothing.
+  /// Sets the size of a file that was opened for that only, and saves the result. A size of 0 changes nothing.
   func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
     defer { release(file) }
     guard case .draft(let draft) = file.content, let target = draft.target, draft.memory.size != size else { return }
@@ -163,23 +163,23 @@ extension TreeContext {
     try save(draft, by: caller)
   }
 
-  /// Notes that a file was emptied and closed: the next program that writes to it begins a new text.
+  /// Records that a file was emptied and closed: the next program that writes to it begins a new text.
   private func noteEmptied(_ inode: InodeNumber, _ target: any DraftTarget) {
     if target.form == .object || target.form == .value { emptiedFiles.note(inode) }
   }
 
   // MARK: saving
 
-  /// Saves what a handle has written, when the process that opened the file closes it. A close by another process saves
-  /// nothing as long as that one runs: what the commands of a shell's group write is one text. An emptied file is not
-  /// saved. A text that is not complete is an error, but can still be completed. What is refused is kept for `caller`,
-  /// or for the user who opened the file.
+  /// Saves what a handle wrote when the process that opened the file closes it. While that process runs, a close by
+  /// another process saves nothing: the commands of a group in a shell write one text. A file that was only emptied is
+  /// not saved. A text that is not complete is an error, but the program can still complete it. A refused text is kept
+  /// for `caller`, or for the user who opened the file.
   func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     guard case .draft(let draft) = file.content, file.access.writes else { return }
     if let caller, caller.process != file.opener, file.opener != 0, Caller.isRunning(file.opener),
       !Caller.isThread(caller.process, ofProcessOf: file.opener)
     {
-      // A command that wrote lines in parts gets the error of its lines.
+      // A command of the group that wrote lines gets their errors at its close.
       if draft.target?.form == .lines, case .dirty = draft.memory.draft, draft.memory.isInOrder {
         try check(draft, by: caller)
       }
@@ -193,7 +193,7 @@ extension TreeContext {
     }
   }
 
-  /// Saves what was written, or throws why it is not saved.
+  /// Saves a dirty draft, or throws the reason why it cannot be saved.
   private func saveWritten(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
     switch draft.memory.draft {
     case .clean: break
@@ -206,7 +206,8 @@ extension TreeContext {
     }
   }
 
-  /// Throws what keeps a JSON text from being complete. The draft is not refused, as the program may write the rest.
+  /// Throws the syntax error of an incomplete JSON text. The draft is not refused, because the program may write the
+  /// rest.
   private func checkIsComplete(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
     let memory = draft.memory
     guard memory.isUnfinished, let target = try target(of: draft) else { return }
@@ -224,7 +225,7 @@ extension TreeContext {
     }
   }
 
-  /// Makes the view of the newest version, and the text of an object that was saved.
+  /// Prepares the view of the newest version, and the text of an object that was saved, for the next reader.
   func prepareNext(after file: OpenFile) {
     guard case .draft(let draft) = file.content, draft.memory.isWrittenTo else { return }
     do throws(FileTreeError) {
@@ -238,7 +239,7 @@ extension TreeContext {
     }
   }
 
-  /// Saves what a handle has written, and waits until all that was ever saved is on disk.
+  /// Saves what a handle wrote, and waits until all saves of the mount are on disk.
   func synchronize(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     if case .draft(let draft) = file.content, file.access.writes {
       try draft.memory.inTurn { () throws(FileTreeError) in
@@ -249,7 +250,7 @@ extension TreeContext {
     try saver?.synchronize()
   }
 
-  /// Ends a handle. Saves what no close has saved; what cannot be saved now is refused, and the log says so.
+  /// Releases a handle. Saves what no close has saved; a text that cannot be saved is refused and logged.
   func release(_ file: OpenFile) {
     let isLast = openFiles.beginClose(file)
     if let draft = file.draft, file.access.writes || isLast {
@@ -258,7 +259,7 @@ extension TreeContext {
       }
     }
     openFiles.close(file)
-    // A new file that was refused has its text among the refused ones; its name is free again.
+    // The text of a new file that was refused is in `.realm/rejected`; the name becomes free.
     if let draft = file.draft, draft.target == nil, draft.memory.hasFailed, !openFiles.isOpen(draft.memory.inode),
       let place = overlay.place(of: draft.memory.inode)
     {
@@ -267,14 +268,16 @@ extension TreeContext {
     }
   }
 
-  /// Saves what no close has saved. Another handle than the last one may still complete the text of a file in memory.
+  /// Saves what no close has saved. An incomplete text of a file in memory is left if another handle may still complete
+  /// it.
   private func saveRest(of draft: Draft, isLast: Bool) throws(FileTreeError) {
     let memory = draft.memory
     try memory.release { () throws(FileTreeError) in
       switch memory.draft {
       case .clean:
         try saveEmptied(draft, by: nil)
-        // A program that removed an object to write it anew, and wrote nothing: that is no text of the object.
+        // A program removed an object and created its file, but wrote nothing. An object refuses the empty text, and is
+        // restored.
         if memory.removal != nil, memory.size == 0, isLast { try saveInTurn(draft, by: nil) }
       case .dirty: if isLast || !memory.isUnfinished { try saveInTurn(draft, by: nil) }
       case .refused, .failed: break
@@ -282,7 +285,7 @@ extension TreeContext {
     }
   }
 
-  /// Saves a draft that was emptied, where no bytes at all are a text.
+  /// Saves a draft that was only emptied, if an empty text is valid for its target.
   private func saveEmptied(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
     if draft.memory.isEmptied, try target(of: draft)?.takesEmptyText ?? false { try saveInTurn(draft, by: caller) }
   }
@@ -304,7 +307,7 @@ extension TreeContext {
         do throws(FileTreeError) {
           became(try save(text(contents), as: target, for: draft.realmFile), memory)
           memory.noteSaved(contents)
-          // The handle that was closed empty may be a copy of this one, as those that a shell makes.
+          // The handle that was closed empty may be a duplicate of this one, as shells make them.
           if draft.target != nil { _ = emptiedFiles.take(memory.inode) }
         } catch {
           isNoted = true
@@ -319,7 +322,7 @@ extension TreeContext {
     }
   }
 
-  /// Refuses a draft for whose bytes there is no room as one array, and keeps them as they are.
+  /// Refuses a draft whose bytes do not fit into memory as one array, and keeps them in chunks.
   private func refuseWithoutRoom(
     _ memory: MemoryFile,
     _ target: any DraftTarget,
@@ -334,7 +337,7 @@ extension TreeContext {
     } catch { options.log?("a text could not be kept: \(error)") }
   }
 
-  /// Lets the realm's own file take the place of one in memory that was saved.
+  /// Replaces a saved file in memory with the file of the realm that now has its text.
   func became(_ saved: SavedAs, _ memory: MemoryFile) {
     if case .object(let ordinal, let key) = saved.place { keepSettings(of: memory, for: key, in: ordinal) }
     if memory.role == .edit { return }
@@ -349,7 +352,7 @@ extension TreeContext {
     }
   }
 
-  /// Lets an object have the time, mode and group that a program set for the file that became it.
+  /// Applies the time, mode and group that a program set for a file to the object that the file became.
   private func keepSettings(of memory: MemoryFile, for key: ObjKey, in ordinal: TableOrdinal) {
     guard let settings = memory.takeSettings() else { return }
     let object = ObjectNode(views.number(ordinal, key), ordinal, key)
@@ -359,14 +362,13 @@ extension TreeContext {
         try object.change(settings.change, self)
       }
     } catch {
-      // The object is saved; another program has removed it since, so it has no time or mode.
+      // The object was saved, but another program has removed it since, so it has no time or mode.
     }
   }
 
   // MARK: the end of the mount
 
-  /// Saves what handles have written and could not be closed, before the tree goes away. The log names what cannot be
-  /// saved.
+  /// Saves the drafts of open handles before the tree ends. Logs what cannot be saved.
   func finish() {
     transactions.endAll(options.log)
     for draft in openFiles.unsaved {
@@ -383,7 +385,7 @@ extension TreeContext {
     for (path, file) in unsavedEntries() { options.log?("\(path): it was in memory only and \(fate(of: file, path))") }
   }
 
-  /// Keeps a file where the options say, and returns what became of it.
+  /// Writes an unsaved file to the place that the options name, and returns its fate for the log.
   private func fate(of file: MemoryFile, _ path: String) -> String {
     guard let keep = options.keepUnsaved else { return "is lost now" }
     do {
@@ -402,7 +404,7 @@ extension FileTreeError {
       + ".realm/unsaved names those that can be removed"
   )
 
-  /// Lines that could not be put beside the realm, or read from there.
+  /// The temporary file of lines, beside the realm, could not be written or read.
   static func spool(_ error: EngineError) -> FileTreeError {
     let isFull = error.code == ENOSPC || error.code == EDQUOT
     return .refused(isFull ? .noSpace : .inputOutput, "lines that are being written: \(error)")

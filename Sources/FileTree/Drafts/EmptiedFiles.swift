@@ -1,5 +1,5 @@
-// Files that were emptied and closed. An empty text changes no object and no value, but the next program that writes to
-// the file begins a new text.
+// Files that were emptied and closed. That changes no object and no value, but the next program that writes to the file
+// begins a new text.
 
 import Synchronization
 
@@ -10,10 +10,10 @@ final class EmptiedFiles: Sendable {
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
 
-  /// Remembers up to `limit` files. With one more, all others are forgotten.
+  /// Remembers up to `limit` files. Adding one more drops all others.
   init(limit: Int = 10_000) { self.limit = limit }
 
-  /// Notes a file that was closed empty.
+  /// Records a file that was closed empty.
   func note(_ inode: InodeNumber) {
     isUsed.store(true, ordering: .releasing)
     inodes.withLock { inodes in

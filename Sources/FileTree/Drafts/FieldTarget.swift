@@ -1,10 +1,10 @@
-// Drafts of properties: see FieldNode.
+// Drafts of properties. See FieldNode.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// A property of an object that exists.
+/// A property of an existing object.
 struct FieldTarget: TextTarget {
   let place: FieldPlace
   let form: TextForm
@@ -16,7 +16,7 @@ struct FieldTarget: TextTarget {
     if form == .value { return nil }
     var bytes = try text.bytes
     if form == .string, bytes.last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
-    // What cannot be read is written anew.
+    // A value that cannot be read is overwritten.
     return (try? place.text(form, view)) == bytes ? SavedAs(place: .computed(self), hasChanged: false) : nil
   }
 
@@ -37,8 +37,8 @@ struct FieldTarget: TextTarget {
     tree.removedFields.forget(place)
   }
 
-  /// Gives the property the value that it had, unless it has another one by now than its removal left; whether it has
-  /// it again.
+  /// Restores the former value of a property, unless the value has changed since the removal. Returns true if it was
+  /// restored.
   func restore(_ text: [UInt8], _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> Bool {
     var isBack = false
     try saver.save { transaction throws(FileTreeError) in
@@ -104,9 +104,9 @@ struct FieldTarget: TextTarget {
     if bytes.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
       throw .refused(.invalid, "\(column.name): the text is empty; write a JSON value")
     }
-    // Refuses bytes that are not one JSON value.
+    // Throws if the bytes are not one JSON value.
     do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
-    // The text of an object that has this property alone, with the place of errors within the property.
+    // An object text with this property only. The line numbers of errors are those within the property's text.
     let name = OutputBuffer()
     name.append("{")
     name.append(string: Array(column.name.utf8))
@@ -124,7 +124,7 @@ struct FieldTarget: TextTarget {
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
-    // What cannot be named was deleted or is damaged, or its class is gone.
+    // An object that cannot be named was deleted or is damaged, or its class is gone.
     let names = try? tree.readable { view throws(FileTreeError) in
       let (_, column) = try facts(view), directory = try view.existing(place.ordinal)
       let object = try tree.name(of: place.key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
@@ -143,7 +143,7 @@ struct FieldTarget: TextTarget {
 }
 
 extension FileTreeError {
-  /// The primary key of an object is neither set nor removed.
+  /// A primary key can be neither set nor removed.
   static func primaryKeyStays(_ column: Column) -> FileTreeError {
     .refused(.forbidden, "\(column.name) is the primary key, which never changes")
   }

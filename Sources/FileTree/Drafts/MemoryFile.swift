@@ -1,8 +1,8 @@
-// A file whose bytes are in memory: a scratch file, a file that is to become an object, or what one handle writes over
-// an object. The realm learns of it only when it is saved.
+// A file whose bytes are in memory: a scratch file, a file that is to become an object, or the bytes that one handle
+// writes over an object. The realm does not change until the file is saved.
 //
-// A text that is written from the start on is watched, so that it can be checked when it is complete: see
-// TreeContext.write.
+// A text that is written from the start is tracked, so that it can be checked when it is complete: see
+// `TreeContext.write`.
 
 import CLinux
 import Glibc
@@ -12,20 +12,20 @@ import Synchronization
 
 /// A regular file in memory.
 final class MemoryFile: Sendable {
-  /// What stat shows and chmod, chown and utimens change.
+  /// The attributes that stat returns and that chmod, chown and utimens change.
   struct Metadata: Sendable {
     var permissions: UInt32
     var owner: UInt32
     var group: UInt32
     var modified: Timestamp
 
-    /// A file that is the caller's alone, made now.
+    /// The metadata of a file created now. By default, only the caller may read and write it.
     static func of(_ caller: Caller, permissions: UInt32 = 0o600) -> Metadata {
       Metadata(permissions: permissions, owner: caller.user, group: caller.group, modified: Timestamp.now)
     }
   }
 
-  /// What programs set for a file.
+  /// The attributes that programs set for a file.
   struct Settings: Sendable {
     /// The time of the last change.
     var time: Timestamp?
@@ -33,21 +33,21 @@ final class MemoryFile: Sendable {
     var change = MetadataChange()
   }
 
-  /// What the bytes are.
+  /// The kind of content.
   enum Role: Sendable {
     /// A file in the tree: a scratch file, or an object that is not saved yet.
     case file
-    /// A text that was refused, to be read and removed.
+    /// A refused text. It can only be read and removed.
     case refusedText
-    /// A text that an object had, likewise.
+    /// A former text of an object. It can only be read and removed.
     case formerText
-    /// What one handle writes over another file.
+    /// The bytes that one handle writes over another file.
     case edit
   }
 
-  /// What is known of a text that is written from the start to the end.
+  /// The state of a text that is written from start to end.
   fileprivate struct Text: Sendable {
-    /// Where the writer is; nil if it does not write in order.
+    /// The offset of the next write in order; nil if a write was out of order.
     var position: Int? = 0
     var outline: TextOutline
 
@@ -56,83 +56,84 @@ final class MemoryFile: Sendable {
 
   fileprivate struct State {
     var bytes: ChunkedBytes
-    /// Counts the changes of the bytes.
+    /// The number of changes of the bytes.
     var generation: UInt64 = 0
     var draft = DraftState.clean
     var text: Text
     /// True if a save failed, and none has succeeded since.
     var hasFailed = false
     var metadata: Metadata
-    /// True if something was written since the file was opened or emptied.
+    /// True if bytes were written since the file was opened or emptied.
     var isWrittenTo = false
-    /// True once the file's command was carried out; later writes are ignored.
+    /// True after the command of the file ran; later writes are ignored.
     var isObeyed = false
-    /// True if the file was emptied, and nothing was written since: the draft is clean.
+    /// True if the file was emptied and nothing was written since. The draft is clean then.
     var isEmptied = false
-    /// The number of handles whose end is being saved.
+    /// The number of closed handles whose bytes are being saved.
     var releases = 0
     /// The object that the file became when it was saved.
     var object: (any DraftTarget)?
     /// The object or property that a program removed to make room for the file.
     var removal: Removal?
-    /// What programs set for the file since it was written: the object that it becomes has it, too.
+    /// The attributes that programs set for the file since the last write. They also apply to the object that it
+    /// becomes.
     var settings: Settings?
-    /// Where the bytes begin that were allocated and never written; nil if there are none.
+    /// The offset from which on bytes were allocated but never written; nil if there are none.
     var allocated: Int?
-    /// Of a refused text, the path that it was saved to.
+    /// For a refused text, the path that it was saved to.
     var refusedPath: String?
-    /// Of lines, how many bytes are saved, so that each line is saved once.
+    /// For lines, the number of bytes saved, so that each line is saved once.
     var saved = 0
-    /// Of lines, how many bytes and lines from `saved` on were checked.
+    /// For lines, the end of the checked lines, and their number.
     var checked = CheckedLines()
-    /// Of lines, the bytes at the end that no line end follows yet.
+    /// For lines, the number of bytes after the last line end.
     var unfinished = 0
   }
 
-  /// The end of what was checked of lines, in bytes, and the number of lines before it that are not saved.
+  /// The end of the checked lines in bytes, and the number of checked lines that are not saved.
   struct CheckedLines: Sendable {
     var end = 0
     var count = 0
   }
 
-  /// The bytes and the change that they are from.
+  /// The bytes as of one generation.
   struct Contents {
     /// Shares the memory of the file.
     let text: ChunkedBytes
     fileprivate let generation: UInt64
-    /// Of lines, what was checked of them.
+    /// For lines, the checked ones.
     let checked: CheckedLines
-    /// Of lines, the end of those that have their line ends.
+    /// For lines, the end of the last complete one.
     fileprivate let endOfLines: Int
-    /// Of lines, those that are complete and were not checked.
+    /// For lines, the complete ones that were not checked.
     var unchecked: ChunkedBytes {
       var text = text
       text.hide(from: endOfLines)
       text.hide(upTo: checked.end)
       return text
     }
-    /// All bytes as one array, a copy if they are many.
+    /// All bytes as one array; copied if they are in more than one chunk.
     var bytes: [UInt8] { get throws(FileTreeError) { try text.whole } }
   }
 
-  /// From this size on, the memory of a file is given back to the system at once.
+  /// The size from which on the memory of a file is returned to the system at once.
   private static let largeSize = 16 << 20
-  /// What a file takes besides its bytes.
+  /// The bytes that a file takes in addition to its content.
   private static let overhead = 512
 
-  /// The inode that the kernel knows it by.
+  /// The inode number that the kernel has for the file.
   let inode: InodeNumber
   let role: Role
-  /// The name that it was made or opened by, for when nothing else has a name any more.
+  /// The name that the file was created or opened by, for messages when it has no other name.
   let name: [UInt8]
   private let budget: MemoryBudget
-  /// What the text is to be.
+  /// The kind of text that the file takes.
   private let form: TextForm
   private let state: Mutex<State>
-  /// Held while a save of the bytes goes on, from when it takes them until its outcome is noted.
+  /// Held during a save, from when it takes the bytes until its outcome is recorded.
   private let turn = Mutex<Void>(())
 
-  /// A file with the bytes that `bytes` makes; nil if the budget has no room for them.
+  /// Creates a file with the bytes that `bytes` returns; nil if they exceed the budget.
   init?(
     _ inode: InodeNumber,
     _ role: Role,
@@ -157,7 +158,7 @@ final class MemoryFile: Sendable {
 
   deinit {
     let cost = state.withLock { state in
-      // The chunks of a large file leave holes that the allocator keeps unless asked.
+      // Freed chunks leave holes in the heap that the allocator returns only on request.
       let cost = state.bytes.cost
       if cost >= Self.largeSize {
         state.bytes = ChunkedBytes(budget)
@@ -168,7 +169,7 @@ final class MemoryFile: Sendable {
     budget.giveBack(cost + Self.overhead)
   }
 
-  /// What it takes of the budget.
+  /// The bytes that the file takes from the budget.
   var cost: Int { state.withLock { $0.bytes.cost + Self.overhead } }
 
   /// The number of bytes.
@@ -176,13 +177,13 @@ final class MemoryFile: Sendable {
 
   var metadata: Metadata { state.withLock { $0.metadata } }
 
-  /// Of a refused text, the path of the file that it was saved to.
+  /// For a refused text, the path of the file that it was saved to.
   var refusedPath: String? {
     get { state.withLock { $0.refusedPath } }
     set { state.withLock { $0.refusedPath = newValue } }
   }
 
-  /// Who made or opened it.
+  /// The user and group that own the file.
   var owner: Caller {
     let metadata = metadata
     return Caller(user: metadata.owner, group: metadata.group)
@@ -197,23 +198,22 @@ final class MemoryFile: Sendable {
   /// True if a save failed, and none has succeeded since.
   var hasFailed: Bool { state.withLock { $0.hasFailed } }
 
-  /// True if the file was emptied, and nothing was written since.
+  /// True if the file was emptied and nothing was written since.
   var isEmptied: Bool { state.withLock { $0.isEmptied } }
 
-  /// The object or property that a program removed to make room for the file, until a save takes its place.
+  /// The object or property that a program removed to make room for the file; nil after a save.
   var removal: Removal? {
     get { state.withLock { $0.removal } }
     set { state.withLock { $0.removal = newValue } }
   }
 
-  /// Returns what was removed to make room for the file, and forgets it.
+  /// Returns `removal`, and sets it to nil.
   func takeRemoval() -> Removal? { state.withLock { $0.removal.take() } }
 
   /// True if the bytes were written in order, from the start to the end.
   var isInOrder: Bool { state.withLock { $0.isInOrder } }
 
-  /// True if the bytes are the beginning of a JSON text that can still be completed, as far as they were written in
-  /// order.
+  /// True if the bytes were written in order and are the beginning of a JSON text that can still be completed.
   var isUnfinished: Bool {
     state.withLock { state in
       guard form == .object || form == .value, state.isInOrder else { return false }
@@ -221,13 +221,13 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// The object that the file became when it was saved; nil for a file that is none yet.
+  /// The object that the file became when it was saved; nil if it has not become one.
   var object: (any DraftTarget)? { state.withLock { $0.object } }
 
-  /// Notes the object that the file became.
+  /// Records the object that the file became.
   func became(_ object: any DraftTarget) { state.withLock { $0.object = object } }
 
-  /// Sets what a program asks for, and remembers it for the object that the file may become.
+  /// Sets mode, owner or group. Remembers mode and group for the object that the file may become.
   func set(_ change: MetadataChange) {
     state.withLock { state in
       state.metadata.permissions = change.permissions ?? state.metadata.permissions
@@ -253,13 +253,13 @@ final class MemoryFile: Sendable {
   /// Returns the settings made since the last write, and clears them.
   func takeSettings() -> Settings? { state.withLock { $0.settings.take() } }
 
-  /// True if the bytes never changed since the file was opened.
+  /// True if the bytes have not changed since the file was opened.
   var isUntouched: Bool { state.withLock { $0.generation == 0 } }
 
-  /// True once the file's command was carried out; later writes are ignored.
+  /// True after the command of the file ran; later writes are ignored.
   var isObeyed: Bool { state.withLock { $0.isObeyed } }
 
-  /// Notes that the command that the file is was carried out.
+  /// Records that the command of the file ran.
   func noteObeyed() { state.withLock { $0.isObeyed = true } }
 
   // MARK: reading
@@ -273,8 +273,10 @@ final class MemoryFile: Sendable {
     return unsafe body(found.span.bytes)
   }
 
-  /// Calls `body` with all bytes, those that were only allocated left out where the bytes are a `text`. If it takes
-  /// them `asOne` array, there must be room in the budget for a second copy where they are many.
+  /// Calls `body` with all bytes, or for a text those that were written and not only allocated. If `body` takes them
+  /// `asOne` array and they are in several chunks, takes budget for a second copy while `body` runs.
+  ///
+  /// - Throws: `memoryIsShort` if there is no room for the copy.
   func withContents<R>(
     asOne: Bool = true,
     isText: Bool = true,
@@ -287,7 +289,7 @@ final class MemoryFile: Sendable {
     return try body(
       state.withLock { state in
         var text = state.bytes
-        // What another thread adds meanwhile is left to the next save.
+        // Bytes that another thread adds after this are left to the next save.
         text.hide(from: isText ? min(size, state.allocated ?? size) : size)
         text.hide(upTo: state.saved)
         return Contents(
@@ -302,8 +304,9 @@ final class MemoryFile: Sendable {
 
   // MARK: changing
 
-  /// Writes at `offset`, nil for the end; a gap is filled with zeros. Returns true if the text `isWatched` and this
-  /// write makes it complete, or hopeless; of lines, if these are whole lines and all others were checked.
+  /// Writes at `offset`, or at the end if it is nil; a gap is filled with zeros. Returns true if the text must be
+  /// checked now: it `isWatched`, and this write makes it complete or impossible to complete. For lines, returns true
+  /// if the write ends with a line end and all lines before it were checked.
   func write(_ bytes: [UInt8], at offset: Int?, isWatched: Bool = false) throws(FileTreeError) -> Bool {
     if bytes.isEmpty { return false }
     return try state.withLock { state throws(FileTreeError) in
@@ -317,7 +320,7 @@ final class MemoryFile: Sendable {
         if form == .lines { try state.noteLines(bytes, at: start) }
         guard try state.bytes.write(bytes, at: start) else { throw .memoryIsShort }
       } catch {
-        // A text of which a part is missing is not saved, whatever the program does next.
+        // A text with a missing part must not be saved, whatever the program does next.
         if isWatched { state.refuse(error) }
         throw error
       }
@@ -337,7 +340,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Grows to `size` where it is smaller. Allocated bytes do not belong to a text until a program writes them.
+  /// Grows to `size` if the file is smaller. Allocated bytes are not part of a text until a program writes them.
   func allocate(to size: Int) {
     state.withLock { state in
       if size <= state.bytes.count { return }
@@ -347,7 +350,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Cuts or grows to `size`, which must not be negative.
+  /// Truncates or extends to `size`, which must not be negative.
   func truncate(to size: Int) {
     state.withLock { state in
       state.bytes.resize(to: size)
@@ -367,7 +370,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Exchanges the bytes, which count as written.
+  /// Replaces the bytes. The new ones count as written.
   func replace(_ bytes: [UInt8]) throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
       guard let new = ChunkedBytes(bytes, budget) else { throw .memoryIsShort }
@@ -380,7 +383,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Watches the text from the end of what is there on, for a handle that only appends.
+  /// Tracks the text as if its present bytes had been written in order, for a handle that only appends.
   func watchAppending() throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
       state.text = Text(form)
@@ -390,14 +393,14 @@ final class MemoryFile: Sendable {
 
   // MARK: outcomes
 
-  /// Runs `body`, which saves what a handle left that is closed, while others wait in `awaitRelease`.
+  /// Runs `body`, which saves the bytes of a closed handle. Meanwhile other threads wait in `awaitRelease`.
   func release<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
     state.withLock { $0.releases += 1 }
     defer { state.withLock { $0.releases -= 1 } }
     return try inTurn(body)
   }
 
-  /// Waits while `release` runs. The kernel does not wait for the last close of a file: without this, a program that
+  /// Waits while `release` runs. The kernel does not wait for the last close of a file; without this, a program that
   /// reads the file next could overtake the save.
   func awaitRelease() {
     while state.withLock({ $0.releases > 0 }) {
@@ -406,19 +409,19 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Runs `body`, which saves or judges the bytes, when nothing else does that. A process that is forked while another
-  /// thread writes closes its copy of the handle: what that saves is older, and must not come after the newer text.
+  /// Runs `body`, which saves or checks the bytes, exclusively. A process that forks while another thread writes closes
+  /// its copy of the handle; the older text that this close saves must not replace the newer one.
   func inTurn<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
     try turn.withLock { _ throws(FileTreeError) in try body() }
   }
 
-  /// True if something was written since the file was opened or emptied.
+  /// True if bytes were written since the file was opened or emptied.
   var isWrittenTo: Bool { state.withLock { $0.isWrittenTo } }
 
-  /// Notes that a close failed, after which the program may go on.
+  /// Records that a close failed. The program may still write more.
   func noteFailure() { state.withLock { $0.hasFailed = true } }
 
-  /// Notes that the bytes are where they are to stay.
+  /// Records that the bytes need no save: they stay in memory, or their command ran.
   func noteKept() {
     state.withLock { state in
       state.hasFailed = false
@@ -426,7 +429,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Notes that `contents` were saved. The draft stays dirty if something else was written meanwhile.
+  /// Records that `contents` were saved. The draft stays dirty if it has changed since.
   func noteSaved(_ contents: Contents) {
     state.withLock { state in
       state.hasFailed = false
@@ -441,7 +444,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Notes that `count` lines of `contents` were checked.
+  /// Records that `count` lines of `contents` were checked.
   func noteChecked(_ contents: Contents, _ count: Int) {
     state.withLock { state in
       if state.checked.end != contents.checked.end { return }
@@ -449,7 +452,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Notes that `contents` were refused. The draft stays dirty if something else was written meanwhile.
+  /// Records that `contents` were refused. The draft stays dirty if it has changed since.
   func noteRefused(_ contents: Contents, _ error: FileTreeError) {
     state.withLock { state in
       state.hasFailed = true
@@ -461,13 +464,13 @@ final class MemoryFile: Sendable {
 }
 
 extension MemoryFile.State {
-  /// The end of what was written or truncated to, without bytes that were only allocated.
+  /// The end of the bytes that were written or truncated to, without allocated ones.
   fileprivate var end: Int { allocated ?? bytes.count }
 
   /// True if the bytes were written in order, from the start to the end.
   fileprivate var isInOrder: Bool { text.position == end }
 
-  /// Notes lines that are about to be written at `start`. A line that is too long is refused before it takes room.
+  /// Records lines that are about to be written at `start`. A line that is too long is refused before it takes memory.
   fileprivate mutating func noteLines(_ bytes: [UInt8], at start: Int) throws(FileTreeError) {
     let end = bytes.lastIndex(of: UInt8(ascii: "\n"))
     let former = start == self.end ? unfinished : 0
@@ -491,7 +494,7 @@ extension MemoryFile.State {
 }
 
 extension MemoryFile.Text {
-  /// Notes what is written at `offset`. Returns how much could be judged before, from where its writer began.
+  /// Records a write at `offset`. Returns the number of decisions before it, counted from where the text began.
   fileprivate mutating func note(_ bytes: [UInt8], at offset: Int) -> Int {
     if offset == 0 { self = MemoryFile.Text(outline.form) }
     let before = outline.decisions

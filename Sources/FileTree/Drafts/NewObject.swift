@@ -1,21 +1,22 @@
-// A text that makes an object: the key that its file name says, and the defaults of what the text does not name.
+// Creates objects from texts: with the key that the file name contains, and with defaults for properties that the text
+// does not name.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 import Synchronization
 
-/// An object on its way into a class.
+/// An object that is to be created.
 struct NewObject: Sendable {
   let bytes: [UInt8]
   let name: [UInt8]
   let table: Table
-  /// The key of an object of that name that a program removed to make room for this one.
+  /// The key of the object of that name that a program removed to make room for this one.
   let formerKey: ObjKey?
   let mode: WriteMode
   let missingLinks: MissingLinks
 
-  /// Makes the object with the key that its name says. Returns also the text as it was read.
+  /// Creates the object with the key in its name. Returns the key and the parsed text.
   func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> (key: ObjKey, text: JSONText) {
     let fileName = NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type)
     let text: JSONText, primaryKey: Value?
@@ -48,29 +49,29 @@ struct NewObject: Sendable {
     return (key, text)
   }
 
-  /// The required properties that a text does not name: a new object has their defaults.
+  /// Returns the required properties that a text does not name. A new object has their defaults.
   func defaulted(in text: JSONText) -> [ColKey] {
     table.columns.filter { $0.isRequired && $0.key != table.primaryKey?.key && !text.hasMember($0.name) }.map(\.key)
   }
 
-  /// Refuses a text that has another primary key than the name.
+  /// Throws if the text has another primary key than the name.
   private func check(_ key: Value, in text: JSONText) throws(FileTreeError) {
     guard let column = table.primaryKey else { return }
     do throws(JSONInputError) { try text.checkPrimaryKey(of: column, is: key) } catch { throw FileTreeError(error) }
   }
 
-  /// The former key, if it is free.
+  /// Returns the former key if it is free, otherwise nil.
   private func free(
     _ key: ObjKey?,
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> ObjKey? {
     guard let key else { return nil }
     let table = try transaction.table(table.key)
-    // A key that cannot be looked up is as good as taken.
+    // A key that cannot be looked up counts as taken.
     do throws(EngineError) { return try table.contains(key) ? nil : key } catch { return nil }
   }
 
-  /// The primary key that the text holds, for a name that holds only its beginning.
+  /// Returns the primary key in the text, for a name that has only its beginning.
   private func key(from text: JSONText) throws(FileTreeError) -> Value {
     guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
     let value: Value?
@@ -87,7 +88,7 @@ struct NewObject: Sendable {
 }
 
 extension TreeContext {
-  /// Reports properties that a new object has defaults of, because its text did not name them: each property once.
+  /// Reports the properties whose defaults a new object has because its text does not name them, each property once.
   func reportDefaults(_ columns: [ColKey], of key: ObjKey, in ordinal: TableOrdinal, _ path: String) {
     for column in columns {
       let place = FieldPlace(ordinal, key, column)
@@ -111,7 +112,7 @@ extension TreeContext {
   }
 }
 
-/// The properties of which it was reported that new objects have their defaults.
+/// The properties whose defaults were reported.
 final class DefaultedProperties: Sendable {
   private struct Property: Hashable {
     let ordinal: TableOrdinal

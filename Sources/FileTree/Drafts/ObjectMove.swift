@@ -1,6 +1,7 @@
-// Files of other names than their objects. In a class without primary key a program can give a new file any name, and
-// the object gets the next free key. Many programs write such a file only to rename it onto the one that they change:
-// `jq . 0.json >tmp.json && mv tmp.json 0.json`. The text is then saved there and the new object goes, in one commit.
+// Files whose names differ from those of their objects. In a class without primary key, a program can give a new file
+// any name; the object gets the next free key. Many programs write such a file only to rename it onto another one, as
+// in `jq . 0.json >tmp.json && mv tmp.json 0.json`. The text is then saved as that object, and the new object is
+// removed, in one commit.
 
 import RealmJSON
 import RealmNames
@@ -13,12 +14,12 @@ struct ObjectMove: Sendable {
   let key: ObjKey
 }
 
-/// The texts that were saved last under names that are not their objects' own, as far as there is room. An object also
-/// shows the properties that its text did not name; whoever renames the file did not write these.
+/// The latest texts saved under names other than those of their objects, up to `room` bytes. The file of an object also
+/// has properties that the text did not name; a program that renames the file did not write them.
 final class AliasTexts: Sendable {
   private struct Entry {
     let written: [UInt8]
-    /// What the object showed after the save.
+    /// The text of the object after the save.
     let shown: [UInt8]
   }
 
@@ -32,12 +33,12 @@ final class AliasTexts: Sendable {
     let key: ObjKey
   }
 
-  /// The bytes that all of them take together.
+  /// The maximum total size of the texts in bytes.
   private static let room = 1 << 20
 
   private let state = Mutex(State())
 
-  /// Notes the text that was saved as an object, which then showed `shown`.
+  /// Records the text that an object was saved with, and the text `shown` that it had after the save.
   func note(_ written: [UInt8], shown: [UInt8], _ ordinal: TableOrdinal, _ key: ObjKey) {
     forget(ordinal, key)
     let cost = written.count + shown.count
@@ -49,7 +50,7 @@ final class AliasTexts: Sendable {
     }
   }
 
-  /// The text that was saved, if the object still shows what it did then.
+  /// Returns the text that was saved, if the object's text has not changed since.
   func written(_ ordinal: TableOrdinal, _ key: ObjKey, ifShowing shown: [UInt8]) -> [UInt8]? {
     state.withLock { state in
       guard let entry = state.entries[ObjectPlace(ordinal: ordinal, key: key)], entry.shown == shown else { return nil }
@@ -67,20 +68,20 @@ final class AliasTexts: Sendable {
 }
 
 extension TreeContext {
-  /// Notes the text that an object was saved with, if its file has another name than its own.
+  /// Records the text that an object was saved with, if its file has a name other than the object's.
   func noteAliasText(_ text: DraftText, of key: ObjKey, in ordinal: TableOrdinal) {
     guard overlay.hasAlias(of: key, in: views.registry.inode(ordinal)) else { return }
     do throws(FileTreeError) {
       let shown = try read { view throws(FileTreeError) in try self.text(of: key, try view.existing(ordinal), view) }
       aliasTexts.note(try text.bytes, shown: shown, ordinal, key)
     } catch {
-      // Then the file has all that its object shows.
+      // Without a record, a rename takes the whole text of the object.
       aliasTexts.forget(ordinal, key)
     }
   }
 
-  /// Renames a file whose name is not the own one of its object: to another such name, or onto the file of an object,
-  /// which takes its text. False if the file at `source` is not one of these, or no object can have the name `goal`.
+  /// Renames a file whose name is not that of its object: to another such name, or onto the file of an object, which
+  /// takes its text. Returns false if the file at `source` has no such name, or if no object can be named `goal`.
   func renameAlias(
     _ source: Overlay.Place,
     to goal: Overlay.Place,
@@ -120,7 +121,7 @@ extension TreeContext {
     return true
   }
 
-  /// Removes an object whose file was renamed onto that of `object`. Returns what that changes.
+  /// Removes an object whose file was renamed onto that of `object`. Returns the effect of the removal.
   func remove(
     _ moved: ObjectMove,
     for object: ObjectReference,
@@ -128,7 +129,7 @@ extension TreeContext {
   ) throws(FileTreeError) -> Effect {
     let table = try read { view throws(FileTreeError) in try view.existing(moved.home.ordinal).table.key }
     let former = ObjectReference(table: table, key: moved.key)
-    // The file had the object's own name all along.
+    // Both names lead to the same object.
     if former == object { return .none }
     let isLinked: Bool
     do throws(EngineError) {

@@ -1,5 +1,5 @@
-// Deleting an object, and bringing it back: with a new text under the same name, or as it was where that text is
-// refused. See RemovalRecords.
+// Deletes objects and restores them: with a new text under the same name, or unchanged if that text is refused. See
+// RemovalRecords.
 
 import Glibc
 import RealmJSON
@@ -9,7 +9,7 @@ import RealmPages
 extension TreeContext {
   // MARK: deleting
 
-  /// Deletes the object that has the name `name` in a class.
+  /// Deletes the object named `name` in a class.
   func delete(_ key: ObjKey, _ name: [UInt8], _ home: ClassNode, by caller: Caller) throws(FileTreeError) {
     guard let saver else { throw .readOnly }
     let place = Overlay.Place(directory: home.inode, name: name)
@@ -32,7 +32,7 @@ extension TreeContext {
         }
       }
     } catch {
-      // Another program was faster.
+      // Another program has deleted it first.
       if case .notFound = error { throw error }
       if let path {
         refusals.note(path, "delete", Reason(error, of: nil))
@@ -44,16 +44,16 @@ extension TreeContext {
     views.keptModes.forget(views.number(home.ordinal, key))
   }
 
-  /// The text of an object, from the cache where that has it; nil if it is gone or damaged.
+  /// Returns the text of an object, cached or rendered; nil if it is gone or damaged.
   func knownText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
     guard let directory = view.directory(of: object.table) else { return nil }
     return texts.find(number(directory, object.key), directory.stamp.generation)?.text
-      ?? (try? text(of: object.key, directory, view))  // what cannot be read cannot be brought back
+      ?? (try? text(of: object.key, directory, view))  // a text that cannot be read cannot be restored
   }
 
   // MARK: bringing back
 
-  /// Sets the links that led to a removed object, which is back as `object`. Returns all objects that they are in.
+  /// Restores the links to a removed object, which is back as `object`. Returns all objects that link to it.
   func restoreLinks(
     _ removal: Removal,
     to object: ObjectReference,
@@ -68,29 +68,29 @@ extension TreeContext {
     }
   }
 
-  /// Brings back what was removed to make room for a draft that is refused.
+  /// Restores the object or property that was removed to make room for a draft, which is refused.
   func takeBack(_ memory: MemoryFile) {
     if let place = overlay.place(of: memory.inode) { takeBack(memory, at: place) }
   }
 
-  /// Brings back what was removed to make room for a draft that was at a place.
+  /// Restores the object or property that was removed to make room for a draft at a place.
   func takeBack(_ memory: MemoryFile, at place: Overlay.Place) {
     if let removal = memory.takeRemoval() { takeBack(removal, at: place) }
   }
 
-  /// Brings back what was removed at a place.
+  /// Restores the object or property that was removed at a place.
   func takeBack(_ removal: Removal, at place: Overlay.Place) {
-    // A directory that is gone takes nothing back.
+    // Nothing can be restored in a directory that is gone.
     if let directory = nodes.node(place.directory) { directory.takeBack(removal, place.name, self) }
   }
 
-  /// Tries again to bring back what could not be brought back.
+  /// Retries the restores that failed.
   func takeBackKept() {
     for (place, removal) in removals.takeKept() { takeBack(removal, at: place) }
   }
 
-  /// Brings back the object that was removed under a name whose new text is refused, as it was: with its object key,
-  /// its embedded objects and the links to it, in one commit. Does nothing where another object has the name by now.
+  /// Restores the object that was removed under a name whose new text is refused: with its object key, its embedded
+  /// objects and the links to it, in one commit. Does nothing if another object has the name now.
   func takeBack(_ removal: Removal, _ name: [UInt8], _ home: ClassNode) {
     let place = Overlay.Place(directory: home.inode, name: name)
     takeBack(removal, at: place, .object, NamedObjectTarget(home, name).shownPlace(self)) {
@@ -116,19 +116,19 @@ extension TreeContext {
       }
       guard let made else { return false }
       try nameAlias(name, of: made, in: home)
-      // What is written to the file next changes the object.
+      // Later writes to the file change the object.
       if let file = overlay.file(at: place) { became(SavedAs(place: .object(home.ordinal, made)), file) }
       return true
     }
   }
 
-  /// What can be brought back.
+  /// The kinds of content that can be restored.
   enum Removed: String {
     case object
     case property
   }
 
-  /// Brings back with `restore`, which returns whether there was need, what was removed at a place.
+  /// Restores the content removed at a place by calling `restore`, which returns true if it had to restore it.
   func takeBack(
     _ removal: Removal,
     at place: Overlay.Place,
@@ -158,7 +158,7 @@ extension TreeContext {
     }
   }
 
-  /// Says that something is not back, and keeps its text. If that can change, it is tried again.
+  /// Reports a failed restore, and keeps the text. Schedules a retry if the reason may pass.
   private func notTakenBack(
     _ removal: Removal,
     _ place: Overlay.Place,
@@ -189,7 +189,7 @@ extension TreeContext {
     options.log?("\(path): \(reason)")
   }
 
-  /// Where the text is of what should come back and cannot.
+  /// Returns the place where the text of a failed restore is kept.
   private func removedText(_ shown: ShownPlace?) -> Overlay.Place? {
     guard let rejected = shown?.rejected else { return nil }
     let name = Array((rejected.name + Array(".removed".utf8)).suffix(255))

@@ -1,11 +1,11 @@
-// Drafts of objects: a text is a patch of the object that has the name, or makes a new one.
+// Drafts of objects. A text patches the object that has the name, or creates one.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 import Synchronization
 
-/// An object that exists.
+/// An existing object.
 struct ObjectTarget: TextTarget {
   private let ordinal: TableOrdinal
   private let key: ObjKey
@@ -38,7 +38,7 @@ struct ObjectTarget: TextTarget {
   func shownPlace(_ tree: TreeContext) -> ShownPlace? { shownPlace(tree, known: nil) }
 
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? {
-    // What cannot be named was deleted or is damaged, or its class is gone.
+    // An object that cannot be named was deleted or is damaged, or its class is gone.
     let present = try? tree.readable { view throws(FileTreeError) in
       try tree.name(of: key, in: try view.existing(ordinal))
     }
@@ -62,7 +62,7 @@ struct NamedObjectTarget: TextTarget {
     let directory = try view.existing(ordinal), bytes = try text.bytes
     try directory.checkIsWritable()
     guard let key = try tree.object(named: name, in: directory),
-      // A damaged object can be written anew.
+      // A damaged object can be overwritten.
       (try? tree.text(of: key, directory, view)) == bytes
     else { return nil }
     return SavedAs(place: .object(ordinal, key), hasChanged: false)
@@ -77,7 +77,8 @@ struct NamedObjectTarget: TextTarget {
     let directory = try view.existing(ordinal), table = directory.table, bytes = try text.bytes
     try directory.checkIsWritable()
     if let existing = try tree.object(named: name, in: directory) {
-      // One whose name is set aside does not count: the program that did that puts a new text in its place.
+      // An object whose name is set aside does not count: the program that renamed it is writing a new text in its
+      // place.
       if text.mustBeNew, !tree.overlay.isAside(existing, in: home.inode) { throw .refused(.exists, "exists already") }
       let object = ObjectReference(table: table.key, key: existing)
       let effect = try tree.patch(bytes, object, transaction)
@@ -96,7 +97,7 @@ struct NamedObjectTarget: TextTarget {
     )
     let outcome = try draft.create(in: transaction)
     let made = ObjectReference(table: table.key, key: outcome.key)
-    // Links that led to no object may have waited for this one.
+    // Links to a missing object may have been waiting for this one.
     var origins = try Self.origins(of: made, transaction)
     if let removal = text.removal { origins += try tree.restoreLinks(removal, to: made, transaction) }
     return Applied(
@@ -107,7 +108,7 @@ struct NamedObjectTarget: TextTarget {
     )
   }
 
-  /// Removes the object whose file is renamed onto this one's. Returns what all of it changes.
+  /// Removes the object whose file is renamed onto this one's. Returns the effect of the save and the removal.
   private func removingMoved(
     _ text: DraftText,
     for object: ObjectReference,
@@ -119,7 +120,7 @@ struct NamedObjectTarget: TextTarget {
     return effect.joined(with: try tree.remove(moved, for: object, transaction))
   }
 
-  /// The objects that link to one.
+  /// Returns the objects that link to `object`.
   private static func origins(
     of object: ObjectReference,
     _ transaction: borrowing WriteTransaction
@@ -149,7 +150,7 @@ struct NamedObjectTarget: TextTarget {
 }
 
 extension TreeContext {
-  /// Where users look for what an object refused.
+  /// Returns the path of an object's file, and the place of its refused text.
   fileprivate func shownPlace(_ name: [UInt8], in ordinal: TableOrdinal) -> ShownPlace {
     ShownPlace(
       path: shownPath(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
@@ -157,22 +158,22 @@ extension TreeContext {
     )
   }
 
-  /// The path of a table's directory.
+  /// Returns the path of a table's directory.
   func shownPath(of ordinal: TableOrdinal) -> String {
     (views.registry.isClass(ordinal) ? "" : ".realm/tables/") + shownName(of: ordinal)
   }
 
-  /// The path of the directory of a selection.
+  /// Returns the path of a selection's directory.
   func shownPath(of selection: ObjectSelection) -> String {
     shownPath(of: selection.ordinal) + String(decoding: selection.path, as: UTF8.self)
   }
 
-  /// The name of a class as users know it, also of one that is gone.
+  /// Returns the name of a class as users see it, even if the class is gone.
   func shownName(of ordinal: TableOrdinal) -> String {
     String(decoding: views.registry.name(ordinal) ?? [], as: UTF8.self)
   }
 
-  /// Lets a name that is not the one by which an object is listed lead to it.
+  /// Adds `name` as a name of an object, if the object is not listed by it.
   func nameAlias(_ name: [UInt8], of key: ObjKey, in directory: ClassNode) throws(FileTreeError) {
     let type = try read { view throws(FileTreeError) in
       try view.existing(directory.ordinal).table.primaryKey?.type
@@ -182,7 +183,7 @@ extension TreeContext {
     }
   }
 
-  /// Writes what differs; what is touched is the object alone, because links to it stay.
+  /// Writes the properties that differ. Only the object itself is touched, because links to it do not change.
   fileprivate func patch(
     _ bytes: [UInt8],
     _ object: ObjectReference,
@@ -199,7 +200,7 @@ extension TreeContext {
 
   // MARK: objects by name
 
-  /// The object that a name leads to: its own name, or the one it was created by.
+  /// Returns the object that a file name leads to: the name that it is listed by, or the one that it was created by.
   func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
     do throws(EngineError) {
       if let key = try directory.objectKey(named: name) { return key }
@@ -212,7 +213,7 @@ extension TreeContext {
     }
   }
 
-  /// The file name of an object.
+  /// Returns the file name of an object.
   func name(of key: ObjKey, in directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
     let cursor = ObjectCursor(directory.table), name = OutputBuffer()
     do throws(EngineError) {

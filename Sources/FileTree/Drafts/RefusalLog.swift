@@ -1,36 +1,38 @@
-// What was refused and why, for those who cannot see an errno's reason: the last hundred lines, and the last one of
-// each file.
+// The refusals of a mount and their reasons, for users who only see an errno: the last hundred lines, and the last
+// reason of each file.
 
 import RealmJSON
 import RealmPages
 import Synchronization
 
-/// Why something was refused, for the user whose text it was and for others: reasons quote what a text says.
+/// The reason of a refusal. Reasons quote text, so there is a version for the user who owns the text and one for
+/// others.
 struct Reason: Sendable, Equatable {
-  /// Everything.
+  /// The whole reason.
   let full: String
-  /// The same without values.
+  /// The reason without values of the text.
   let others: String
-  /// Who reads everything, as root and the user who serves the mount do; nil for every user.
+  /// The user who may read the whole reason, besides root and the user who serves the mount; nil if every user may.
   let user: UInt32?
 
-  /// A reason that quotes no text.
+  /// Creates a reason that quotes no text.
   init(_ text: String) { self.init(text, others: text, of: nil) }
 
-  /// A reason that only `user` reads as a whole.
+  /// Creates a reason that only `user` reads in full.
   init(_ full: String, others: String, of user: UInt32?) {
     (self.full, self.others, self.user) = (full.printable, others.printable, user)
   }
 
-  /// What the user whose text it was reads of an error, and what others do; without a user, all read everything.
+  /// Creates a reason from an error. Users other than `user` read it without values; if `user` is nil, all read it in
+  /// full.
   init(_ error: FileTreeError, of user: UInt32?) {
     self.init(error.description, others: user == nil ? error.description : error.withoutValues, of: user)
   }
 
-  /// True if a user reads everything.
+  /// True if a user may read the whole reason.
   func isFull(for user: UInt32) -> Bool { self.user == nil || user == self.user || Caller.isTrusted(user) }
 
-  /// What a user reads.
+  /// Returns the reason as a user may read it.
   func text(for user: UInt32) -> String { isFull(for: user) ? full : others }
 }
 
@@ -38,21 +40,21 @@ struct Reason: Sendable, Equatable {
 final class RefusalLog: Sendable {
   private struct Refusal {
     let reason: Reason
-    /// Counts the refusals of the mount.
+    /// The number of the refusal in the mount, counted from 1.
     let number: Int
   }
 
   private struct State {
     var lines: [(kind: String, user: UInt32?, text: String, others: String)] = []
-    /// By path in the tree, the last one of each user.
+    /// The last refusal for each user, by path in the tree.
     var refusals: [ExactName: [Refusal]] = [:]
-    /// Whether there were more reasons than are kept, so that a file may have been refused that has none.
+    /// True if reasons were dropped, so that a refused file may have none.
     var hasForgotten = false
     var count = 0
-    /// By path, the users whose text could not be saved there, and who have not tried to remove the file since.
+    /// By path, the users whose text could not be saved there and who have not tried to remove the file since.
     var protected: [ExactName: Set<UInt32>] = [:]
 
-    /// False if the file was not protected.
+    /// Returns false if the file was not protected from the user.
     mutating func unprotect(_ name: ExactName, from user: UInt32) -> Bool {
       guard var users = protected[name], users.remove(user) != nil else { return false }
       protected[name] = users.isEmpty ? nil : users
@@ -61,15 +63,15 @@ final class RefusalLog: Sendable {
   }
 
   private let state = Mutex(State())
-  /// True if the lines differ from user to user.
+  /// True if the lines differ between users.
   private let isPersonal = Atomic<Bool>(false)
 
   private static let limit = 100
-  /// Of so many files it is known why they were refused.
+  /// The maximum number of files whose reasons are kept.
   private static let mostFiles = 1000
 
-  /// Notes a refusal of something at `path`, such as `Person/4.json`. The file at `owner`, if it is another one, has
-  /// the reason as an attribute.
+  /// Records a refusal at `path`, such as `Person/4.json`. The reason is an attribute of the file at `owner` if that is
+  /// not nil, otherwise of the file at `path`.
   func note(_ path: String, _ operation: String, _ reason: Reason, attributedTo owner: String? = nil) {
     add(operation, reason, [("path", .string(path))])
     let name = ExactName(owner ?? path)
@@ -84,7 +86,7 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// Keeps the file at `path` from being removed by a user whose text could not be saved there, once.
+  /// Protects the file at `path` from its next removal by a user whose text could not be saved there.
   func protect(_ path: String, from user: UInt32) {
     state.withLock { state in
       if state.protected.count >= Self.mostFiles { state.protected.removeAll() }
@@ -92,7 +94,7 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// Returns true once after `protect`.
+  /// Removes the protection. Returns false if there was none.
   func takeProtection(_ path: String, from user: UInt32) -> Bool {
     state.withLock { $0.unprotect(ExactName(path), from: user) }
   }
@@ -100,12 +102,12 @@ final class RefusalLog: Sendable {
   /// True if any file is protected.
   var protects: Bool { state.withLock { !$0.protected.isEmpty } }
 
-  /// Notes something at `path` that is no refusal, but that its writer may not expect.
+  /// Records a fact about `path` that is not a refusal, but that its writer may not expect.
   func remark(_ path: String, _ operation: String, _ text: String) {
     add(operation, Reason(text), [("path", .string(path))])
   }
 
-  /// Notes what became of the realm file, which concerns no file in particular.
+  /// Records an event of the realm file, which concerns no single file of the tree.
   func report(_ text: String) { add("realm", Reason(text), []) }
 
   private func add(_ operation: String, _ reason: Reason, _ facts: [(String, JSONValue)]) {
@@ -122,15 +124,15 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// The line that makes room: the oldest one whose reason a later line gives, too, so that a program which is refused
-  /// a thousand times for one reason does not push out all others; else the oldest one.
+  /// Returns the index of the line to drop: the oldest whose reason occurs in a later line, too, otherwise the oldest.
+  /// So a program that is refused a thousand times for one reason does not push out all other lines.
   private static func leastWorth(_ kinds: [String]) -> Int {
     var later: Set<String> = [], found = 0
     for (index, kind) in kinds.enumerated().reversed() where !later.insert(kind).inserted { found = index }
     return found
   }
 
-  /// Forgets why a file was refused that a user has saved now. What was refused of other users' stays.
+  /// Drops the reasons of a file that a user has now saved. Those of other users remain.
   func clear(_ path: String, of user: UInt32) {
     state.withLock { state in
       _ = state.unprotect(ExactName(path), from: user)
@@ -140,8 +142,8 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// Why a change of a file was refused, as a user reads it: the last reason that concerns this user, or else the last
-  /// one of all.
+  /// Returns the reason why a change of a file was refused, as a user may read it: the last one that concerns this
+  /// user, otherwise the last of all.
   func reason(of path: String, for user: UInt32) -> String? {
     state.withLock { state in
       let known = state.refusals[ExactName(path)]
@@ -153,7 +155,7 @@ final class RefusalLog: Sendable {
   /// True if the last change of a file was refused for this reason.
   func isReason(_ reason: Reason, of path: String) -> Bool { self.reason(of: path, for: 0) == reason.full }
 
-  /// The number of refusals so far.
+  /// The number of refusals since the mount began.
   var count: Int { state.withLock { $0.count } }
 
   /// True if something was refused at `path` after the first `count` refusals.
@@ -161,13 +163,13 @@ final class RefusalLog: Sendable {
     state.withLock { $0.refusals[ExactName(path)]?.contains { $0.number > count } ?? false }
   }
 
-  /// Whether nothing was refused that was not saved since.
+  /// True if all refused files were saved since.
   var isEmpty: Bool { state.withLock { $0.refusals.isEmpty } }
 
-  /// Whether there may be a file that was refused and not saved since.
+  /// True if there may be a file that was refused or is protected, and was not saved since.
   var mayHaveAny: Bool { state.withLock { !$0.refusals.isEmpty || !$0.protected.isEmpty || $0.hasForgotten } }
 
-  /// All lines as a user reads them, the oldest first.
+  /// Returns all lines as a user may read them, oldest first.
   func text(for user: UInt32) -> [UInt8] {
     let isAll = Caller.isTrusted(user)
     return state.withLock { state in
@@ -177,15 +179,15 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// True if a user reads other lines than root does.
+  /// True if a user reads other lines than root.
   func isPersonal(for user: UInt32) -> Bool {
     isPersonal.load(ordering: .acquiring) && !Caller.isTrusted(user)
   }
 }
 
 extension TreeContext {
-  /// Runs what a program asked for at `path`, and notes why it is refused, if it is and nothing has noted it yet. What
-  /// its own errno says well enough is not noted.
+  /// Runs `body`, the operation that a program requested at `path`. If it is refused, records the reason, unless it was
+  /// recorded already or the errno alone is clear enough.
   func noting<T>(
     _ operation: String,
     _ path: @autoclosure () throws(FileTreeError) -> String?,
@@ -193,7 +195,7 @@ extension TreeContext {
   ) throws(FileTreeError) -> T {
     let former = refusals.count
     do throws(FileTreeError) { return try body() } catch {
-      // What has no path any more is gone.
+      // A file without a path is gone.
       guard case .refused(let refusal, let reason) = error, refusal.needsReason, let path = try? path(),
         !refusals.hasRefused(path, after: former)
       else { throw error }
@@ -202,7 +204,7 @@ extension TreeContext {
     }
   }
 
-  /// Notes a refusal, and logs it if it is another one than the last one of the file.
+  /// Records a refusal, and logs it if the reason differs from the last one of the file.
   func note(_ path: String, _ operation: String, _ reason: Reason) {
     let isNew = !refusals.isReason(reason, of: path)
     refusals.note(path, operation, reason)
@@ -211,7 +213,7 @@ extension TreeContext {
 }
 
 extension Refusal {
-  /// True if the errno alone does not tell what is wrong.
+  /// True if the errno alone does not show the cause.
   fileprivate var needsReason: Bool {
     switch self {
     case .forbidden, .invalid, .noSpace: true

@@ -1,23 +1,23 @@
-// Removals that make room for a new text. Many programs replace a file by unlinking it and writing a new one
-// (mv between file systems, install, tar, git checkout). That must not cut the links to an object, nor cost the object
-// if the new text is refused. So a removal is remembered as long as the process runs that made it. If that process
-// makes a file of the name, its text gives the object its key and the links to it again; if the text is refused, the
-// object comes back as it was.
+// Removals that make room for a new text. Many programs replace a file by unlinking it and writing a new one (mv
+// between file systems, install, tar, git checkout). That must not break the links to an object, nor delete the object
+// if the new text is refused. So a removal is remembered as long as the process that made it runs. If that process
+// creates a file of the same name, its text gets the key of the object and the links to it; if the text is refused, the
+// object is restored.
 //
-// Invariant: the content of all removals takes `room` bytes at most, also of those that a new file has taken. The oldest
-// content is dropped first, but not its record.
+// Invariant: the content of all removals takes at most `room` bytes, including removals that a new file has taken. The
+// oldest content is dropped first; its record stays.
 
 import Glibc
 import RealmPages
 import Synchronization
 
-/// A removed object or property, which can be brought back.
+/// A removed object or property that can be restored.
 struct Removal: Sendable {
-  /// Its former content.
+  /// The former content.
   struct Content: Sendable {
-    /// Its text; nil if it could not be read.
+    /// The text; nil if it could not be read.
     let text: [UInt8]?
-    /// The links to it; nil if there were too many.
+    /// The links to the object; nil if there were too many.
     let links: [IncomingLink]?
 
     fileprivate var cost: Int { (text?.count ?? 0) + (links?.count ?? 0) * RemovalRecords.linkCost }
@@ -26,21 +26,21 @@ struct Removal: Sendable {
   let key: ObjKey
   fileprivate let kept: KeptContent
 
-  /// Nil if there was no room for it.
+  /// The former content; nil if it was dropped to make room.
   var content: Content? { kept.content }
 
   init(_ key: ObjKey, _ content: Content) { (self.key, kept) = (key, KeptContent(content)) }
 }
 
-/// The content of a removal, until the removal is gone or the records drop the content to make room.
+/// The content of a removal. Dropped with the removal, or earlier to make room for others.
 private final class KeptContent: Sendable {
   private struct State {
     var content: Removal.Content?
-    /// What counts its bytes.
+    /// The counter of its bytes.
     var usage: Usage?
   }
 
-  /// The bytes of all content.
+  /// A counter of the bytes of all content.
   final class Usage: Sendable {
     private let bytes = Atomic<Int>(0)
 
@@ -56,7 +56,7 @@ private final class KeptContent: Sendable {
 
   var content: Removal.Content? { state.withLock { $0.content } }
 
-  /// Counts the bytes in `usage`; false if they are counted already, or dropped.
+  /// Adds the bytes to `usage`. Returns false if they are counted already, or dropped.
   func count(in usage: Usage) -> Bool {
     state.withLock { state in
       guard state.usage == nil, let content = state.content else { return false }
@@ -74,7 +74,7 @@ private final class KeptContent: Sendable {
   }
 }
 
-/// Removals, by the place where the object or property was.
+/// Removals by the place of the object or property.
 final class RemovalRecords: Sendable {
   fileprivate struct Record {
     var removal: Removal
@@ -88,42 +88,42 @@ final class RemovalRecords: Sendable {
 
   fileprivate struct State {
     var records: [Overlay.Place: Record] = [:]
-    /// The places in the order of their removals, from `first` on; some are forgotten or were removed again since.
+    /// The places in the order of their removals, from `first` on. Some were forgotten or removed again since.
     var queue: [(place: Overlay.Place, number: UInt64)] = []
     var first = 0
-    /// The content of removals in their order, from `firstContent` on; of some the removal is gone.
+    /// The content of removals in their order, from `firstContent` on. Nil if the removal is gone.
     var contents: [WeakContent] = []
     var firstContent = 0
     var trimAt = 1024
     var lastNumber: UInt64 = 0
-    /// How many records there are of each process, by its first thread.
+    /// The number of records of each process, by its first thread.
     var threads: [Int32: Int] = [:]
-    /// Removals that could not be undone, and are tried again.
+    /// Removals that could not be undone. The next save tries again.
     var kept: [(place: Overlay.Place, removal: Removal)] = []
   }
 
-  /// The bytes that all of them take together.
+  /// The maximum total size of the content in bytes.
   static let room = 64 << 20
-  /// The bytes of a link, its path and its share of the array included.
+  /// The bytes of a link, including its path and its array element.
   static let linkCost = 128
   private static let mostRecords = 100_000
 
   private let state = Mutex(State())
   private let room: Int
   private let bytes = KeptContent.Usage()
-  /// True if there is anything, so that saving costs nothing where nothing was removed.
+  /// False if there was never a removal, so that saving costs nothing.
   private let isUsed = Atomic<Bool>(false)
 
-  /// Remembers up to `room` bytes.
+  /// Creates records with at most `room` bytes of content.
   init(room: Int = RemovalRecords.room) { self.room = room }
 
-  /// How many links are remembered of one object.
+  /// The maximum number of links remembered for one object.
   var mostLinks: Int { room / Self.linkCost }
 
   /// The bytes in use.
   var usage: Int { bytes.count }
 
-  /// Remembers what `caller` removed at `place`.
+  /// Records a removal at `place` by `caller`.
   func note(_ place: Overlay.Place, _ removal: Removal, by caller: Caller) {
     isUsed.store(true, ordering: .releasing)
     let remover = caller.now
@@ -142,14 +142,15 @@ final class RemovalRecords: Sendable {
     }
   }
 
-  /// Returns what the process of `caller` removed at `place`, and forgets it: the name is in use again.
+  /// Returns the removal that the process of `caller` made at `place`, and forgets it, because the name is in use
+  /// again.
   func take(_ place: Overlay.Place, by caller: Caller) -> Removal? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     guard let record = state.withLock({ $0.forget(place) }), caller.isProcess(of: record.remover) else { return nil }
     return record.removal
   }
 
-  /// Forgets what processes removed that have ended.
+  /// Forgets the removals of processes that have ended.
   func forgetEnded() {
     if !isUsed.load(ordering: .acquiring) { return }
     let ended = state.withLock { $0.threads.keys }.filter { !Caller.isRunning($0) }
@@ -160,13 +161,13 @@ final class RemovalRecords: Sendable {
     }
   }
 
-  /// Remembers what could not be brought back.
+  /// Keeps a removal that could not be undone, to try again.
   func keep(_ place: Overlay.Place, _ removal: Removal) {
     isUsed.store(true, ordering: .releasing)
     state.withLock { $0.kept.append((place, removal)) }
   }
 
-  /// Takes what could not be brought back.
+  /// Returns and clears the removals that could not be undone.
   func takeKept() -> [(place: Overlay.Place, removal: Removal)] {
     if !isUsed.load(ordering: .acquiring) { return [] }
     return state.withLock { state in
@@ -185,7 +186,7 @@ extension RemovalRecords.State {
     return record
   }
 
-  /// False if there is none.
+  /// Returns false if there is no content left.
   fileprivate mutating func dropOldestContent() -> Bool {
     guard firstContent < contents.count else { return false }
     contents[firstContent].kept?.drop()
@@ -193,7 +194,7 @@ extension RemovalRecords.State {
     return true
   }
 
-  /// Forgets content whose removal is gone, each time that there is twice as much as was left the last time.
+  /// Forgets content whose removal is gone, each time that the array has doubled since the last time.
   fileprivate mutating func trimContents() {
     if contents.count < trimAt { return }
     contents = contents[firstContent...].filter { $0.kept != nil }
@@ -208,13 +209,13 @@ extension RemovalRecords.State {
     trim()
   }
 
-  /// Lets the queue begin with something that is remembered.
+  /// Drops forgotten records from the front of the queue.
   fileprivate mutating func dropForgotten() {
     while first < queue.count, records[queue[first].place]?.number != queue[first].number { first += 1 }
     trim()
   }
 
-  /// Gives the front of the queue back once it is the larger part.
+  /// Frees the dropped front of the queue once it is at least half of it.
   private mutating func trim() {
     if first * 2 < queue.count { return }
     queue.removeFirst(first)

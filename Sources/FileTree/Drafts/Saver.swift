@@ -1,30 +1,30 @@
-// Carries changes out, one transaction each. A commit is on disk when saving returns; or, with `-o group_commit=MS`, it
-// is there within MS milliseconds, together with all that came meanwhile, or at the next fsync.
+// Commits changes, one transaction each. When a save returns, its commit is on disk. With `-o group_commit=MS` it is on
+// disk within MS milliseconds, synced together with other commits of that time, or at the next fsync.
 
 import Glibc
 import RealmPages
 import Threads
 
-/// What a change did to the realm.
+/// The effect of a change on the realm.
 struct Effect: Sendable {
-  /// Whether there is anything to commit.
+  /// True if there is anything to commit.
   var isChange = true
-  /// All objects whose texts may differ from before; nil if that is not known.
+  /// All objects whose texts may have changed; nil if unknown.
   var touched: [ObjectReference]? = []
-  /// The objects that were there before and that the change itself is about: their texts are worth keeping.
+  /// The existing objects that the change itself is about. Their former texts are kept.
   var replaced: [ObjectReference] = []
-  /// True if the schema differs from before; its text is worth keeping, too.
+  /// True if the schema changed. Its former text is kept, too.
   var replacesSchema = false
-  /// Whether there are the same classes and objects as before.
+  /// True if no class or object was added or removed.
   var namesStay = false
 
-  /// Nothing was changed.
+  /// No change.
   static let none = Effect(isChange: false)
 
-  /// The times of so many objects are kept at most: those of more would take more memory than they are worth.
+  /// The maximum number of objects whose times are kept. More would take more memory than they are worth.
   static let mostTouched = 100_000
 
-  /// What this change and another one in the same transaction did.
+  /// Returns the joint effect of this change and another one in the same transaction.
   func joined(with other: Effect) -> Effect {
     if !other.isChange { return self }
     if !isChange { return other }
@@ -38,13 +38,13 @@ struct Effect: Sendable {
     )
   }
 
-  /// An object that was there before has changed.
+  /// The effect of changing an existing object.
   static func changed(_ object: ObjectReference) -> Effect {
     Effect(touched: [object], replaced: [object], namesStay: true)
   }
 }
 
-/// The one place where a mount writes.
+/// The only writer of a mount.
 final class Saver: Sendable {
   /// A change of the realm.
   typealias Change = (borrowing WriteTransaction) throws(FileTreeError) -> Effect
@@ -52,12 +52,12 @@ final class Saver: Sendable {
   private let writer: RealmWriter
   private let options: TreeOptions
   private let changes: OwnChanges
-  /// Nil if each save waits for the disk itself.
+  /// Nil if each save waits for its own sync.
   private let delayedSync: DelayedSync?
-  /// The file that changes are meant for, by `Standing.file`; nil if whichever is at the path takes them.
+  /// The file that changes are meant for, as in `Standing.file`; nil for any file at the path.
   private let file: Int?
 
-  /// Writes through `writer` and tells `changes` what was changed.
+  /// Writes through `writer` and records changes in `changes`.
   init(_ writer: RealmWriter, _ options: TreeOptions, _ changes: OwnChanges) {
     self.writer = writer
     self.options = options
@@ -78,11 +78,12 @@ final class Saver: Sendable {
     self.file = file
   }
 
-  /// The same, which refuses to save when another file than `file`, by `Standing.file`, has the realm's place.
+  /// Returns a saver for one file: it throws `replaced` if the realm is another file than `file`, as in
+  /// `Standing.file`.
   func saving(to file: Int) -> Saver { Saver(self, to: file) }
 
-  /// Makes a change. When it returns, the change is on disk, unless it `mayWait` and the user lets it. Returns whether
-  /// there was anything to commit.
+  /// Commits a change, and returns true if there was anything to commit. The commit is on disk, unless it `mayWait` and
+  /// the user chose `-o group_commit`.
   @discardableResult
   func save(mayWait: Bool = true, _ change: Change) throws(FileTreeError) -> Bool {
     let transaction: WriteTransaction
@@ -96,7 +97,7 @@ final class Saver: Sendable {
       return false
     }
     let version = transaction.nextVersion
-    // In a mirror the next version may have changes of others instead, or as well.
+    // In a mirror, the next version may also have, or instead have, changes of others.
     if writer.uplink == nil { changes.note(version, effect.touched, namesStay: effect.namesStay) }
     do throws(EngineError) {
       let mayWait = mayWait && delayedSync != nil
@@ -109,12 +110,13 @@ final class Saver: Sendable {
     return true
   }
 
-  /// Makes the file one that is written to, without changing what it holds.
+  /// Converts a file to which nothing was committed yet, such as a copy, to a form that lists the versions in use. Its
+  /// content does not change.
   func takePart() throws(FileTreeError) {
     do throws(EngineError) { try writer.takePart(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
   }
 
-  /// Makes a change of `snapshot` in memory and forgets it, to find out whether it would be refused. Does not wait for
+  /// Applies a change to `snapshot` in memory and rolls back, to find out if it would be refused. Does not wait for
   /// other writers.
   func rehearse<T>(
     on snapshot: Snapshot,
@@ -130,26 +132,26 @@ final class Saver: Sendable {
     return result
   }
 
-  /// Throws if nothing can be saved until a user does something about it.
+  /// Throws if nothing can be saved until a user acts.
   func checkObstacles() throws(FileTreeError) {
     do throws(EngineError) { try writer.checkObstacles(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
     }
   }
 
-  /// Makes the file as small as its content, if no other program has the realm open.
+  /// Shrinks the file to its content, if no other program has the realm open.
   func compact() throws(FileTreeError) {
     do throws(EngineError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {
       throw error.reason == .inUse ? .refused(.inUse, error.description) : FileTreeError(error)
     }
   }
 
-  /// Returns when everything that was saved is on disk.
+  /// Waits until everything that was saved is on disk.
   func synchronize() throws(FileTreeError) {
     do throws(EngineError) { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
   }
 
-  /// Brings everything to disk, and waits for others no more.
+  /// Ends delayed syncs, and waits until everything that was saved is on disk.
   func finish() throws(FileTreeError) {
     delayedSync?.stop()
     try synchronize()

@@ -1,10 +1,11 @@
-// Drafts of `.realm/schema.json` and of the files of `.realm/schema`: the change from the realm's schema to the text's.
+// Drafts of `.realm/schema.json` and of the files of `.realm/schema`. A text changes the schema of the realm to its
+// own.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// The schema of the file `.realm/schema/NAME`, or the whole one.
+/// The schema in the file `.realm/schema/NAME`, or the whole schema.
 struct SchemaTarget: TextTarget {
   /// Nil for the whole schema.
   var name: [UInt8]?
@@ -18,7 +19,7 @@ struct SchemaTarget: TextTarget {
     _ tree: TreeContext
   ) throws(FileTreeError) -> Applied {
     let change = try change(text.bytes, transaction)
-    // Converting the objects takes time, so a check ends here.
+    // Converting the objects takes time, so a check stops here.
     if change.isEmpty || text.isCheck { return Applied(effect: .none, place: .computed(self)) }
     try Self.changing { () throws(SchemaChangeError) in try change.apply(transaction) }
     return Applied(effect: Effect(touched: nil, replacesSchema: true), place: .computed(self))

@@ -1,9 +1,9 @@
-// When a text that is written piece by piece can be judged: as early as possible, because shells do not look at what
-// `close` returns, but not before it is whole, because a part of a good text may be no text.
+// Decides when a text that is written in pieces is checked: as early as possible, because shells ignore errors of
+// `close`, but not before it is complete, because a part of a valid text may be invalid.
 
 import RealmJSON
 
-/// What a file takes.
+/// The kind of content that a file takes.
 enum TextForm: Sendable {
   /// A JSON object.
   case object
@@ -13,12 +13,12 @@ enum TextForm: Sendable {
   case string
   /// Any bytes.
   case data
-  /// Lines, each a text of its own.
+  /// JSON Lines, each a separate text.
   case lines
-  /// Whatever the bytes are: the write itself carries out what the file is for.
+  /// A command. The write itself runs it.
   case command
 
-  /// True if the bytes are a text, so that bytes which were allocated and not written do not belong to it.
+  /// True if the bytes are a text, which does not include bytes that were allocated and not written.
   var isText: Bool {
     switch self {
     case .object, .value, .lines, .command: true
@@ -27,21 +27,21 @@ enum TextForm: Sendable {
   }
 }
 
-/// How far a text has come.
+/// The progress of a text.
 struct TextOutline: Sendable {
   let form: TextForm
   private var json: JSONOutline
-  /// For a string, the bytes at the end that are the beginning of a character.
+  /// For a string, the first bytes of a character that is not complete.
   private var split: [UInt8] = []
   private var verdictOfBytes = JSONOutline.Verdict.blank
 
-  /// An empty text.
+  /// Creates the outline of an empty text.
   init(_ form: TextForm) {
     self.form = form
     json = JSONOutline(form == .value ? .value : .object)
   }
 
-  /// What the bytes so far are.
+  /// The state of the bytes read.
   var verdict: JSONOutline.Verdict {
     switch form {
     case .object, .value: json.verdict
@@ -49,11 +49,11 @@ struct TextOutline: Sendable {
     }
   }
 
-  /// Grows with each text that can be judged. What follows the first whole characters of a string, or the first bytes
-  /// of data, has to be judged only if it is no UTF-8.
+  /// The number of texts that had to be checked. After the first complete text of a string or of data, another is
+  /// counted only when it is not UTF-8 or exceeds the size of a property.
   private(set) var decisions = 0
 
-  /// Looks at the bytes that follow. Cost: O(n).
+  /// Reads the next bytes. Cost: O(n).
   mutating func read(_ bytes: [UInt8]) {
     switch form {
     case .object, .value:
@@ -69,7 +69,7 @@ struct TextOutline: Sendable {
     }
   }
 
-  /// Beyond what a property takes, each text is judged: all are refused.
+  /// Counts each text beyond the largest value of a property, so that it is checked: all are refused.
   private mutating func noteSize(_ more: Int) {
     count += more
     if count > Self.largestValue { decisions += 1 }
@@ -93,18 +93,18 @@ struct TextOutline: Sendable {
     if split.isEmpty { decide(.complete) } else { verdictOfBytes = .open }
   }
 
-  /// Where the beginning of a character is at the end of a text that lacks the rest of it.
+  /// Returns the offset of an incomplete character at the end of a text; the end of the text if there is none.
   private static func endOfWholeCharacters(_ text: [UInt8]) -> Int {
     for length in 1...3 where length <= text.count {
       let byte = text[text.count - length]
-      // A byte within a character: its first one is before it.
+      // A continuation byte: the first byte of the character is before it.
       if byte & 0xC0 == 0x80 { continue }
       let needed =
         switch byte {
         case 0xC2...0xDF: 2
         case 0xE0...0xEF: 3
         case 0xF0...0xF4: 4
-        // A character of its own, or the first byte of none.
+        // An ASCII character, or an invalid first byte.
         default: 1
         }
       return needed > length ? text.count - length : text.count

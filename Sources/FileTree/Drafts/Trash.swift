@@ -1,20 +1,20 @@
-// The texts that objects had before this mount changed or deleted them: `.realm/trash/CLASS/NAME.json` is the newest
-// one, and earlier ones have the time when they were added appended to their name. `.realm/trash/schema.json` is the
-// schema before a file of this mount changed it. With `--trash DIR` the command writes each text to a folder, too,
-// before the change is committed.
+// The texts that objects had before this mount changed or deleted them. `.realm/trash/CLASS/NAME.json` is the newest;
+// earlier ones have the time when they were added appended to their names. `.realm/trash/schema.json` is the schema
+// before a file of this mount changed it. With `--trash DIR`, each text is also written to a folder before the change
+// is committed.
 //
-// A save only notes a text. It becomes a file when a directory of the trash is asked for next, because a mount that
-// saves much is rarely asked.
+// A save only records the text. It becomes a file when a program next looks at a directory of the trash, which happens
+// rarely in a mount that saves much.
 //
-// Invariant: the texts that are noted, and those that are files, are `mostTexts` and `room` bytes at most. The oldest
-// goes first.
+// Invariant: the recorded texts, and those that are files, are each at most `mostTexts` and `room` bytes. The oldest is
+// dropped first.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 import Synchronization
 
-/// A text that an object or the schema had.
+/// A former text of an object or of the schema.
 struct FormerText: Sendable {
   /// The class of the object; nil for the schema.
   let ordinal: TableOrdinal?
@@ -22,26 +22,26 @@ struct FormerText: Sendable {
   let text: [UInt8]
 }
 
-/// The former texts of objects and of the schema, over the files of an overlay.
+/// The former texts of objects and of the schema, as files of an overlay.
 package final class Trash: Sendable {
-  /// The bytes that all texts take together.
+  /// The maximum total size of the texts in bytes.
   static let room = 8 << 20
   static let mostTexts = 10_000
 
-  /// A text that is no file yet.
+  /// A text that is not a file yet.
   private struct Note {
     let text: FormerText
     let time: Timestamp
   }
 
-  /// Texts in the order in which they came, `cost` bytes in all; the oldest go so that the bounds hold.
+  /// Texts in the order of their arrival. Holds at most `room` bytes and `mostTexts` texts; the oldest are dropped.
   private struct Kept<Element> {
     private var elements: [(element: Element, cost: Int)] = []
-    /// The first that is not forgotten.
+    /// The index of the first element that was not dropped.
     private var first = 0
     private var cost = 0
 
-    /// Adds one and returns those that had to go.
+    /// Adds an element, and returns those that were dropped.
     mutating func add(_ element: Element, cost: Int) -> [Element] {
       var gone: [Element] = []
       elements.append((element, cost))
@@ -60,7 +60,7 @@ package final class Trash: Sendable {
 
     var isEmpty: Bool { elements.isEmpty }
 
-    /// Takes all of them out.
+    /// Removes and returns all elements.
     mutating func takeAll() -> [Element] {
       defer { self = Kept() }
       return elements[first...].map(\.element)
@@ -68,13 +68,13 @@ package final class Trash: Sendable {
   }
 
   private let notes = Mutex(Kept<Note>())
-  /// Whether there are notes, or files are being made of them.
+  /// True if there are notes, or if notes are being turned into files.
   private let hasNotes = Atomic<Bool>(false)
   private let files = Mutex(Kept<InodeNumber>())
-  /// Held while notes become files, so that they do in their order.
+  /// Held while notes become files, to keep their order.
   private let unpacking = Mutex<Void>(())
 
-  /// Adds a text as the newest one of its place.
+  /// Records a text as the newest one of its place.
   fileprivate func note(_ text: FormerText) {
     if text.text.count > Self.room { return }
     notes.withLock { notes in
@@ -83,10 +83,10 @@ package final class Trash: Sendable {
     }
   }
 
-  /// Whether there are texts that are no files yet.
+  /// True if there are texts that are not files yet.
   var isWaiting: Bool { hasNotes.load(ordering: .acquiring) }
 
-  /// Makes files of all texts.
+  /// Creates the files of all recorded texts.
   func unpack(_ tree: TreeContext) throws(FileTreeError) {
     if !isWaiting { return }
     let rules = try tree.readable { view in view.rules }
@@ -101,7 +101,7 @@ package final class Trash: Sendable {
         )
         makeFile(note.text.text, at: Overlay.Place(directory: directory, name: note.text.name), metadata, tree.overlay)
       }
-      // Only now, so that another thread does not look before all are there.
+      // Cleared last, so that another thread does not look before all files exist.
       notes.withLock { if $0.isEmpty { hasNotes.store(false, ordering: .releasing) } }
     }
   }
@@ -117,7 +117,7 @@ package final class Trash: Sendable {
       let name = Self.earlierName(place.name, seconds: time.seconds, nanoseconds: Int(time.nanoseconds))
       overlay.move(former.inode, to: Overlay.Place(directory: place.directory, name: name))
     }
-    // Where memory is short, there is no text.
+    // If memory is short, the text is lost.
     guard let file = overlay.makeFile(at: place, text, metadata, role: .formerText, isKnown: false) else { return }
     for oldest in files.withLock({ $0.add(file.inode, cost: text.count) }) {
       _ = overlay.place(of: oldest).flatMap { overlay.unlink($0) }
@@ -126,7 +126,7 @@ package final class Trash: Sendable {
 }
 
 extension Trash {
-  /// What the text that was kept under `name` at a time is called once there is a newer one.
+  /// Returns the name that a text kept under `name` gets when there is a newer one. The time is when it was added.
   package static func earlierName(_ name: [UInt8], seconds: Int64, nanoseconds: Int) -> [UInt8] {
     let stamp = Array(Clock.nameStamp(seconds: seconds, nanoseconds: nanoseconds).utf8)
     let full = name + [UInt8(ascii: ".")] + stamp
@@ -135,15 +135,15 @@ extension Trash {
 }
 
 extension TreeContext {
-  /// Makes a change as `Saver.save` does, and keeps the texts of the objects that it changes or deletes, and the schema
-  /// if it changes that.
+  /// Commits a change like `Saver.save`, and keeps the former texts of the objects that it changes or deletes, and of
+  /// the schema if that changes.
   @discardableResult
   func saveKeepingTexts(
     _ saver: Saver,
     mayWait: Bool = true,
     _ change: Saver.Change
   ) throws(FileTreeError) -> Bool {
-    // In a transaction nothing is gone yet.
+    // In a transaction, no text is lost before the commit.
     if staged != nil { return try saver.save(mayWait: mayWait, change) }
     var former: [FormerText] = [], namesStay = false
     let hasChanged = try saver.save(mayWait: mayWait) { transaction throws(FileTreeError) in
@@ -162,7 +162,7 @@ extension TreeContext {
     return hasChanged
   }
 
-  /// The names and texts of objects. What cannot be read, or is not there, is left out.
+  /// Returns the names and texts of objects, without those that are missing or cannot be read.
   private func texts(of objects: [ObjectReference], _ view: VersionView) -> [FormerText] {
     view.contexts.lend { context in
       var last: (directory: TableDirectory, cursor: ObjectCursor)?
@@ -184,14 +184,14 @@ extension TreeContext {
     }
   }
 
-  /// The whole schema of a version; nil if damage keeps it from being read.
+  /// Returns the whole schema of a version; nil if it is damaged.
   private func schemaText(_ view: VersionView) -> FormerText? {
     let out = OutputBuffer()
     do throws(RenderError) { try SchemaRenderer.render(view.snapshot, into: out) } catch { return nil }
     return FormerText(ordinal: nil, name: Array("schema.json".utf8), text: out.bytes)
   }
 
-  /// Writes a text to the folder of `--trash`. A problem is reported, and the change goes on.
+  /// Writes a text to the folder of `--trash`. A failure is reported; the change continues.
   private func keepOutside(_ text: FormerText) {
     guard let keep = options.keepFormerText else { return }
     let name = String(decoding: text.name, as: UTF8.self)

@@ -1,10 +1,10 @@
-// What differs between two versions as lines, and the files that show it: `.changes` of a snapshot and `.diff` of a
-// transaction.
+// The differences between two versions as JSON Lines, and the files that show them: `.changes` of a snapshot and
+// `.diff` of a transaction.
 
 import RealmJSON
 import RealmPages
 
-/// Lines of what differs between two versions.
+/// Lines of the differences between two versions.
 final class DifferenceLines: LineSource {
   let snapshots: [Snapshot]
   private let holds: [VersionHold]
@@ -12,7 +12,7 @@ final class DifferenceLines: LineSource {
 
   var place: LinePlace { .change(lines.place) }
 
-  /// The lines between two versions that are held.
+  /// Creates the lines of the differences between two held versions.
   init(_ old: VersionHold, _ new: VersionHold, _ lines: ChangeLines) {
     holds = [old, new]
     snapshots = [old.snapshot, new.snapshot]
@@ -31,9 +31,9 @@ final class DifferenceLines: LineSource {
 }
 
 extension TreeContext {
-  /// Opens a file whose lines tell what differs between a version that is held and the newest.
+  /// Opens a file with the differences between a held version and the newest one.
   ///
-  /// `name` is that of the file; `what` names what was damaged if the versions cannot be read.
+  /// `name` is the name of the file; `what` is the subject of the error if the versions are damaged.
   func openDifference(
     _ inode: InodeNumber,
     _ name: String,

@@ -1,46 +1,46 @@
-// Files of a frozen tree, which the kernel reads without opening them: it asks for a piece of an inode, and keeps what
-// it gets. What takes long to make is kept between two pieces; and where a program reads one object after another, the
-// texts of the next ones are made before it asks.
+// Files of a frozen tree. The kernel reads them without opening them: it requests a range of an inode, and caches it.
+// Content that is costly to render is kept between two requests. If a program reads one object after another, the texts
+// of the next objects are rendered before it requests them.
 //
-// Invariant: the tree shows one version for good, so a text and its size never change.
+// Invariant: a frozen tree always shows one version, so a text and its size never change.
 
 import RealmPages
 import Synchronization
 
-/// What is remembered of files that are read without handles.
+/// State of files that are read without handles.
 final class FrozenFiles: Sendable {
   /// A program that reads objects in the order of their keys.
   private struct Reader {
     let ordinal: TableOrdinal
-    /// The last object that was read or whose text was given away.
+    /// The last object that was read, or whose text was provided ahead.
     var last: ObjKey
-    /// How many texts were given away at a time.
+    /// The number of texts provided ahead at a time.
     var window = 0
   }
 
-  /// The files of which a piece was read and more is to come, the latest last.
+  /// Files that were read in part, the latest last.
   private let unfinished = Mutex<[OpenFile]>([])
   /// The latest last.
   private let readers = Mutex<[Reader]>([])
 
   private static let mostUnfinished = 16
   private static let mostReaders = 16
-  /// The texts that are given away first and at most; each time twice as many, so a program that stops has cost no more
-  /// than twice what it has read.
+  /// The first and the largest number of texts provided ahead. It doubles each time, so that a program that stops has
+  /// cost at most twice what it has read.
   private static let windows = (first: 8, most: 8192)
-  /// So many bytes are given away at a time.
+  /// The maximum number of bytes provided ahead at a time.
   private static let mostBytes = 8 << 20
-  /// Longer texts are worth a request of their own.
+  /// The largest text provided ahead. A longer one is worth a separate request.
   fileprivate static let largestText = 32 << 10
 
-  /// Takes the file out that is being read, if it is one of several pieces.
+  /// Removes and returns a file that was read in part.
   fileprivate func take(_ inode: InodeNumber) -> OpenFile? {
     unfinished.withLock { files in
       files.firstIndex { $0.inode == inode }.map { files.remove(at: $0) }
     }
   }
 
-  /// Keeps a file for its next piece; returns the one that is to be closed for it.
+  /// Keeps a file for its next request. Returns a file that must be closed to make room.
   fileprivate func keep(_ file: OpenFile) -> OpenFile? {
     unfinished.withLock { files in
       files.append(file)
@@ -48,8 +48,8 @@ final class FrozenFiles: Sendable {
     }
   }
 
-  /// Calls `body` with the texts behind `key`, which was read, if it is the one behind the last of a reader. It ends
-  /// when `body` returns nil instead of the size of a text.
+  /// Calls `body` for the objects after `key`, which was just read, if `key` follows the last object of a reader.
+  /// `body` returns the size of the object's text, or nil to stop.
   fileprivate func goOn(
     at key: ObjKey,
     _ ordinal: TableOrdinal,
@@ -73,7 +73,7 @@ final class FrozenFiles: Sendable {
     }
   }
 
-  /// The reader whose next object is `key`, out of the list, with its next window; or a new one.
+  /// Removes and returns the reader whose next object is `key`, with its next window; a new reader if there is none.
   private func takeReader(
     before key: ObjKey,
     _ ordinal: TableOrdinal,
@@ -86,7 +86,7 @@ final class FrozenFiles: Sendable {
     }
     guard var reader = found else { return Reader(ordinal: ordinal, last: key) }
     guard try cursor.seek(after: reader.last), cursor.key == key else {
-      // It is another program's, which may come back to it.
+      // The reader may be another program, which has not read its next object yet.
       readers.withLock { [reader] in $0.append(reader) }
       return Reader(ordinal: ordinal, last: key)
     }
@@ -96,10 +96,10 @@ final class FrozenFiles: Sendable {
 }
 
 extension FileTree {
-  /// Calls `body` with up to `count` bytes of a file that was not opened, from `offset` on; none at or beyond the end.
-  /// For a frozen tree.
+  /// Calls `body` with up to `count` bytes of an unopened file from `offset` on; with none at or after the end. Only
+  /// for a frozen tree.
   ///
-  /// - Throws: what `open` and reading a handle throw; `stale` once the version was overwritten.
+  /// - Throws: the errors of `open` and of reading a handle; `stale` if the version was overwritten.
   public func read(
     _ inode: InodeNumber,
     from offset: Int,
@@ -120,20 +120,20 @@ extension FileTree {
 
   private func keep(_ file: OpenFile) { if let other = tree.frozenFiles.keep(file) { release(other) } }
 
-  /// Calls `body` with the texts of the objects that come behind one that was just read, if a program reads them one
-  /// after another, until it returns false: more each time, and few at first. For a frozen tree.
+  /// Calls `body` with the texts of the objects after one that was just read, if a program reads them one after
+  /// another: a few texts at first, then more each time. Stops when `body` returns false. Only for a frozen tree.
   public func nextTexts(behind inode: InodeNumber, _ body: (InodeNumber, RawSpan) -> Bool) {
     guard let (ordinal, key) = inode.packedObject ?? tree.objectInodes.object(inode) else { return }
-    // What cannot be read is asked for, and the answer tells what is wrong.
+    // An object that cannot be read here is requested by the kernel, and that request reports the error.
     try? tree.read { view throws(FileTreeError) -> Void in
       let directory = try view.existing(ordinal)
       defer { view.snapshot.limitResidentPages() }
       do throws(EngineError) {
         try view.contexts.lend { context throws(EngineError) in
           try tree.frozenFiles.goOn(at: key, ordinal, ObjectCursor(directory.table)) { cursor throws(EngineError) in
-            // A damaged object has no text; who reads it gets the error.
+            // A damaged object has no text; a program that reads it gets the error.
             guard let text = try? context.render(cursor) else { return 0 }
-            // Nothing is given away that was read from reused space.
+            // Text that was read from reused space must not be provided.
             if text.count > FrozenFiles.largestText || !tree.realm.isCurrent(view.snapshot) { return nil }
             return unsafe body(tree.number(directory, cursor.key), text.span.bytes) ? text.count : nil
           }

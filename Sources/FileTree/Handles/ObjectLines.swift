@@ -1,4 +1,4 @@
-// The objects of a class or a selection as lines: JSON Lines or CSV.
+// The objects of a class or a selection as JSON Lines or CSV.
 
 import RealmJSON
 import RealmPages
@@ -6,11 +6,11 @@ import RealmTransfer
 
 /// Lines of objects.
 final class ObjectLines: LineSource {
-  /// What the lines are.
+  /// The format of the lines.
   enum Form: Hashable, Sendable {
-    /// The objects as JSON.
+    /// JSON Lines, one object each.
     case jsonl
-    /// The names of the properties, then the objects as records.
+    /// A header with the names of the properties, then one record for each object.
     case csv
   }
 
@@ -18,18 +18,19 @@ final class ObjectLines: LineSource {
   private let hold: VersionHold
   private let cursor: ObjectCursor
   private let renderer: ObjectRenderer
-  /// Renders the lines of CSV.
+  /// Renders CSV; nil for JSON Lines.
   private let records: CSVRenderer?
   /// The objects to show; nil for all.
   private let keys: [ObjKey]?
-  /// How many of `keys` were shown, or the key that was shown last; `beforeHeader` before the names of the properties.
+  /// The number of `keys` that were rendered, or without `keys` the last key that was rendered; `beforeHeader` before
+  /// the CSV header.
   private var last: Int64
 
   var place: LinePlace { .object(last) }
 
   private static let beforeHeader = Int64.min
 
-  /// The lines of the objects `keys`, or of all, in a version that is held.
+  /// Creates the lines of the objects `keys`, or of all objects, in a held version.
   init(
     _ hold: VersionHold,
     _ table: Table,
@@ -53,7 +54,7 @@ final class ObjectLines: LineSource {
     last = form == .csv ? Self.beforeHeader : keys == nil ? ObjKey.none.value : 0
   }
 
-  /// The bytes before the first object.
+  /// The size of the header in bytes.
   var headerSize: Int {
     guard let records else { return 0 }
     let out = OutputBuffer()
@@ -61,8 +62,8 @@ final class ObjectLines: LineSource {
     return out.count
   }
 
-  /// The sizes of the lines of all objects of the class behind a key up to another one, in groups of `count`; nil if
-  /// one of them is damaged. The last group goes to `end`.
+  /// Returns the sizes of the lines of all objects of the class after `key`, up to and including `end`, in groups of
+  /// `count` objects; nil if one of them is damaged. The last group ends with `end`.
   func groups(behind key: Int64, upTo end: Int64, of count: Int) -> [LineSizes.Group]? {
     let out = OutputBuffer()
     var groups: [LineSizes.Group] = [], bytes = 0, objects = 0
@@ -101,7 +102,7 @@ final class ObjectLines: LineSource {
           last += 1
           guard try cursor.seek(keys[Int(last) - 1]) else { continue }
         } else {
-          // Where reading goes on in order, the cursor stands on the last object already.
+          // When reading sequentially, the cursor is already at the last object.
           let exists =
             cursor.key.value == last && last >= 0 ? try cursor.next() : try cursor.seek(after: ObjKey(last))
           guard exists else { return .end }

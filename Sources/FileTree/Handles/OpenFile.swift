@@ -1,77 +1,77 @@
-// Open files. A handle keeps the text that it was opened with until it is released, whatever is committed meanwhile.
-// A handle that writes has bytes of its own, which closing it saves.
+// Open files. A handle keeps the text that it was opened with until it is released, whatever is committed meanwhile. A
+// handle that writes has a separate draft, which is saved at close.
 //
-// The kernel's page cache and its idea of a file's size belong to the inode, not to the handle, and fstat(2) does not
-// say which handle it asks for. So handles with different texts must not share the page cache, and sizes follow one
-// rule: a process is told the size of what the handle reads that it opened last; a process without a handle, the size
-// of the stored text; and the kernel keeps the largest size of a text that can be read (`Sizes.kept`), so that maps of
-// that text stay whole. Invariant: all handles of an inode that use the page cache have the same text.
+// The page cache of the kernel and its size of a file belong to the inode, not to the handle, and fstat(2) does not
+// pass the handle. So handles with different texts must not share the page cache, and sizes follow three rules. A
+// process with handles gets the size of the content of the one that it opened last. A process without a handle gets the
+// size of the stored text. The kernel keeps the largest size of a text that can be read (`Sizes.kept`), so that maps of
+// that text are complete. Invariant: all handles of an inode that use the page cache have the same text.
 
 import Glibc
 import Synchronization
 
-/// How the kernel may use its page cache for a handle.
+/// The use of the kernel's page cache for a handle.
 public enum KernelCaching: Sendable, Hashable {
-  /// What it holds of the file is this text.
+  /// The cached pages have this text.
   case keep
-  /// It must drop what it holds, then it may cache.
+  /// The kernel must drop the cached pages; then it may cache.
   case refresh
-  /// It must not cache, but ask for each piece.
+  /// The kernel must not cache. It requests each range.
   case bypass
 }
 
-/// How a file is opened.
+/// The access mode of a handle.
 public struct OpenAccess: Sendable {
-  /// Whether the handle writes.
+  /// True if the handle writes.
   public var writes = false
-  /// Whether the handle begins with an empty file.
+  /// True if opening the handle truncates the file to 0.
   public var truncates = false
-  /// Whether each write goes to the end.
+  /// True if each write appends.
   public var appends = false
   /// True if the handle reads, or may be mapped.
   public var reads = true
 
-  /// Reading.
+  /// Creates the access mode of reading.
   public init() {}
 }
 
 /// An open file.
 public final class OpenFile: Sendable {
   enum Content: Sendable {
-    /// What reading gives.
+    /// A text that does not change.
     case text([UInt8])
-    /// Bytes that change. A draft with a target is the handle's own; without one, the overlay has the file.
+    /// Bytes that change. A draft with a target belongs to the handle; one without belongs to a file of the overlay.
     case draft(Draft)
-    /// A text that is made while it is read.
+    /// A text that is rendered while it is read.
     case stream(StreamedText)
   }
 
   /// The file that is open.
   public let inode: InodeNumber
-  /// What the kernel may keep of it.
+  /// The use of the kernel's page cache.
   public let caching: KernelCaching
-  /// True if the text may be put into the page cache before the first read, or, if the handle bypasses it, its end, so
-  /// that the kernel knows of no smaller size. Until `FileTree.pageCacheSeeded` is called, no other handle on the inode
-  /// is opened.
+  /// True if the text may be stored in the page cache before the first read or, if the handle bypasses the cache, the
+  /// end of the text, so that the kernel does not assume a smaller size. Until `FileTree.pageCacheSeeded` is called, no
+  /// other handle on the inode is opened.
   public let maySeedPageCache: Bool
-  /// Whether the kernel may remember another size of the file than this handle reads: it must forget it before it gets
-  /// the handle.
+  /// True if the kernel may remember another size than that of the content of this handle. It must forget that size
+  /// before it gets the handle.
   public let hasNewSize: Bool
   let content: Content
   let access: OpenAccess
-  /// Which handle of its inode this is.
+  /// The number of the handle.
   fileprivate let number: UInt64
-  /// Whether what is written is checked when it is a whole text: not in scratch files.
+  /// True if complete texts are checked when they are written, which scratch files are not.
   let isWatched: Bool
-  /// The thread that opened it; 0 if that is not known.
+  /// The thread that opened the handle; 0 if unknown.
   let opener: Int32
   private let kernelNumber = Atomic<UInt64>(0)
-  /// The number that the kernel knows the file by; 0 before it has the handle.
+  /// The inode number that the kernel has for the file; 0 before it has the handle.
   var shownInode: UInt64 {
     get { kernelNumber.load(ordering: .relaxed) }
     set { kernelNumber.store(newValue, ordering: .relaxed) }
   }
-  /// The tree that it is open in, if that is a transaction's.
+  /// The tree of the transaction that the file is open in; nil outside of transactions.
   let home = Mutex<TreeContext?>(nil)
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, text: [UInt8]) {
@@ -115,13 +115,13 @@ public final class OpenFile: Sendable {
     (isWatched, opener) = (false, 0)
   }
 
-  /// The text, if it is made while it is read. Then `read` gives nothing.
+  /// The text, if it is rendered while it is read; `read` returns no bytes then.
   public var stream: StreamedText? { if case .stream(let stream) = content { stream } else { nil } }
 
-  /// Whether closing the handle may save something.
+  /// True if closing the handle may save something.
   public var isWriting: Bool { access.writes || access.truncates }
 
-  /// The number of bytes that can be read; 0 of a text that is made while it is read.
+  /// The number of bytes that can be read; 0 for a text that is rendered while it is read.
   public var size: Int {
     switch content {
     case .text(let text): text.count
@@ -130,10 +130,10 @@ public final class OpenFile: Sendable {
     }
   }
 
-  /// What the handle writes; nil if it only reads.
+  /// The draft of the handle; nil if there is none.
   var draft: Draft? { if case .draft(let draft) = content { draft } else { nil } }
 
-  /// The size to tell a program that asks with this handle; nil if nobody knows it before the end is read.
+  /// The size for a program that asks through this handle; nil if it is unknown until the end is read.
   var toldSize: Int? {
     switch content {
     case .text(let text): text.count
@@ -142,7 +142,7 @@ public final class OpenFile: Sendable {
     }
   }
 
-  /// Calls `body` with up to `count` bytes from `offset` on; none at or beyond the end.
+  /// Calls `body` with up to `count` bytes from `offset` on; with none at or after the end.
   public func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) throws(FileTreeError) -> R {
     switch content {
     case .text(let text):
@@ -155,59 +155,59 @@ public final class OpenFile: Sendable {
   }
 }
 
-/// Which inodes have open handles, and the text that those share that use the page cache.
+/// The open handles of each inode, and the text shared by the handles that use the page cache.
 final class OpenFiles: Sendable {
-  /// How likely the text is to change while a handle is open.
+  /// The likelihood that a text changes while a handle is open.
   enum Liveliness {
-    /// It is the same as ever since the mount began.
+    /// Its table has not changed since the mount began.
     case unchanged
-    /// Its table changed, but not lately: what the kernel may remember from before has run out.
+    /// Its table changed, but not recently. Attributes that the kernel cached before have expired.
     case quiet
-    /// Its table changed a moment ago. The kernel may remember another size, and another change is to be expected.
+    /// Its table changed a moment ago. The kernel may have cached another size, and more changes are likely.
     case live
   }
 
-  /// How a new handle uses the page cache.
+  /// The page cache use of a new handle.
   struct Decision {
     let caching: KernelCaching
     var maySeed = false
     var hasNewSize = true
-    /// Counts the handles of all inodes.
+    /// The number of the handle, unique among all inodes.
     let number: UInt64
   }
 
   private struct Record {
-    /// Whether the first handle is putting its text into the page cache.
+    /// True while the first handle stores its text in the page cache.
     var isSeeding = false
     var handles = 0
-    /// How many of them are being closed.
+    /// The number of handles that are being closed.
     var closing = 0
     var cachedHandles = 0
-    /// The text of the handles that use the page cache, or of the last handle if there is none.
+    /// The text of the handles that use the page cache; of the last handle if there are none.
     var text: [UInt8] = []
-    /// What handles write over the file, in the order of their opening.
+    /// The drafts of handles, in the order of opening.
     var drafts: [Draft] = []
-    /// What handles read, in the order of their opening.
+    /// The content of handles, in the order of opening.
     var views: [View] = []
   }
 
-  /// What a handle reads, and who has it.
+  /// The content of a handle, and the threads that use it.
   private struct View {
     let handle: UInt64
-    /// The threads that opened it or wrote through it; 0 stands for one that is not known.
+    /// The threads that opened the handle or wrote through it; 0 if unknown.
     var threads: [Int32]
     let content: Content
 
     enum Content {
-      /// A text of so many bytes.
+      /// A text of this many bytes.
       case text(Int)
-      /// Bytes of the handle's own.
+      /// The bytes of a draft.
       case memory(MemoryFile)
-      /// A text that is made while it is read.
+      /// A text that is rendered while it is read.
       case stream(StreamedText)
     }
 
-    /// The size; nil if nobody knows it before the end is read. May cost a pass over all objects of a class.
+    /// The size; nil if it is unknown until the end is read. May cost a pass over all objects of a class.
     var size: Int? {
       switch content {
       case .text(let count): count
@@ -216,7 +216,7 @@ final class OpenFiles: Sendable {
       }
     }
 
-    /// The size of a text that other handles can read, if it is known; otherwise 0.
+    /// The size of a text that other handles can read; 0 if it is unknown.
     var knownTextSize: Int {
       switch content {
       case .text(let count): count
@@ -226,32 +226,32 @@ final class OpenFiles: Sendable {
     }
   }
 
-  /// The sizes of a file that is open.
+  /// The sizes of an open file.
   struct Sizes {
-    /// What the process that asks is told.
+    /// The size for the process that asks.
     let told: Int
-    /// What the kernel takes for the size of the file: not less than any text that can be read, because maps of it end
-    /// there.
+    /// The size that the kernel keeps for the file: the largest of all texts that can be read, because maps of the file
+    /// end there.
     let kept: Int
     /// True if all handles read texts of the stored size.
     let areEqual: Bool
   }
 
   private let lastNumber = Atomic<UInt64>(0)
-  /// Whether there are records, so that what concerns open files only costs nothing without any.
+  /// False if no handle was ever opened, so that checks for open files cost nothing.
   private let isUsed = Atomic<Bool>(false)
 
-  /// Larger texts are worth a request of their own.
+  /// The largest text stored in the page cache at open. A larger one is worth a separate request.
   private static let largestSeed = 32 << 10
 
   private let records = Mutex<[InodeNumber: Record]>([:])
   private let seedsPageCache: Bool
 
-  /// Handles of a tree whose texts may be put into the page cache.
+  /// Creates an empty set of handles. If it `seedsPageCache`, texts may be stored in the page cache at open.
   init(seedsPageCache: Bool = true) { self.seedsPageCache = seedsPageCache }
 
-  /// Notes a new handle and decides on its use of the page cache. Waits while another handle is seeding the page cache,
-  /// which takes microseconds.
+  /// Records a new handle and decides on its use of the page cache. Waits while another handle is seeding the page
+  /// cache, which takes microseconds.
   func open(
     _ inode: InodeNumber,
     _ text: [UInt8],
@@ -270,7 +270,7 @@ final class OpenFiles: Sendable {
     return lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
   }
 
-  /// The same, but nil while another handle is seeding the page cache.
+  /// Like `open`, but returns nil while another handle is seeding the page cache.
   func tryOpen(
     _ inode: InodeNumber,
     _ text: [UInt8],
@@ -283,15 +283,15 @@ final class OpenFiles: Sendable {
       if record.isSeeding { return nil }
       defer { records[inode] = record }
       record.handles += 1
-      // What the kernel remembers of a file that is open is the size of another handle.
+      // The size that the kernel has for an open file is that of another handle.
       let hasNewSize = liveliness == .live || record.views.contains { $0.knownTextSize != text.count }
       record.views.append(View(handle: number, threads: [process], content: .text(text.count)))
       if record.cachedHandles > 0 && record.text != text { return Decision(caching: .bypass, number: number) }
       record.text = text
-      // While another handle writes over the file its size is not that of the text, and the page cache would fill up
+      // While another handle writes over the file, its size is not that of the text, and the page cache would fill up
       // with zeros.
       if liveliness == .live || !record.drafts.isEmpty {
-        // Nobody else reads pages of the file, so the kernel need not wait for one.
+        // If no other handle reads pages of the file, the kernel need not wait for one.
         let isOnlyReader = record.handles == record.drafts.count + 1 && !record.drafts.contains { $0.reads }
         record.isSeeding = seedsPageCache && isOnlyReader && !text.isEmpty
         return Decision(caching: .bypass, maySeed: record.isSeeding, number: number)
@@ -303,10 +303,10 @@ final class OpenFiles: Sendable {
     }
   }
 
-  /// Notes that the page cache has the text of `file`.
+  /// Records that the page cache has the text of `file`.
   func seeded(_ file: OpenFile) { records.withLock { $0[file.inode]?.isSeeding = false } }
 
-  /// Notes a handle whose text is made while it is read; nil for one whose size nobody knows.
+  /// Records a handle whose text is rendered while it is read; `stream` is nil if the size of the text is never known.
   func openStream(_ inode: InodeNumber, _ stream: StreamedText?, for process: Int32 = 0) -> Decision {
     let number = newNumber()
     records.withLock { records in
@@ -317,7 +317,7 @@ final class OpenFiles: Sendable {
     return Decision(caching: .bypass, number: number)
   }
 
-  /// Notes a handle that writes over the file.
+  /// Records a handle with a draft.
   func open(_ inode: InodeNumber, _ draft: Draft, for process: Int32 = 0) -> Decision {
     let number = newNumber()
     records.withLock { records in
@@ -328,8 +328,8 @@ final class OpenFiles: Sendable {
     return Decision(caching: .bypass, number: number)
   }
 
-  /// Notes that a thread writes through a handle: its process may have it from another one, and may have closed a copy
-  /// of it before.
+  /// Records that a thread writes through a handle. Its process may have inherited the handle, or may have closed a
+  /// copy of it before.
   func noteWriter(_ thread: Int32, _ file: OpenFile) {
     guard thread != 0, case .draft(let draft) = file.content else { return }
     records.withLock { records in
@@ -344,7 +344,7 @@ final class OpenFiles: Sendable {
     }
   }
 
-  /// What a thread writes that has just opened the file, and nothing else yet.
+  /// Returns the draft that a thread has just opened, if its bytes have not changed since.
   func untouchedDraft(of inode: InodeNumber, by thread: Int32) -> Draft? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return records.withLock { records in
@@ -360,8 +360,8 @@ final class OpenFiles: Sendable {
   /// The most threads recorded for a handle; later threads get the stored size.
   private static let mostThreads = 16
 
-  /// The sizes of a file whose stored text has `stored` bytes, for a thread that asks. Nil if no handle is open, or
-  /// those that are have been closed by a program that has them.
+  /// Returns the sizes of a file for a thread that asks; `stored` is the size of its stored text. Nil if no handle is
+  /// open, or if all open ones have been closed by a process that has them.
   func sizes(of inode: InodeNumber, stored: Int, for thread: Int32 = 0) -> Sizes? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     guard let views = records.withLock({ $0[inode]?.views }), !views.isEmpty else { return nil }
@@ -372,36 +372,36 @@ final class OpenFiles: Sendable {
       view.threads.contains(thread) || view.threads.contains { Caller.isThread($0, ofProcessOf: thread) }
     }
     let told = own.flatMap(\.size) ?? stored
-    // Measuring the text may just have found its size.
+    // `own.size` may have just measured the text.
     return Sizes(told: told, kept: max(kept, own?.knownTextSize ?? 0), areEqual: false)
   }
 
-  /// Notes that a handle was closed, as far as its programs are concerned: what it wrote is saved, and its file has the
-  /// size of what it was saved as.
+  /// Records that a program closed its handle: its text is saved, and from now on the file has the size of the stored
+  /// text.
   func settle(_ file: OpenFile) {
     records.withLock { $0[file.inode]?.views.removeAll { $0.handle == file.number } }
   }
 
-  /// Waits until what the last handles on an inode wrote is saved.
+  /// Waits until the texts of the handles being released are saved.
   func awaitReleases(of inode: InodeNumber) {
     for draft in drafts(of: inode) { draft.memory.awaitRelease() }
   }
 
-  /// Whether a handle is open.
+  /// True if a handle on the inode is open.
   func isOpen(_ inode: InodeNumber) -> Bool { records.withLock { $0[inode] != nil } }
 
-  /// The drafts of open handles that are to be saved.
+  /// The dirty drafts of open handles.
   var unsaved: [Draft] {
     records.withLock { $0.values.flatMap(\.drafts) }.filter { if case .dirty = $0.memory.draft { true } else { false } }
   }
 
-  /// What handles write over a file.
+  /// Returns the drafts of the handles on an inode.
   func drafts(of inode: InodeNumber) -> [Draft] {
     if !isUsed.load(ordering: .acquiring) { return [] }
     return records.withLock { $0[inode]?.drafts ?? [] }
   }
 
-  /// Notes that a handle is being closed. Returns true if all other handles on the inode are, too.
+  /// Records that a handle is being closed. Returns true if all other handles on the inode are, too.
   func beginClose(_ file: OpenFile) -> Bool {
     records.withLock { records in
       guard var record = records[file.inode] else { return true }
@@ -411,7 +411,7 @@ final class OpenFiles: Sendable {
     }
   }
 
-  /// Notes that a handle is gone.
+  /// Removes a handle.
   func close(_ file: OpenFile) {
     records.withLock { records in
       guard var record = records[file.inode] else { return }
@@ -426,7 +426,7 @@ final class OpenFiles: Sendable {
     }
   }
 
-  /// All inodes with open handles of which the kernel may remember attributes: not those of texts that are made while
+  /// All inodes with open handles whose attributes the kernel may cache, which excludes texts that are rendered while
   /// they are read.
   var inodes: [InodeNumber] {
     records.withLock { records in

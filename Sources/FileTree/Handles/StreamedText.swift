@@ -1,58 +1,58 @@
-// A text of any length that is made while it is read: lines about one or two versions, which are held until the handle
-// is closed. Readers go forward as a rule; one that goes back starts again from the last place that was noted before
-// it, so memory does not grow with the text but by one place for each megabyte.
+// A text of any length that is rendered while it is read: lines about one or two versions, which are held until the
+// handle is closed. Most readers go forward. One that goes back starts again from the last recorded place before its
+// offset, so memory grows only by one place per megabyte.
 
 import RealmJSON
 import RealmPages
 import Synchronization
 
-/// Lines that are made one after another, from any place on where they were before.
+/// Lines that are rendered one after another, starting from any recorded place.
 protocol LineSource: AnyObject {
-  /// The versions that the lines are made from.
+  /// The versions that the lines are rendered from.
   var snapshots: [Snapshot] { get }
-  /// Behind the last line.
+  /// The place after the last line.
   var place: LinePlace { get }
-  /// Goes to a place that was noted.
+  /// Moves to a recorded place.
   func go(to place: LinePlace)
-  /// Appends the next line.
+  /// Appends the next line to `out`.
   func next(into out: OutputBuffer) -> LineStep
 }
 
 /// A place between two lines.
 enum LinePlace: Hashable {
-  /// How many of certain objects were shown, or the key of the last one of a class.
+  /// The number of selected objects rendered, or for a class, the key of the last one.
   case object(Int64)
   case change(ChangeLines.Place)
 }
 
-/// What came of the next line.
+/// The outcome of rendering the next line.
 enum LineStep {
   case line
-  /// Something cannot be shown.
+  /// An object or a change cannot be rendered.
   case damage(String)
   case end
 }
 
-/// A text that is made while it is read. Any number of threads may read; they take turns.
+/// A text that is rendered while it is read. Safe for use by any number of threads, which read one at a time.
 public final class StreamedText: @unchecked Sendable {
   // Unchecked: `state` guards the lines and the buffer.
   private struct State {
     let lines: any LineSource
     let buffer = OutputBuffer()
-    /// Where the buffer begins in the text.
+    /// The offset of the buffer in the text.
     var start = 0
-    /// Places of the text, by offset, ascending.
+    /// Recorded places, by ascending offset.
     var marks: [(offset: Int, place: LinePlace)]
     var hasEnded = false
-    /// What is thrown at the end of a text that is not whole.
+    /// The error at the end of a text in which objects are missing.
     var failure: FileTreeError?
-    /// Whether the version was overwritten, so that no more can be made.
+    /// True if the version was overwritten, so that nothing more can be rendered.
     var isStale = false
   }
 
   private let state: Mutex<State>
   private let measure: (@Sendable () -> Int?)?
-  /// The size once it was measured.
+  /// The size, once it was measured.
   private let measured = Mutex<Int?>(nil)
   private let realm: Realm
   private let log: DamageLog
@@ -60,11 +60,11 @@ public final class StreamedText: @unchecked Sendable {
 
   /// Bytes between two marks.
   private static let markDistance = 1 << 20
-  /// The most that is made at a time.
+  /// The maximum number of bytes rendered at a time.
   private static let batch = 256 << 10
   private static let mostDamage = 100
 
-  /// `measure` finds the size without reading the text; nil if that cannot be done.
+  /// Creates a text of `lines`. `measure` returns the size without reading the text; nil if that is not possible.
   init(
     _ lines: sending any LineSource,
     place: String,
@@ -80,10 +80,10 @@ public final class StreamedText: @unchecked Sendable {
     state = Mutex(State(lines: lines, marks: [(0, first)]))
   }
 
-  /// Up to `count` bytes from `offset` on; none at the end.
+  /// Returns up to `count` bytes from `offset` on; none at the end.
   ///
-  /// - Throws: at the end `damaged` if an object could not be shown; `stale` if the version was overwritten, which
-  ///   happens where it cannot be held.
+  /// - Throws: at the end, `damaged` if an object could not be rendered; `stale` if the version was overwritten, which
+  ///   can happen where versions cannot be held.
   public func read(from offset: Int, count: Int) throws(FileTreeError) -> [UInt8] {
     try state.withLock { state throws(FileTreeError) in
       if state.isStale { throw .stale }
@@ -109,7 +109,7 @@ public final class StreamedText: @unchecked Sendable {
     }
   }
 
-  /// The size of the whole text; nil if it cannot be measured. Cost: up to that of making the text, once.
+  /// The size of the whole text; nil if it cannot be measured. Cost: up to that of rendering the text, once.
   var size: Int? {
     measured.withLock { known in
       if known == nil { known = measure?() }
@@ -117,14 +117,14 @@ public final class StreamedText: @unchecked Sendable {
     }
   }
 
-  /// The size if it was measured before.
+  /// The size, if it was measured before.
   var knownSize: Int? { measured.withLockIfAvailable { $0 } ?? nil }
 
-  /// Makes all of the text and returns its size. One byte more if objects are missing in it: a program that reads as
-  /// many bytes as that meets the error at the end of the text.
+  /// Renders the whole text and returns its size, plus 1 if objects are missing: a program that reads that many bytes
+  /// then gets the error at the end of the text.
   ///
-  /// - Throws: `stale` if the version was overwritten, which happens where it cannot be held; if it `mustBeWhole`,
-  ///   what `read` throws at the end of the text.
+  /// - Throws: `stale` if the version was overwritten, which can happen where versions cannot be held; if the text
+  ///   `mustBeWhole`, the error that `read` throws at its end.
   func makeAll(mustBeWhole: Bool) throws(FileTreeError) -> Int {
     try state.withLock { state throws(FileTreeError) in
       while !state.hasEnded { fill(&state) }
@@ -134,14 +134,14 @@ public final class StreamedText: @unchecked Sendable {
     }
   }
 
-  /// Makes what comes next if all that was made is before `offset`: while a reader who goes on is busy with the rest.
+  /// Renders the next lines if all rendered ones are before `offset`, while the reader processes those.
   public func readAhead(from offset: Int) {
     state.withLock { state in
       if !state.hasEnded, offset == state.start + state.buffer.count { fill(&state) }
     }
   }
 
-  /// Makes the lines behind those in the buffer, in place of them.
+  /// Replaces the lines in the buffer by those after them.
   private func fill(_ state: inout State) {
     state.start += state.buffer.count
     state.buffer.reset()
@@ -159,7 +159,7 @@ public final class StreamedText: @unchecked Sendable {
         if state.failure == nil { state.failure = failure }
         log.note(failure)
         damaged += 1
-        // Behind damage of the tree itself there is no next object.
+        // If the tree itself is damaged, there is no next object.
         if state.lines.place == before || damaged > Self.mostDamage { state.hasEnded = true }
       }
     }
@@ -173,7 +173,7 @@ public final class StreamedText: @unchecked Sendable {
 
   private func goBack(_ state: inout State, to offset: Int) {
     guard let mark = state.marks.last(where: { $0.offset <= offset }) else { return }
-    // A mark before what is in the buffer is of no use to a reader that goes forward.
+    // A mark before the buffer does not help a reader that goes forward.
     if offset > state.start, mark.offset <= state.start { return }
     state.lines.go(to: mark.place)
     state.buffer.reset()

@@ -1,18 +1,18 @@
-// What stat shows: sizes, times, owner and mode. Owner and mode follow from the realm file's, or from the mount
-// options.
+// The attributes that stat returns: sizes, times, owner and mode. Owner and mode are those of the realm file, or are
+// set by mount options.
 
 import RealmPages
 
-/// Whether a node holds others.
+/// The type of a node.
 public enum NodeKind: Sendable, Hashable {
   case directory, file, symbolicLink
 }
 
 /// The attributes of a node.
 public struct FileAttributes: Sendable, Hashable {
-  /// The number of the file or directory.
+  /// The inode number.
   public internal(set) var inode: InodeNumber
-  /// Whether it is a file or a directory.
+  /// The type of the node.
   public let kind: NodeKind
   /// Permission bits, without the type.
   public internal(set) var permissions: UInt32
@@ -20,25 +20,25 @@ public struct FileAttributes: Sendable, Hashable {
   public internal(set) var owner: UInt32
   /// Group id.
   public internal(set) var group: UInt32
-  /// For a directory 2 and one for each subdirectory.
+  /// The link count; for a directory, 2 plus one for each subdirectory.
   public let links: UInt32
-  /// Bytes that reading the file gives, exactly; 0 for a directory and for an object that cannot be read.
+  /// The exact number of bytes that reading the file returns; 0 for a directory and for an object that cannot be read.
   public internal(set) var size: Int
-  /// What the kernel is to take for the size of the file, if handles are open that read other texts than the one that
-  /// asks: see `OpenFiles.Sizes`. Nil where that is `size`.
+  /// The size that the kernel keeps for the file, if open handles read other texts than the process that asks: see
+  /// `OpenFiles.Sizes`. Nil if it equals `size`.
   var keptSize: Int?
-  /// What the kernel is to take for the size of the file.
+  /// The size that the kernel keeps for the file.
   public var kernelSize: Int { keptSize ?? size }
-  /// Seconds since 1970 of the last change, and nanoseconds within.
+  /// The modification time in seconds since 1970.
   public let modifiedSeconds: Int64
   /// The fraction of the modification time in nanoseconds.
   public let modifiedNanoseconds: Int32
-  /// Whether name and attributes stay as they are until a commit; those of files in memory change at any time.
+  /// True if name and attributes do not change before the next commit. Those of files in memory change at any time.
   public internal(set) var isCacheable = true
 }
 
 extension FileAttributes {
-  /// The same node as one that belongs to `owner`.
+  /// Returns the attributes with another owner, group and mode.
   func owned(by owner: Caller, permissions: UInt32) -> FileAttributes {
     var attributes = self
     (attributes.owner, attributes.group, attributes.permissions) = (owner.user, owner.group, permissions)
@@ -46,9 +46,9 @@ extension FileAttributes {
   }
 }
 
-/// Who may do what, the same for all nodes of one kind.
+/// Owner, group and permissions, shared by all nodes of a type.
 struct AccessRules: Sendable {
-  /// What programs set for single files and directories.
+  /// Modes and groups that programs set for single files and directories.
   let keptModes: KeptModes
   let owner: UInt32
   let group: UInt32
@@ -62,12 +62,12 @@ struct AccessRules: Sendable {
     let shown: UInt32 = isWritable ? 0o666 : 0o444
     let allowed = status.mode & shown
     filePermissions = (options.fmask ?? options.umask).map { shown & ~$0 } ?? allowed
-    // A directory that can be listed can be entered.
+    // A directory that can be listed can also be entered.
     directoryPermissions =
       (options.dmask ?? options.umask).map { (shown | 0o111) & ~$0 } ?? allowed | (allowed & 0o444) >> 2
   }
 
-  /// The attributes of a file in memory, which has its own owner, mode and time.
+  /// Returns the attributes of a file in memory, which has a separate owner, mode and time.
   func file(_ file: MemoryFile, links: UInt32 = 1) -> FileAttributes {
     let metadata = file.metadata
     return FileAttributes(

@@ -1,5 +1,5 @@
-// The inodes whose object keys are too large to be spelled in a number. Old formats derive object keys from a hash
-// of the primary key, so there these are all of them.
+// The inode numbers of objects whose keys are too large for a number. Old file formats derive object keys from a hash
+// of the primary key, so there these are all objects.
 //
 // Invariant: a number is in the table as long as the kernel remembers it (nlookup > 0), and leads to one object only.
 
@@ -10,7 +10,7 @@ import Synchronization
 final class InodeTable: Sendable {
   private struct Entry {
     let ordinal: TableOrdinal
-    /// Whether another object's number begins its search here, so that this entry must stay.
+    /// True if the search for another object's number passed over this entry, so that it must stay.
     var isPassedOver = false
     let key: ObjKey
     var lookups: UInt64
@@ -18,15 +18,15 @@ final class InodeTable: Sendable {
 
   private let entries = Mutex<[UInt64: Entry]>([:])
 
-  /// How many inodes the table holds.
+  /// The number of inodes in the table.
   var count: Int { entries.withLock { $0.count } }
 
-  /// The number of an object, without counting a reference.
+  /// Returns the number of an object, without counting a reference.
   func number(of ordinal: TableOrdinal, _ key: ObjKey) -> InodeNumber {
     entries.withLock { Self.place(of: ordinal, key, in: &$0) }
   }
 
-  /// The number of an object, which the kernel is about to learn `lookups` times.
+  /// Returns the number of an object, and counts `lookups` references that the kernel is about to get.
   func retain(_ ordinal: TableOrdinal, _ key: ObjKey, lookups: UInt64 = 1) -> InodeNumber {
     entries.withLock { entries in
       let number = Self.place(of: ordinal, key, in: &entries)
@@ -35,7 +35,7 @@ final class InodeTable: Sendable {
     }
   }
 
-  /// Takes back `lookups` references.
+  /// Releases `lookups` references.
   func forget(_ number: InodeNumber, lookups: UInt64) {
     entries.withLock { entries in
       guard var entry = entries[number.value] else { return }
@@ -44,12 +44,12 @@ final class InodeTable: Sendable {
     }
   }
 
-  /// The object that a number stands for; nil once it is forgotten.
+  /// Returns the object of a number; nil after it was forgotten.
   func object(_ number: InodeNumber) -> (ordinal: TableOrdinal, key: ObjKey)? {
     entries.withLock { entries in entries[number.value].map { ($0.ordinal, $0.key) } }
   }
 
-  /// The number that an object has or would get: that of its hash, or the next one that no other object has.
+  /// Returns the number that an object has or would get: its hash, or the next number that no other object has.
   private static func place(
     of ordinal: TableOrdinal,
     _ key: ObjKey,

@@ -1,25 +1,25 @@
-// Modes and groups that programs set. Copying programs give a file the mode of its source, and fail if they cannot; the
-// realm has no place for it, so it is kept in memory as long as the mount lasts.
+// Modes and groups that programs set. Programs that copy files set the mode of the source, and fail if they cannot. A
+// realm cannot store modes, so they are kept in memory as long as the mount lasts.
 
 import Synchronization
 
-/// The modes and groups of files and directories that have others than the realm file.
+/// The modes and groups of files and directories that differ from those of the realm file.
 final class KeptModes: Sendable {
-  /// What was set for one of them; nil where nothing was.
+  /// The attributes that were set; nil for those that were not.
   struct Entry: Sendable {
     var permissions: UInt32?
     var group: UInt32?
   }
 
   private let entries = Mutex<[InodeNumber: Entry]>([:])
-  /// True if there are any, so that a mount in which nothing is set pays nothing.
+  /// False if nothing was ever set, so that lookups cost nothing.
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
 
-  /// Keeps up to `limit` entries. With one more, all are forgotten.
+  /// Keeps up to `limit` entries. Adding one more drops all others.
   init(limit: Int = 100_000) { self.limit = limit }
 
-  /// Keeps what is set for a file or directory.
+  /// Records the attributes set for a file or directory.
   func set(_ inode: InodeNumber, _ entry: Entry) {
     isUsed.store(true, ordering: .releasing)
     entries.withLock { entries in
@@ -31,12 +31,12 @@ final class KeptModes: Sendable {
     }
   }
 
-  /// Forgets what was set for a file that is gone.
+  /// Forgets the attributes of a file that is gone.
   func forget(_ inode: InodeNumber) {
     if isUsed.load(ordering: .acquiring) { entries.withLock { $0[inode] = nil } }
   }
 
-  /// What was set for a file or directory; nil if nothing was.
+  /// Returns the attributes set for a file or directory; nil if there are none.
   func entry(of inode: InodeNumber) -> Entry? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return entries.withLock { $0[inode] }

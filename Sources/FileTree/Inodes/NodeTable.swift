@@ -1,17 +1,17 @@
-// The inodes of everything that is no object: each node has a number of its own, which is never given to another.
+// The inode numbers of all nodes that are not objects. A number is never reused for another node.
 //
 // Invariant: a node stays in the table while the kernel remembers its number (lookups > 0) or something in the tree
 // leads to it (`isPinned`).
 
 import Synchronization
 
-/// Says which node of its kind a node is, so that the same one gets the same number.
+/// Identifies a node among those of its type, so that the same node always gets the same number.
 struct NodeIdentity: Hashable, Sendable {
   private let kind: ObjectIdentifier
   private let number: UInt64
   private let name: [UInt8]
 
-  /// The node of type `kind` that `number` and `name` tell from others.
+  /// Identifies the node of type `kind` with this number and name.
   init(_ kind: any Node.Type, _ number: UInt64 = 0, _ name: [UInt8] = []) {
     self.kind = ObjectIdentifier(kind)
     self.number = number
@@ -19,14 +19,14 @@ struct NodeIdentity: Hashable, Sendable {
   }
 }
 
-/// Numbers of nodes, and the nodes that they stand for.
+/// The inode numbers of nodes, and the nodes that they lead to.
 final class NodeTable: Sendable {
   fileprivate struct Entry {
     var node: any Node
     var identity: NodeIdentity?
     var lookups: UInt64 = 0
     var isPinned: Bool
-    /// Whether its name may lead to something else after a commit.
+    /// True if its name may lead to another node after a commit.
     var isNamedByText = true
   }
 
@@ -34,13 +34,13 @@ final class NodeTable: Sendable {
     var entries: [InodeNumber: Entry] = [:]
     var numbers: [NodeIdentity: InodeNumber] = [:]
     var last = InodeNumber.root.value
-    /// How many nodes the kernel knows whose names may lead to something else after a commit.
+    /// The number of nodes known to the kernel whose names may lead to another node after a commit.
     var namedByText = 0
   }
 
   private let state = Mutex(State())
 
-  /// The number of the node `identity`, which is made if it is met for the first time and stays as long as the mount.
+  /// Returns the number of the node `identity`. Creates the node on first use; it exists as long as the mount.
   func inode(of identity: NodeIdentity, _ make: (InodeNumber) -> any Node) -> InodeNumber {
     state.withLock { state in
       if let number = state.numbers[identity] { return number }
@@ -51,12 +51,12 @@ final class NodeTable: Sendable {
     }
   }
 
-  /// The number that the node `identity` has, or gets when it is entered: for listings, which tell numbers without
-  /// making nodes.
+  /// Returns the number that the node `identity` has, or would get from `enter`. For listings, which return numbers
+  /// without creating nodes.
   func number(of identity: NodeIdentity) -> InodeNumber { state.withLock { $0.number(of: identity) } }
 
-  /// Counts a lookup of the node `identity`, which is made if the kernel does not know it, and is gone once the kernel
-  /// has forgotten it. `isNamedByText` says whether its name may lead to something else after a commit.
+  /// Counts a lookup of the node `identity`. Creates the node if the kernel does not know it; it is dropped when the
+  /// kernel forgets it. `isNamedByText` is true if its name may lead to another node after a commit.
   func enter(
     _ identity: NodeIdentity,
     isNamedByText: Bool = true,
@@ -78,18 +78,18 @@ final class NodeTable: Sendable {
     }
   }
 
-  /// A number that was never used, without a node.
+  /// Returns a number that was never used, without a node.
   func newInode() -> InodeNumber { state.withLock { $0.next() } }
 
-  /// Makes a number stand for a node that something in the tree leads to.
+  /// Adds a node that something in the tree leads to, under its own number.
   func insert(_ node: any Node) {
     state.withLock { $0.entries[node.inode] = Entry(node: node, isPinned: true) }
   }
 
-  /// Makes a number that is known stand for another node.
+  /// Makes a known number lead to another node.
   func replace(_ inode: InodeNumber, by node: any Node) { state.withLock { $0.entries[inode]?.node = node } }
 
-  /// Nothing in the tree leads to the node any more.
+  /// Records that nothing in the tree leads to the node any more.
   func unpin(_ inode: InodeNumber) {
     state.withLock { state in
       state.entries[inode]?.isPinned = false
@@ -97,17 +97,17 @@ final class NodeTable: Sendable {
     }
   }
 
-  /// What a number stands for; nil once it is forgotten.
+  /// Returns the node of a number; nil after it was forgotten.
   func node(_ inode: InodeNumber) -> (any Node)? { state.withLock { $0.entries[inode]?.node } }
 
-  /// Whether the kernel knows names that may lead to something else after a commit: of queries and properties, and of
+  /// True if the kernel knows names that may lead to another node after a commit: of queries, of properties and of
   /// files in memory.
   var hasNamesByText: Bool { state.withLock { $0.namedByText > 0 } }
 
   /// Counts a lookup of a node.
   func retain(_ inode: InodeNumber) { state.withLock { $0.changeLookups(inode) { $0 + 1 } } }
 
-  /// Takes back lookups.
+  /// Releases `lookups` lookups.
   func forget(_ inode: InodeNumber, lookups: UInt64) {
     state.withLock { state in
       state.changeLookups(inode) { $0 - min(lookups, $0) }
@@ -122,7 +122,7 @@ extension NodeTable.State {
     var hash = UInt64(truncatingIfNeeded: identity.hashValue)
     while true {
       let number = InodeNumber(nodeHash: hash)
-      // Two nodes rarely have the same hash. The second then gets another number than listings told.
+      // Two nodes rarely have the same hash. The second one then gets another number than listings returned.
       if entries[number] == nil { return number }
       hash &+= 1
     }

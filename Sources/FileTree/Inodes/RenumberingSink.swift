@@ -2,13 +2,13 @@
 
 import RealmPages
 
-/// Gives the entries of a tree within the tree the numbers that the kernel knows, and leaves their attributes out: the
-/// kernel asks for these by the numbers outside.
+/// Passes on the entries of a tree within the tree with the numbers that the kernel knows, without attributes: the
+/// kernel requests those by the numbers outside.
 struct RenumberingSink<Sink: DirectorySink>: DirectorySink {
   private(set) var sink: Sink
   private let number: (InodeNumber) -> InodeNumber
 
-  /// Passes entries on to `sink`; `number` has the number outside for one inside.
+  /// Passes entries on to `sink`. `number` converts an inside number to the outside one.
   init(_ sink: Sink, number: @escaping (InodeNumber) -> InodeNumber) {
     self.sink = sink
     self.number = number

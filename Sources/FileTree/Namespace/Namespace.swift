@@ -1,21 +1,21 @@
-// Names of files in memory, in any directory that takes them: they come, go and move here. What is no file in memory is
-// the directory's own business. Programs that save by renaming change the object that has the name.
+// Creates, removes and renames files in memory, in any directory that accepts them. Other entries are up to their
+// directory. Programs that save by renaming change the object that has the name.
 
 import RealmPages
 
-/// What rename does when the new name exists.
+/// The behaviour of rename if the new name exists.
 public enum RenameRule: Sendable {
-  /// The file there is replaced.
+  /// Replaces the file.
   case replace
-  /// It is refused.
+  /// Fails.
   case keep
-  /// Both files exchange their names.
+  /// Exchanges the names of the two files.
   case exchange
 }
 
-/// A file that was made and opened.
+/// A file that was created and opened.
 public struct CreatedFile: Sendable {
-  /// What it is.
+  /// The attributes of the file.
   public let attributes: FileAttributes
   /// The handle.
   public let file: OpenFile
@@ -42,7 +42,7 @@ extension TreeContext {
     }
     let target: (any DraftTarget)?
     do throws(FileTreeError) { target = try draftTarget(of: place) } catch {
-      // As mkstemp(3) makes files: a program that saves by renaming, whatever the name.
+      // A file as mkstemp(3) creates it: a program that saves by renaming. Accept any name.
       guard case .refused(.invalid, _) = error, isExclusive, permissions & 0o777 == 0o600 else { throw error }
       target = nil
     }
@@ -62,10 +62,10 @@ extension TreeContext {
     guard saver != nil else { throw .readOnly }
     try checkOwner(of: place, caller)
     if let file = overlay.unlink(place) {
-      // A user who removes a refused text has seen it.
+      // A user who removes a refused text has seen it, and needs no protection of the object.
       if let path = file.refusedPath { _ = refusals.takeProtection(path, from: file.metadata.owner) }
       guard let removal = file.takeRemoval() else { return }
-      // A program that clears up after a refusal has not removed what was there before.
+      // A program that cleans up after a refusal did not mean to remove the former object.
       if file.hasFailed { takeBack(removal, at: place) } else { removals.note(place, removal, by: caller) }
       return
     }
@@ -75,8 +75,8 @@ extension TreeContext {
     }
   }
 
-  /// Refuses to rename, replace or remove a file in memory of another user, unless that user lets others write to it.
-  /// Otherwise a user could publish a private file by renaming it onto an object.
+  /// Throws if a caller renames, replaces or removes a file in memory of another user, unless its mode lets the caller
+  /// write to it. Otherwise a user could publish a private file of another user by renaming it onto an object.
   private func checkOwner(of place: Overlay.Place, _ caller: Caller) throws(FileTreeError) {
     guard let file = overlay.file(at: place), file.role != .formerText else { return }
     let metadata = file.metadata
@@ -86,12 +86,12 @@ extension TreeContext {
     throw .refused(.noAccess, "the file belongs to user \(metadata.owner); only that user can rename or remove it")
   }
 
-  /// Many programs remove a file that they could not write whole (rclone, file managers, `cmd >f || rm f`). Here the
-  /// file is then what it was before, so that removing it would lose what they never had. So the first `unlink` after a
-  /// refusal by the user whose text it was is refused, too.
+  /// Refuses the first `unlink` after a refusal by the user whose text was refused. Many programs remove a file that
+  /// they could not write whole (rclone, file managers, `cmd >f || rm f`). Here the file is the unchanged object, so
+  /// removing it would lose data that the program never wrote.
   private func keepFromClearingUp(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
     if !refusals.protects { return }
-    // An object has another path than this one if it was made by another name.
+    // The path of an object differs from this one if it was created by another name.
     let path = shownPath(of: place), own: String?
     do throws(FileTreeError) {
       let attributes = try lookUp(place.name, in: node(place.directory))
@@ -134,13 +134,13 @@ extension TreeContext {
       if let target, try renameAlias(source, to: goal, as: target, rule, by: caller) { return }
       return try node(source.directory).move(source.name, to: goal, self)
     }
-    // The file made room for itself at its old place, not at the new one.
+    // The removal belongs to the old place of the file, not to the new one.
     if let own = file.takeRemoval() { removals.note(source, own, by: caller) }
     guard let target else {
       overlay.move(file.inode, to: goal)
       return file.noteKept()
     }
-    // A file that nothing was written to yet stays so under its new name.
+    // An empty file stays in memory under its new name.
     if file.size == 0 && goalAttributes == nil {
       file.removal = takeRemoval(goal, by: caller)
       return overlay.move(file.inode, to: goal)
@@ -158,8 +158,8 @@ extension TreeContext {
     }
   }
 
-  /// Runs `body`, which saves a text in the place of what the caller's process removed there. If that fails, what was
-  /// removed comes back.
+  /// Runs `body`, which saves a text in place of the object or property that the caller's process removed there. If
+  /// `body` fails, restores the removed one.
   func replacing(
     _ place: Overlay.Place,
     by caller: Caller,
@@ -172,7 +172,7 @@ extension TreeContext {
     }
   }
 
-  /// Returns what the caller's process removed at a place, and forgets it.
+  /// Returns the removal that the caller's process made at a place, and forgets it.
   private func takeRemoval(_ place: Overlay.Place, by caller: Caller) -> Removal? {
     overlay.file(at: place)?.takeRemoval() ?? removals.take(place, by: caller)
   }
@@ -188,7 +188,8 @@ extension TreeContext {
     }
   }
 
-  /// Exchanges two files in memory, or a file in memory with an entry that takes its text.
+  /// Exchanges the names of two files in memory, or saves a file in memory to an entry and leaves the former text of
+  /// the entry in the file.
   private func exchange(_ first: Overlay.Place, _ second: Overlay.Place, by caller: Caller) throws(FileTreeError) {
     switch (overlay.file(at: first), overlay.file(at: second)) {
     case (let a?, let b?):

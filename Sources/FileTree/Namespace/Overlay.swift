@@ -1,13 +1,13 @@
-// What lies over the realm's own tree: files in memory by directory and name, objects whose name is set aside, and
-// other names that objects were given.
+// The entries above the tree of the realm: files in memory, objects whose name is set aside, and additional names of
+// objects.
 //
-// A file in memory has a number that is never used again. When the file is saved as an object, its number goes on to
-// stand for the object as long as the kernel remembers it.
+// Invariant: the inode number of a file in memory is never used again. If the file is saved as an object, its number
+// leads to the object as long as the kernel remembers it.
 
 import RealmPages
 import Synchronization
 
-/// The names and numbers of files in memory.
+/// The names and inode numbers of files in memory.
 final class Overlay: Sendable {
   /// A place in the tree.
   struct Place: Hashable {
@@ -17,23 +17,23 @@ final class Overlay: Sendable {
 
   fileprivate struct Directory {
     private(set) var files: [[UInt8]: MemoryFile] = [:]
-    /// The files in the order of their numbers, and some that are gone: those whose name is not that of a file with
-    /// this number.
+    /// The files in the order of their numbers. Also has stale entries, whose name is not that of a file with this
+    /// number.
     private var order: [(number: UInt64, name: [UInt8])] = []
-    /// Objects whose name was moved to a file.
+    /// Objects whose name is set aside, and the files that have their text.
     var aside: [ObjKey: InodeNumber] = [:]
-    /// Names by which objects were created, where these have no primary key.
+    /// Names by which objects were created, or to which they were renamed, in a class without primary key.
     var aliases: [[UInt8]: ObjKey] = [:]
-    /// The objects that have, or had, such a name.
+    /// The objects that have or had such a name.
     var aliased: Set<ObjKey> = []
 
     var isEmpty: Bool { files.isEmpty && aside.isEmpty && aliases.isEmpty }
 
-    /// Puts a file under a name, or with nil none.
+    /// Sets the file of a name; nil removes the name.
     mutating func set(_ name: [UInt8], _ file: MemoryFile?) {
       files[name] = file
       guard let number = file?.inode.value else {
-        // Each file that goes pays for one step of this.
+        // Amortized, each removal costs one step of this.
         if order.count > 2 * files.count + 64 { order.removeAll { files[$0.name]?.inode.value != $0.number } }
         return
       }
@@ -45,7 +45,7 @@ final class Overlay: Sendable {
       }
     }
 
-    /// Up to `limit` files with numbers above `number`, in the order of their numbers.
+    /// Returns up to `limit` files with numbers above `number`, in the order of their numbers.
     func files(after number: UInt64, limit: Int) -> [(name: [UInt8], file: MemoryFile)] {
       var found: [(name: [UInt8], file: MemoryFile)] = []
       for entry in order[index(after: number)...] {
@@ -55,25 +55,25 @@ final class Overlay: Sendable {
       return found
     }
 
-    /// The first place in the order that is beyond a number.
+    /// Returns the first index in `order` with a larger number.
     private func index(after number: UInt64) -> Int { bisect(order.count) { order[$0].number <= number } }
   }
 
   fileprivate struct State {
     var directories: [InodeNumber: Directory] = [:]
-    /// Where each file is that is somewhere in the tree.
+    /// The places of all files in the tree.
     var places: [InodeNumber: Place] = [:]
   }
 
   private let state = Mutex(State())
-  /// Whether there was ever anything, so that a tree without writers pays nothing.
+  /// False if the overlay was never used, so that a tree without writers costs nothing.
   private let isUsed = Atomic<Bool>(false)
-  /// True if any object was created by a name that is not its own.
+  /// True if any object was created by a name other than its own.
   private let hasAliases = Atomic<Bool>(false)
   private let budget: MemoryBudget
   private let nodes: NodeTable
 
-  /// An overlay whose files share `budget` and have their numbers from `nodes`.
+  /// Creates an overlay whose files share `budget` and get their numbers from `nodes`.
   init(_ budget: MemoryBudget, _ nodes: NodeTable) {
     self.budget = budget
     self.nodes = nodes
@@ -81,8 +81,8 @@ final class Overlay: Sendable {
 
   // MARK: files
 
-  /// Makes a file at `place`, in place of one that is there, and counts one lookup of it if `isKnown`; nil if memory is
-  /// short.
+  /// Creates a file at `place`, replacing an existing one, and counts one lookup of it if `isKnown`. Returns nil if
+  /// memory is short.
   func makeFile(
     at place: Place,
     _ bytes: [UInt8],
@@ -94,16 +94,15 @@ final class Overlay: Sendable {
     makeFile(at: place, metadata, role, form, isKnown) { ChunkedBytes(bytes, $0) }
   }
 
-  /// Keeps a text of the file at `path` that was refused, in the memory of the file that it came from as long as that
-  /// is there.
+  /// Keeps a refused text of the file at `path`. Shares the memory of the original file as long as that exists.
   func keepRefused(_ text: ChunkedBytes, of path: String, at place: Place, _ metadata: MemoryFile.Metadata) {
-    // Without room for the text there is still the line that says so.
+    // If there is no room for the text, `.realm/errors` still reports the refusal.
     let file = makeFile(at: place, metadata, .refusedText, .object, false) { ChunkedBytes(text, $0) }
     file?.refusedPath = path
   }
 
-  /// Drops refused texts until all of them take no more than `limit` bytes: the oldest of the user whose texts take the
-  /// most. Returns where they were. Does nothing, at no cost, where files in memory take little.
+  /// Drops refused texts until they take at most `limit` bytes: the oldest of the user whose texts take the most.
+  /// Returns their places. Costs nothing if files in memory take at most `limit` bytes.
   func limitRefused(to limit: Int) -> [Place] {
     if budget.usage <= limit { return [] }
     var texts: [UInt32: [(place: Place, file: MemoryFile)]] = [:], sizes: [UInt32: Int] = [:], gone: [Place] = []
@@ -146,7 +145,8 @@ final class Overlay: Sendable {
     return file
   }
 
-  /// A file that is nowhere in the tree: what one handle writes over the file `inode`. Nil if memory is short.
+  /// Creates a file without a place in the tree: the bytes that a handle writes over the file `inode`. Returns nil if
+  /// memory is short.
   func detachedFile(
     _ inode: InodeNumber,
     _ name: [UInt8],
@@ -157,7 +157,7 @@ final class Overlay: Sendable {
     MemoryFile(inode, .edit, name, metadata, budget.share(of: metadata.owner), form) { ChunkedBytes(bytes, $0) }
   }
 
-  /// The same for lines, of which all but the last go to `spool`; nil keeps all in memory.
+  /// Like `detachedFile`, but for lines. All but the latest chunks go to `spool`; nil keeps all in memory.
   func detachedLines(
     _ inode: InodeNumber,
     _ name: [UInt8],
@@ -169,22 +169,22 @@ final class Overlay: Sendable {
     }
   }
 
-  /// The file at a place.
+  /// Returns the file at a place.
   func file(at place: Place) -> MemoryFile? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return state.withLock { $0.directories[place.directory]?.files[place.name] }
   }
 
-  /// Where a file is; nil if it was unlinked.
+  /// Returns the place of a file; nil if it was unlinked.
   func place(of inode: InodeNumber) -> Place? { state.withLock { $0.places[inode] } }
 
-  /// Up to `limit` files of a directory with numbers above `number`, in the order of their numbers.
+  /// Returns up to `limit` files of a directory with numbers above `number`, in the order of their numbers.
   func files(in directory: InodeNumber, after number: UInt64, limit: Int) -> [(name: [UInt8], file: MemoryFile)] {
     if !isUsed.load(ordering: .acquiring) { return [] }
     return state.withLock { $0.directories[directory]?.files(after: number, limit: limit) ?? [] }
   }
 
-  /// All files that are somewhere in the tree.
+  /// All files in the tree.
   var allFiles: [(place: Place, file: MemoryFile)] {
     state.withLock { state in
       state.directories.flatMap { directory, content in
@@ -193,13 +193,13 @@ final class Overlay: Sendable {
     }
   }
 
-  /// Takes a file out of its directory; nil if there is none. Handles on it go on.
+  /// Removes a file from its directory. Returns nil if there is none. Handles on the file keep working.
   func unlink(_ place: Place) -> MemoryFile? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return state.withLock { state in unlink(place, &state) }
   }
 
-  /// Gives a file another place, instead of a file that is there.
+  /// Moves a file to another place, replacing an existing file.
   func move(_ inode: InodeNumber, to place: Place) {
     state.withLock { state in
       guard let former = state.places[inode], former != place else { return }
@@ -224,7 +224,7 @@ final class Overlay: Sendable {
     }
   }
 
-  /// Makes the number of a file stand for the object that it was saved as.
+  /// Makes the inode number of a file lead to the object that it was saved as.
   func becomeObject(_ inode: InodeNumber, _ ordinal: TableOrdinal, _ key: ObjKey) {
     state.withLock { state in
       if let place = state.places[inode] {
@@ -241,7 +241,7 @@ final class Overlay: Sendable {
     guard let file = state.directories[place.directory]?.files[place.name] else { return nil }
     state.directories[place.directory]?.set(place.name, nil)
     state.places[file.inode] = nil
-    // Where a name was moved to a file that is gone, the object has its own name again.
+    // If the file had the text of an object that is set aside, the object has its own name again.
     for (directory, content) in state.directories where content.aside.values.contains(file.inode) {
       state.directories[directory]?.aside = content.aside.filter { $0.value != file.inode }
     }
@@ -251,8 +251,8 @@ final class Overlay: Sendable {
 
   // MARK: objects
 
-  /// Makes a file at `place` with the text of an object, whose own name is hidden as long as the file stays. False if
-  /// memory is short.
+  /// Creates a file at `place` with the text of an object, and hides the object's own name as long as the file exists.
+  /// Returns false if memory is short.
   func setAside(
     _ key: ObjKey,
     in directory: InodeNumber,
@@ -269,30 +269,30 @@ final class Overlay: Sendable {
     state.withLock { $0.directories[directory]?.aside[key] = nil }
   }
 
-  /// Whether an object's own name is hidden.
+  /// True if the own name of an object is hidden.
   func isAside(_ key: ObjKey, in directory: InodeNumber) -> Bool {
     if !isUsed.load(ordering: .acquiring) { return false }
     return state.withLock { $0.directories[directory]?.aside[key] != nil }
   }
 
-  /// The objects of a directory whose own names are hidden.
+  /// Returns the objects of a directory whose own names are hidden.
   func aside(in directory: InodeNumber) -> Set<ObjKey> {
     if !isUsed.load(ordering: .acquiring) { return [] }
     return state.withLock { state in state.directories[directory].map { Set($0.aside.keys) } ?? [] }
   }
 
-  /// The files that have the names of objects, which are hidden meanwhile.
+  /// The files with the texts of objects whose own names are hidden.
   var filesOfHiddenObjects: Set<InodeNumber> {
     state.withLock { state in Set(state.directories.values.flatMap(\.aside.values)) }
   }
 
-  /// The directories that have files.
+  /// The directories with files in memory.
   var directoriesWithFiles: [InodeNumber] {
     if !isUsed.load(ordering: .acquiring) { return [] }
     return state.withLock { state in state.directories.filter { !$0.value.files.isEmpty }.map(\.key) }
   }
 
-  /// Remembers the name by which an object was created.
+  /// Records the name by which an object was created.
   func addAlias(_ name: [UInt8], of key: ObjKey, in directory: InodeNumber) {
     isUsed.store(true, ordering: .releasing)
     hasAliases.store(true, ordering: .releasing)
@@ -302,29 +302,29 @@ final class Overlay: Sendable {
     }
   }
 
-  /// The object that was created by this name.
+  /// Returns the object that was created by a name.
   func alias(_ name: [UInt8], in directory: InodeNumber) -> ObjKey? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return state.withLock { $0.directories[directory]?.aliases[name] }
   }
 
-  /// True if an object was created by a name that is not its own.
+  /// True if an object was created by a name other than its own.
   func hasAlias(of key: ObjKey, in directory: @autoclosure () -> InodeNumber?) -> Bool {
     guard hasAliases.load(ordering: .acquiring), let directory = directory() else { return false }
     return state.withLock { $0.directories[directory]?.aliased.contains(key) ?? false }
   }
 
-  /// Forgets a name that leads to no object any more.
+  /// Forgets a name that no longer leads to an object.
   func removeAlias(_ name: [UInt8], in directory: InodeNumber) {
     state.withLock { $0.directories[directory]?.aliases[name] = nil }
   }
 
-  /// Whether a directory has neither files nor hidden objects.
+  /// True if a directory has neither files in memory nor hidden objects.
   func isEmpty(_ directory: InodeNumber) -> Bool {
     state.withLock { $0.directories[directory].map { $0.files.isEmpty && $0.aside.isEmpty } ?? true }
   }
 
-  /// Forgets a directory that is gone, with what was in it.
+  /// Removes a directory that is gone, with its content.
   func remove(_ directory: InodeNumber) {
     state.withLock { state in
       for name in (state.directories[directory]?.files ?? [:]).keys {

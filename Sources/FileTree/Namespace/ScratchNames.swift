@@ -1,12 +1,12 @@
-// Files that stay in memory because no object can have their name: `cp notes.txt` into a class succeeds as it would
-// anywhere. `.realm/unsaved` has their paths, and `realmfs umount` refuses while there are any.
+// Files that stay in memory because no object can have their name: `cp notes.txt` into a class succeeds as in any other
+// directory. `.realm/unsaved` has their paths, and `realmfs umount` refuses while there are any.
 
 import RealmJSON
 import RealmPages
 
-/// Names that editors and tools give to files of theirs. They decide about messages only.
+/// Names of the files that editors and tools leave. Used for messages only.
 enum ScratchNames {
-  /// True if editors, file managers and tools give such names to files of their own.
+  /// True if editors, file managers or tools use such names for their own files.
   static func contains(_ name: [UInt8]) -> Bool {
     let name = String(decoding: name, as: UTF8.self)
     for beginning in ["._", ".#", "#", ".~", ".nfs", ".fuse_hidden", ".goutputstream-", ".Trash", "~$"]
@@ -18,18 +18,18 @@ enum ScratchNames {
 }
 
 extension TreeContext {
-  /// The paths of what is gone when the mount ends: files, the refused texts among them, and transactions that are not
-  /// committed.
+  /// Returns the paths of everything that is lost when the mount ends: files, including refused texts, and uncommitted
+  /// transactions.
   func unsavedFiles() -> [String] {
     transactions.all.filter(\.isChanged).map(\.shownName) + unsavedEntries().map(\.path)
   }
 
-  /// The files in memory that are gone when the mount ends, the refused texts among them, by path.
+  /// Returns the files in memory that are lost when the mount ends, including refused texts, sorted by path.
   func unsavedEntries() -> [(path: String, file: MemoryFile)] {
     entries { isKept($0, at: $1) || $0.role == .refusedText }
   }
 
-  /// The paths of the files that people put there, with content, and that are in memory only.
+  /// Returns the paths of the files with content that users created and that are in memory only.
   func keptFilePaths() -> [String] {
     entries(isKept(_:at:)).map(\.path)
   }
@@ -37,16 +37,16 @@ extension TreeContext {
   private func entries(_ isMeant: (MemoryFile, Overlay.Place) -> Bool) -> [(path: String, file: MemoryFile)] {
     let hidden = overlay.filesOfHiddenObjects
     return overlay.allFiles.filter { isMeant($0.file, $0.place) }
-      // The objects of these are there again when the mount ends.
+      // The objects of these files have their own names again after the mount ends.
       .filter { !hidden.contains($0.file.inode) }
       .map { (shownPath(of: $0.place), $0.file) }
       .sorted { $0.0 < $1.0 }
   }
 
-  /// Whether a file is one that people put there, with content, and that stays in memory.
+  /// True if a user created the file, it has content, and it stays in memory.
   private func isKept(_ file: MemoryFile, at place: Overlay.Place) -> Bool {
     if file.role != .file || file.size == 0 || ScratchNames.contains(place.name) { return false }
-    // A file that is about to become an object is another matter.
-    return (try? target(of: Draft(file))) == nil  // a directory that is gone, or takes no files: it is no object there
+    // A file that is to become an object does not count.
+    return (try? target(of: Draft(file))) == nil  // no target if the directory is gone or takes no files
   }
 }

@@ -1,9 +1,9 @@
-// `.all.jsonl` and `.all.csv`: the objects of a directory in one file, as `realmfs cat` and `export` print them. It is
-// made while it is read. Its size is that of all lines, which are made once for it and, after a commit, where something
-// changed (`LineSizes`); for what a query finds, once for each version that somebody asks for.
+// `.all.jsonl` and `.all.csv`: the objects of a directory in one file, as `realmfs cat` and `export` print them. The
+// text is generated while it is read. For a whole class, its size is computed by rendering all lines once and, after a
+// commit, the changed ones (`LineSizes`); for a query, once for each version in which a program requests it.
 //
-// Writing `.all.jsonl`, from the start or behind its end, saves the lines that are written, each by the primary key in
-// it, in one commit. Objects that no line names stay as they are.
+// Writing `.all.jsonl`, from the start or past its end, saves the written lines in one commit; the primary key in a
+// line selects its object. Objects without a line do not change.
 
 import RealmJSON
 import RealmPages
@@ -15,20 +15,20 @@ struct AllObjectsNode: FileNode {
   let selection: ObjectSelection
   let form: ObjectLines.Form
 
-  /// Whether writing it saves objects.
+  /// True if writing the file saves objects.
   private var takesText: Bool { form == .jsonl && selection.conditions.isEmpty }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     do throws(FileTreeError) { return try attributes(size: size(tree), tree) } catch {
-      // `open` tells the reason. Files of a frozen tree are not opened.
+      // `open` reports the reason. Files of a frozen tree are not opened.
       guard case .refused = error, !tree.options.isFrozen else { throw error }
       return try attributes(size: 0, tree)
     }
   }
 
   func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    // Programs that append lines never ask for the size. Once somebody has asked, it costs little, and an answer of 0
-    // could overtake the right one that another program waits for.
+    // Programs that append lines never request the size. After the first request it is cheap, and a reply of 0 could
+    // overtake the correct size that another program waits for.
     let isCostly = selection.isWhole && !tree.options.isFrozen && !tree.views.lineSizes.isCounted(counted)
     return try isCostly ? attributes(size: 0, tree) : attributes(tree)
   }
@@ -50,12 +50,12 @@ struct AllObjectsNode: FileNode {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
       guard tree.saver != nil else { throw .readOnly }
-      // Whatever the file shows, the lines that are written are all there is to save.
+      // Only the written lines are saved, regardless of the file's contents.
       return try tree.openDraft(of: inode, [], draftTarget(tree), access, by: caller) { [] }
     }
     let text = try text(tree)
     let stream = try text.stream { [self] in
-      // A program that asks for the size of what it cannot read is told that of the newest version.
+      // If this version cannot be read, the program gets the size of the newest version.
       try? size(of: text, tree)
     }
     return OpenFile(inode, tree.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
@@ -63,8 +63,8 @@ struct AllObjectsNode: FileNode {
 
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { try target(tree).lines }
 
-  /// A program that replaces the file has changed lines of objects that are there. Without a primary key they would all
-  /// be made once more.
+  /// Refused for a class without a primary key: a program that replaces the file has edited lines of existing objects,
+  /// and without a key each line would create a new object.
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
     let (lines, hasKey) = try target(tree)
     if hasKey { return lines }
@@ -74,7 +74,7 @@ struct AllObjectsNode: FileNode {
     )
   }
 
-  /// What lines change that are written, and whether the class has a primary key, by which they name objects.
+  /// The target that written lines change, and true if the class has a primary key, by which lines name objects.
   private func target(_ tree: TreeContext) throws(FileTreeError) -> (lines: AllObjectsTarget, hasKey: Bool) {
     guard takesText else {
       throw .refused(.forbidden, "this file is only read; objects are written in .all.jsonl of their class")
@@ -86,9 +86,9 @@ struct AllObjectsNode: FileNode {
     }
   }
 
-  /// The text in the newest version, or in the one that the tree shows for good.
+  /// The text in the newest version, or in the version of a frozen tree.
   private func text(_ tree: TreeContext) throws(FileTreeError) -> ObjectsText {
-    // The objects are found in the version that is then read.
+    // The view and the held version must be the same version, so that the query runs in the version that is read.
     var (hold, table, name) = try tree.held(selection.ordinal), view = try tree.read { view in view }
     for _ in 0..<Self.attempts where view.snapshot !== hold.snapshot {
       (hold, table, name) = try tree.held(selection.ordinal)
@@ -111,14 +111,14 @@ struct AllObjectsNode: FileNode {
     if let size = try tree.read({ view in view.streamSizes.size(of: identity) }) { return size }
     for _ in 0..<Self.attempts {
       do throws(FileTreeError) { return try size(of: try text(tree), tree) } catch {
-        // The version could not be held, and was overwritten.
+        // The version could not be held and was overwritten.
         guard case .stale = error, tree.views.isFollowing else { throw error }
       }
     }
     throw .busy
   }
 
-  /// How often what commits overtake is tried again.
+  /// The maximum number of attempts when commits overtake a read.
   private static let attempts = 10
 
   private func size(of text: ObjectsText, _ tree: TreeContext) throws(FileTreeError) -> Int {
@@ -127,7 +127,7 @@ struct AllObjectsNode: FileNode {
     if let counted = try text.countedSize() {
       size = counted
     } else {
-      // In a frozen tree the kernel reads no further than the size says, so nobody would meet the error.
+      // In a frozen tree the kernel never reads past the size, so a reader would not see the error.
       size = try text.stream(measure: nil).makeAll(mustBeWhole: tree.options.isFrozen)
     }
     text.view?.streamSizes.note(size, of: identity)
@@ -135,12 +135,12 @@ struct AllObjectsNode: FileNode {
   }
 }
 
-/// The lines of objects in one version, which is held.
+/// The lines of objects in one held version.
 private struct ObjectsText: Sendable {
   let hold: VersionHold
   let table: Table
   let name: String
-  /// The view of the version, unless another one came before it was seen.
+  /// The view of the version; nil if the view had already moved to another version.
   let view: VersionView?
   let selection: ObjectSelection
   let form: ObjectLines.Form
@@ -151,12 +151,12 @@ private struct ObjectsText: Sendable {
     return try ObjectLines(hold, table, keys, form, tree.options.json)
   }
 
-  /// The lines to be read.
+  /// A stream of the lines.
   func stream(measure: (@Sendable () -> Int?)?) throws(FileTreeError) -> StreamedText {
     StreamedText(try lines(), place: name, tree.realm, log: tree.damageLog, measure: measure)
   }
 
-  /// The size, if it follows from what was counted before; nil if all lines must be made.
+  /// The size, if it can be derived from cached line sizes; nil if all lines must be rendered.
   func countedSize() throws(FileTreeError) -> Int? {
     guard selection.isWhole, let directory = view?.directory(selection.ordinal) else { return nil }
     let text = LineSizes.Text(ordinal: selection.ordinal, form: form), realm = tree.realm

@@ -1,11 +1,10 @@
-// `.by/PROPERTY/VALUE`: the objects by the values of a property. The values are found when the directory of the
-// property is opened.
+// `.by/PROPERTY/VALUE`: objects by the value of a property. Opening the directory of a property collects its values.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// The directory `.by`: the properties whose values have names.
+/// The directory `.by`: the properties whose values can be file names.
 struct ByNode: ShortDirectoryNode {
   let inode: InodeNumber
   let selection: ObjectSelection
@@ -43,7 +42,7 @@ struct ByNode: ShortDirectoryNode {
   }
 }
 
-/// The directory of a property: the values that it has.
+/// The directory of a property, with one entry per value.
 struct ValuesNode: DirectoryNode {
   let inode: InodeNumber
   let selection: ObjectSelection

@@ -1,16 +1,16 @@
-// `.realm/changes`: a line for each object that a commit changes, whoever commits. It is a symbolic link to a pipe in
+// `.realm/changes`: one line for each object that a commit of any program changes. It is a symbolic link to a pipe on
 // which a program waits for the next commit.
 
 import RealmJSON
 import RealmPages
 
-/// The link `changes`. Each lookup makes another one, because the kernel remembers where a link leads, and each reader
-/// needs a pipe of its own.
+/// The link `changes`. Each lookup creates a new node, because the kernel caches a link's destination and each reader
+/// needs a separate pipe.
 struct ChangesNode: SymbolicLinkNode {
   let inode: InodeNumber
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    // Where it leads is not known before somebody asks.
+    // The destination is not known until a program reads the link.
     try tree.readable { view in view.rules.symbolicLink(inode, size: 0, view.modified) }
   }
 

@@ -1,6 +1,6 @@
-// A table as a directory: a class in the root, or a table of the SDK's own in `.realm/tables`. Listings stream: each
-// call goes on behind the position it is given, in the newest version, so a listing of any length is complete for all
-// objects that exist from its start to its end, whatever is committed meanwhile.
+// A table as a directory: a class in the root, or an internal table of the SDK in `.realm/tables`. Listings stream:
+// each call continues after the position it is passed and reads the newest version. A listing of any length therefore
+// contains every object that exists from its start to its end, even if other programs commit meanwhile.
 
 import RealmJSON
 import RealmNames
@@ -32,7 +32,7 @@ struct ClassNode: DirectoryNode {
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: ordinal) }
 
-  /// True if the table is gone, and no other one has its name.
+  /// True if the table is gone and no other table has its name.
   func isRemoved(_ tree: TreeContext) throws(FileTreeError) -> Bool {
     guard let name = tree.views.registry.name(ordinal) else { return false }
     return try tree.read { view in
@@ -63,7 +63,8 @@ struct ClassNode: DirectoryNode {
     try tree.delete(key, name, self, by: caller)
   }
 
-  /// The object keeps its own name, which is hidden as long as the other one stays.
+  /// Puts the object's text at `goal` as a file in memory. The object keeps its own name, which is hidden while that
+  /// file exists.
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and keeps its name") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
@@ -88,7 +89,7 @@ struct ClassNode: DirectoryNode {
     tree.dentryInvalidations.add(goal)
   }
 
-  /// The object takes the text of the file, and the file that of the object.
+  /// Saves the text of the file as the object, and puts the object's former text into the file.
   func exchange(
     _ name: [UInt8],
     with file: MemoryFile,
@@ -115,7 +116,7 @@ struct ClassNode: DirectoryNode {
     throw .refused(.forbidden, "a class holds objects, no directories")
   }
 
-  /// The object of a name that is not set aside.
+  /// The object called `name`; nil if there is none or it is set aside.
   private func visibleObject(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> ObjKey? {
     try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
@@ -139,12 +140,12 @@ struct ClassNode: DirectoryNode {
     }
   }
 
-  /// What one call gathers and what becomes valid only with it.
+  /// The results of one call, some of which take effect only if the call succeeds.
   private struct Batch {
     var newTexts: [TextCache.Item] = []
-    /// The bytes of these texts.
+    /// The total size of `newTexts` in bytes.
     var textBytes = 0
-    /// References of hashed inodes, to be taken back if the batch is thrown away.
+    /// References to hashed inodes; released if the batch is discarded.
     var references: [InodeNumber] = []
     var count = 0
     var withAttributes = 0
@@ -212,7 +213,7 @@ struct ClassNode: DirectoryNode {
     var budget: Int
     /// Objects whose names are not listed.
     private let aside: Set<ObjKey>
-    /// The objects that are shown, in the order of their keys; nil if all are.
+    /// The objects shown, in key order; nil for all objects.
     private let shown: [ObjKey]?
 
     init(
@@ -230,7 +231,7 @@ struct ClassNode: DirectoryNode {
       aside = tree.overlay.aside(in: directory.inode)
     }
 
-    /// Whether the end was reached.
+    /// Lists objects after `key`. Returns true if it reached the end of the table.
     mutating func list<Sink: DirectorySink>(
       after key: ObjKey,
       into sink: inout Sink,
@@ -241,7 +242,7 @@ struct ClassNode: DirectoryNode {
           let cursor = ObjectCursor(directory.table)
           if let shown {
             for key in shown[shown.firstIndex(after: key)...] where !aside.contains(key) {
-              // One that was deleted since has no name any more.
+              // Objects deleted since the query ran have no name.
               guard try cursor.seek(key) else { continue }
               guard try add(cursor, context, to: &sink, &batch) else { return false }
             }
@@ -257,13 +258,13 @@ struct ClassNode: DirectoryNode {
           return true
         }
       } catch {
-        // What came before the damage is good; the next call meets the damage first.
+        // Entries listed before the damage are valid; the next call starts at the damaged object and throws.
         if batch.count == 0 { throw .damaged(directory.shownName, error) }
         return false
       }
     }
 
-    /// Adds the object that `cursor` stands on; false if it does not fit, or enough texts were made for one call.
+    /// Adds the object at `cursor`. Returns false if the entry does not fit or the call has rendered its limit of text.
     @inline(__always)
     private mutating func add<Sink: DirectorySink>(
       _ cursor: ObjectCursor,
@@ -308,8 +309,8 @@ struct ClassNode: DirectoryNode {
       return true
     }
 
-    /// The size of the text; nil if the object is damaged. The text is remembered even if its entry does not fit,
-    /// because then it is the first of the next batch.
+    /// The size of the text; nil if the object is damaged. The text is cached even if its entry does not fit, because
+    /// that entry is then the first of the next batch.
     @inline(__always)
     private func size(
       of inode: InodeNumber,
@@ -325,14 +326,14 @@ struct ClassNode: DirectoryNode {
         batch.textBytes += text.count
         return text.count
       } catch {
-        return nil  // `open` tells the reason when the object is asked for.
+        return nil  // `open` reports the reason.
       }
     }
   }
 }
 
 extension [ObjKey] {
-  /// The position of the first key behind `key`, in ascending keys.
+  /// The index of the first key greater than `key`. Requires ascending keys.
   fileprivate func firstIndex(after key: ObjKey) -> Int {
     var low = 0, high = count
     while low < high {
@@ -344,7 +345,9 @@ extension [ObjKey] {
 }
 
 extension TreeContext {
-  /// The attributes of the object of a table that `find` finds, which the kernel then knows; `notFound` if none.
+  /// The attributes of the object that `find` returns; counts as a kernel lookup of its inode.
+  ///
+  /// - Throws: `notFound` if `find` returns nil.
   func lookUpObject(
     _ ordinal: TableOrdinal,
     _ find: (VersionView, TableDirectory) throws(FileTreeError) -> ObjKey?
@@ -363,15 +366,15 @@ extension TreeContext {
 }
 
 extension TableDirectory {
-  /// Which class it is, as an extended attribute.
+  /// The extended attribute with the class name.
   var classAttribute: ExtendedAttribute {
     ExtendedAttribute(name: "user.realm.class", value: table.className ?? table.name)
   }
 
-  /// True if objects of the table are changed by file.
+  /// True if objects of the table can be changed through files.
   var isChangeable: Bool { place == .root && table.kind == .topLevel }
 
-  /// Refuses tables whose objects are not changed by file.
+  /// Throws `refused` if objects of the table cannot be changed through files.
   func checkIsWritable() throws(FileTreeError) {
     if isChangeable { return }
     if place != .root { throw .refused(.forbidden, "\(shownName): tables of the SDK's own are not changed") }
@@ -380,16 +383,16 @@ extension TableDirectory {
     }
   }
 
-  /// Whether a file of this name is an object when it is saved.
+  /// True if a file of this name becomes an object when it is saved.
   func isObjectName(_ name: [UInt8]) -> Bool {
     if NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type) != nil { return true }
-    // Any name will do for an object that has none of its own, but not those of editors' files.
+    // Without a primary key any name will do, except the names of editors' own files.
     return table.primaryKey == nil && NameEscaping.isPlainJSON(name)
   }
 }
 
 extension VersionView {
-  /// The version that is shown, as an extended attribute.
+  /// The extended attribute with the version shown.
   var versionAttribute: ExtendedAttribute {
     ExtendedAttribute(name: "user.realm.version", value: String(snapshot.version))
   }
@@ -401,7 +404,7 @@ extension VersionView {
 }
 
 extension NameEscaping {
-  /// Whether a name ends in `.json` and is not one of an editor's own files.
+  /// True if a name ends in `.json` and is not the name of an editor's own file.
   static func isPlainJSON(_ name: [UInt8]) -> Bool {
     let suffix = Array(suffix.utf8)
     guard let first = name.first, name.count > suffix.count, name.suffix(suffix.count) == suffix[...] else {

@@ -1,5 +1,5 @@
-// `.realm`: facts about the realm itself. Its files are made when they are asked for, once a version, so their
-// sizes are exact too. A further file or directory is one line in `entries`.
+// `.realm`: facts about the realm itself. Its files are generated on request, once per version, so their sizes are
+// exact too. A new file or directory takes one line in `entries`.
 
 import RealmJSON
 import RealmPages
@@ -13,14 +13,14 @@ struct ControlDirectoryNode: DirectoryNode {
   private struct Entry {
     let name: StaticString
     var kind = NodeKind.file
-    /// Whether only a tree that can be changed has it.
+    /// True if only a writable tree has it.
     var needsWriter = false
-    /// Whether only the tree of a synced realm has it.
+    /// True if only the tree of a synced realm has it.
     var needsSync = false
-    /// Whether only a tree that follows the realm has it. It is not listed, because programs that read all files and
-    /// follow links would wait in it for ever, and each lookup makes another node.
+    /// True if only a tree that follows the realm has it. It is not listed, because programs that read all files and
+    /// follow links would block on it forever, and each lookup creates a new node.
     var isFollowing = false
-    /// Whether the tree of a transaction has it, too.
+    /// True if the tree of a transaction has it, too.
     var isStaged = false
     let make: @Sendable (InodeNumber) -> any Node
   }
@@ -33,7 +33,7 @@ struct ControlDirectoryNode: DirectoryNode {
     Entry(name: "sync.json", needsSync: true) {
       ControlFileNode($0, "sync.json", ControlTexts.sync, isSteady: false, needsRealm: false)
     },
-    // Statistics cost a walk through the file, which a listing does not need.
+    // Statistics take a pass over the file, which a listing does not need.
     Entry(name: "stats.json") { ControlFileNode($0, "stats.json", ControlTexts.statistics, isCheap: false) },
     Entry(name: "schema.json", isStaged: true) {
       ControlFileNode($0, "schema.json", ControlTexts.schema, target: SchemaTarget())
@@ -56,7 +56,7 @@ struct ControlDirectoryNode: DirectoryNode {
     },
   ]
 
-  /// The number of the entry called `name`.
+  /// The inode number of the entry called `name`.
   static func inode(of name: StaticString, _ tree: TreeContext) -> InodeNumber {
     guard let entry = entries.first(where: { $0.name.description == name.description }) else { return .root }
     return inode(of: entry, tree)

@@ -1,22 +1,23 @@
-// A file of `.realm` whose text is computed. Some can be written, which changes the realm.
+// A file of `.realm` whose text is computed. Writing some of these files changes the realm.
 
 import RealmPages
 import Synchronization
 
 /// A computed file.
 struct ControlFileNode: FileNode {
-  /// Makes the text for a version.
+  /// Generates the text for a version.
   typealias Text = @Sendable (VersionView, TreeContext) throws(FileTreeError) -> [UInt8]
 
   let inode: InodeNumber
   let name: StaticString
-  /// What saving the file changes; nil for a file that is only read.
+  /// The target that saving the file changes; nil for a read-only file.
   let target: (any DraftTarget)?
-  /// Whether the text can be made for a mere listing.
+  /// True if the text is cheap enough to generate for a listing.
   let isCheap: Bool
-  /// Whether the text is the same as long as the version is.
+  /// True if the text depends only on the version.
   private let isSteady: Bool
-  /// Whether the text comes from the realm file. What does not can be read when that cannot, and tells why.
+  /// True if the text comes from the realm file. Other texts stay readable if the realm file cannot be
+  /// read, and report why.
   private let needsRealm: Bool
   private let text: Text
 
@@ -43,8 +44,7 @@ struct ControlFileNode: FileNode {
     return try view.controlText(inode) { () throws(FileTreeError) in try text(view, tree) }
   }
 
-  /// Runs `body` on the newest view, or, for a text that does not come from the realm file, the last one that there
-  /// was.
+  /// Runs `body` on the newest view, or on the last known view for a text that does not come from the realm file.
   private func reading<T>(
     _ tree: TreeContext,
     _ body: (VersionView) throws(FileTreeError) -> T
@@ -77,7 +77,7 @@ struct ControlFileNode: FileNode {
 }
 
 extension TreeContext {
-  /// Opens a file whose text is computed: for reading, or for writing what its target saves.
+  /// Opens a file whose text is computed, for reading or for writing to its target.
   ///
   /// Such files differ from version to version and are rarely read, so the kernel does not cache them.
   func openComputed(
@@ -98,10 +98,10 @@ extension TreeContext {
 }
 
 extension VersionView {
-  /// The control text of `inode`, if it was made.
+  /// The control text of `inode`, if it was generated.
   func knownControlText(_ inode: InodeNumber) -> [UInt8]? { controlTexts.withLock { $0[inode] } }
 
-  /// The control text of `inode`, made at the first call.
+  /// The control text of `inode`, generated at the first call.
   func controlText(
     _ inode: InodeNumber,
     _ make: () throws(FileTreeError) -> [UInt8]

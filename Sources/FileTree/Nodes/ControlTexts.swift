@@ -1,42 +1,42 @@
-// What the files of `.realm` say.
+// The content of the files in `.realm`.
 
 import RealmJSON
 import RealmPages
 import Synchronization
 
-/// The texts of control files, as functions of a version.
+/// Renders the control files of a version.
 enum ControlTexts {
   static func readme(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
     let version = tree.options.productVersion
     let sync =
       tree.options.syncReport == nil
-      ? "" : "\n  sync.json           the sync server, whether it is there, and what is on the way"
+      ? "" : "\n  sync.json           the sync server, whether it is connected, and pending changes"
     let text = """
-      This directory tells about the Realm database that is mounted here\(version.isEmpty
+      These are the control files of the Realm database that is mounted here\(version.isEmpty
       ? "" : " (realmfs \(version))").
 
-        version             the number of the version that is shown; each commit adds 1
-        info.json           the file, its format, and the classes with the number of their objects\(sync)
+        version             the number of the version shown; each commit adds 1
+        info.json           the file, its format, and the classes with their numbers of objects\(sync)
         stats.json          bytes per class, and free bytes in the file
         schema.json         the whole schema
         schema/CLASS.json   the schema of one class
         tables/             tables that are not classes, by object key
-        changes             what commits change, as they come: cat and head -n 1 wait for the next one
+        changes             the changes of each commit as it is made; cat and head -n 1 wait for the next one
       \(tree.saver != nil
       ? """
-        snapshots/          mkdir holds the newest version under a name, rmdir lets go of it;
-                            snapshots/NAME/.changes has what changed since, one JSON object a line;
-                            write 1 to snapshots/NAME/.restore to bring everything back in one commit
-        tx/                 mkdir opens a transaction, a tree whose changes are made in one commit: touch
-                            tx/NAME/.commit; .diff tells what would change, .test finds out what would keep it from
-                            that, .log says so, .abort or rmdir drops it
-        errors              the last refused changes, one JSON object a line
-        unsaved             the files that are in memory only, not in the realm, one path a line
-        rejected/           the refused texts, to be mended and saved again
+        snapshots/          mkdir keeps the newest version under a name, rmdir releases it;
+                            snapshots/NAME/.changes lists what has changed since, one JSON object per line;
+                            write 1 to snapshots/NAME/.restore to restore everything in one commit
+        tx/                 mkdir opens a transaction, a tree whose changes are committed together: touch
+                            tx/NAME/.commit; .diff lists what would change, .test checks without committing,
+                            .log has the reasons of failures, .abort or rmdir drops the transaction
+        errors              the last refused changes, one JSON object per line
+        unsaved             the files that are in memory only, not in the realm, one path per line
+        rejected/           the refused texts, to correct and save again
         trash/              former texts of the objects that this mount changed or deleted, and the former schema
-        compact             write 1 to make the file as small as its content
+        compact             write 1 to shrink the file to the size of its content
 
-      schema.json and the files of schema/ can be written, which changes the schema; the rest is read-only.
+      Writing schema.json or a file in schema/ changes the schema. Everything else is read-only.
 
       """
       : """
@@ -44,21 +44,21 @@ enum ControlTexts {
       Everything here is read-only.
 
       """)
-      The directory of a class has more than its objects, by names that begin with a dot:
+      Besides its objects, a class directory has these entries, whose names begin with a dot:
 
-        .where/QUERY/       the objects that a query in Realm Query Language finds; / is written as %2F, % as %25
+        .where/QUERY/       the objects that a query in Realm Query Language finds; write / as %2F, % as %25
         .by/PROPERTY/VALUE/ the objects whose property has this value
         .fields/KEY/        an object as a directory of its properties
-        .all.jsonl          all objects, one a line; lines that are written are saved in one commit
+        .all.jsonl          all objects, one per line; lines written to it are saved in one commit
         .all.csv            all objects as CSV
-        .count              their number
+        .count              the number of objects
 
-      .where and .by are in the directories that they lead to, too, and narrow these down.
+      .where and .by also exist in the directories that they lead to, and narrow these down.
       \(tree.saver != nil
       ? """
 
-        A file whose links lead to objects that do not exist yet is refused. To bring back a whole tree, run cp, tar,
-        rsync or git in a transaction, where files may come in any order, or import it without a mount:
+        A file whose links lead to objects that do not exist yet is refused. To restore a whole tree, run cp, tar,
+        rsync or git in a transaction, where files can come in any order, or import it without a mount:
 
           realmfs tx MOUNTPOINT -- tar xf TREE.tar
           realmfs import FILE DIRECTORY
@@ -76,7 +76,7 @@ enum ControlTexts {
     Array("\(view.snapshot.version)\n".utf8)
   }
 
-  /// What the file says that is there to be written to.
+  /// Renders `compact`, which always reads as 0: writing 1 compacts the file.
   static func compact(_ view: VersionView, _ tree: TreeContext) -> [UInt8] { Array("0\n".utf8) }
 
   static func sync(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
@@ -91,7 +91,7 @@ enum ControlTexts {
     try rendered("schema") { out throws(RenderError) in try SchemaRenderer.render(view.snapshot, into: out) }
   }
 
-  /// What `render` writes; `place` names it where it is damaged.
+  /// Returns the output of `render`. Errors about damage name `place`.
   static func rendered(
     _ place: String,
     _ render: (OutputBuffer) throws(RenderError) -> Void
@@ -183,7 +183,7 @@ enum ControlTexts {
   }
 }
 
-/// The bytes of tables that were counted, so that counting goes on where a commit interrupted it.
+/// A cache of table sizes, so that counting continues after a commit interrupted it.
 final class StatisticsMemory: Sendable {
   private struct Known {
     let contentVersion: UInt64
@@ -192,7 +192,8 @@ final class StatisticsMemory: Sendable {
 
   private let known = Mutex<[TableOrdinal: Known]>([:])
 
-  /// The bytes of all nodes of a table. O(size of the table) unless it did not change since the last call.
+  /// Returns the size of all nodes of a table in bytes. O(size of the table), O(1) if it did not change since the last
+  /// call.
   func bytes(
     of directory: TableDirectory,
     _ snapshot: Snapshot,

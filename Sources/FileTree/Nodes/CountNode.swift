@@ -1,4 +1,4 @@
-// `.count`: the number of objects of a directory.
+// `.count`: the number of objects in a directory.
 
 import RealmPages
 
@@ -7,8 +7,8 @@ struct CountNode: FileNode {
   let inode: InodeNumber
   let selection: ObjectSelection
 
-  /// The text for the newest version. What a query finds is counted outside of a read, which would begin anew with each
-  /// commit meanwhile.
+  /// The text for the newest version. Query results are counted outside of a read, which would start over at each
+  /// commit.
   private func text(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     let (view, known) = try tree.read { view throws(FileTreeError) in
       let count = try view.existing(selection.ordinal).table.objectCount
@@ -39,7 +39,7 @@ struct CountNode: FileNode {
 }
 
 extension FileAttributes {
-  /// The same without the permission to write.
+  /// A copy without write permission.
   var readOnly: FileAttributes {
     var attributes = self
     attributes.permissions &= ~0o222

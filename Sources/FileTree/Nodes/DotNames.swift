@@ -1,15 +1,15 @@
-// What a class directory, and a directory of objects that a query finds, have besides the objects: names that begin
-// with a dot, which no object has. They are found when they are named, and listed with `-o show_control` only. A
-// further one is one line in `entries`.
+// The entries of a class directory or query result besides its objects. Their names begin with a dot, which no object
+// name does. They can always be looked up, but are listed only with `-o show_control`. A new entry takes one line in
+// `entries`.
 
 import RealmPages
 
-/// The names with a dot of directories of objects.
+/// The dot entries of directories of objects.
 enum DotNames {
   private struct Entry: Sendable {
     let name: StaticString
     let kind: NodeKind
-    /// Whether only the directory of a whole class has it.
+    /// True if only the directory of a whole class has it.
     var isOfClass = false
     let make: @Sendable (InodeNumber, ObjectSelection) -> any Node
 
@@ -34,7 +34,7 @@ enum DotNames {
     }
   }
 
-  /// The attributes of the entry called `name`, which the kernel then knows; nil if there is none.
+  /// The attributes of the entry called `name`; nil if there is none. Counts as a kernel lookup.
   static func lookUp(
     _ name: [UInt8],
     _ selection: ObjectSelection,
@@ -44,12 +44,12 @@ enum DotNames {
     return try tree.enter(entry.identity(in: selection)) { entry.make($0, selection) }
   }
 
-  /// The node of the entry called `name`, under a number that the kernel may not know; nil if there is none.
+  /// The node of the entry called `name`, under an inode number that the kernel may not know; nil if there is none.
   static func node(_ name: [UInt8], _ selection: ObjectSelection, _ tree: TreeContext) -> (any Node)? {
     entry(name, selection).map { $0.make(tree.nodes.number(of: $0.identity(in: selection)), selection) }
   }
 
-  /// Adds the entries to a listing, behind all others.
+  /// Adds the entries to a listing, after all other entries.
   static func list<Sink: DirectorySink>(
     _ selection: ObjectSelection,
     _ tree: TreeContext,
@@ -57,7 +57,7 @@ enum DotNames {
     _ sink: inout Sink
   ) {
     guard tree.options.showControl else { return }
-    // In what a query finds, only files: .by in .by in .by would never end for programs that walk through all of it.
+    // Query results list only files: nested .by directories would never end for programs that walk the tree.
     for (index, entry) in entries.enumerated() where entry.kind == .file || selection.conditions.isEmpty {
       let inode = tree.nodes.number(of: entry.identity(in: selection))
       listing.addLast(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink)
@@ -66,7 +66,7 @@ enum DotNames {
 }
 
 extension TreeContext {
-  /// The attributes of a node that the kernel asked for by name. It is there as long as the kernel remembers it.
+  /// The attributes of a node that the kernel looks up by name. The node exists until the kernel forgets it.
   func enter(
     _ identity: NodeIdentity,
     isNamedByText: Bool = true,
@@ -81,7 +81,7 @@ extension TreeContext {
 }
 
 extension FileAttributes {
-  /// The same, to be asked for again each time: for what changes with commits that are not announced for it.
+  /// A copy that the kernel must not cache, for nodes whose changes by commits are not announced.
   var uncached: FileAttributes {
     var attributes = self
     attributes.isCacheable = false

@@ -1,13 +1,13 @@
-// `.realm/errors`: what was refused, and why. A reason may quote a text, and only the user who wrote that text reads
-// the quotation. The content and the size therefore depend on the user, and the kernel asks each time.
+// `.realm/errors`: the last refusals and their reasons. A reason may quote a text; only the user who wrote the text
+// sees the quotation. Content and size therefore depend on the user, and the kernel must not cache them.
 
 import RealmPages
 
-/// The last refusals, one JSON object a line.
+/// The last refusals, one JSON object per line.
 struct ErrorsNode: FileNode {
   let inode: InodeNumber
 
-  /// As root reads it; see `TreeContext.withOwnSize`.
+  /// The attributes for root; see `TreeContext.withOwnSize`.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let size = tree.refusals.text(for: 0).count
     return try tree.readable { view in view.rules.file(inode, size: size, view.modified).readOnly.uncached }
@@ -27,7 +27,7 @@ struct ErrorsNode: FileNode {
 }
 
 extension TreeContext {
-  /// Attributes with the size that a file has for a user.
+  /// The attributes with the size that the file has for `user`.
   func withOwnSize(_ attributes: FileAttributes, for user: UInt32?) -> FileAttributes {
     guard let user, refusals.isPersonal(for: user), nodes.node(attributes.inode) is ErrorsNode else {
       return attributes

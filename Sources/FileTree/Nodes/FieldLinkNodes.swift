@@ -1,15 +1,15 @@
-// Links of objects as symbolic links, with relative paths to the files of the objects that they lead to: a property,
-// the elements of a list or set, and `.backlinks`, the other way round.
+// Links between objects as symbolic links, with relative paths to the files of the target objects: a link property, the
+// elements of a list or set of links, and `.backlinks` for the reverse direction.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// A property that is a link, or an element of one that is a list of links.
+/// A link property, or an element of a list or set of links.
 struct FieldLinkNode: SymbolicLinkNode {
   let inode: InodeNumber
   let place: FieldPlace
-  /// Which element; nil for a single link.
+  /// The index of the element; nil for a single link.
   let index: Int?
 
   private func destination(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
@@ -40,7 +40,7 @@ struct FieldLinkNode: SymbolicLinkNode {
   }
 }
 
-/// A list or set of links: `0`, `1` and so on.
+/// A list or set of links, with the entries `0`, `1` and so on.
 struct FieldLinksNode: DirectoryNode {
   let inode: InodeNumber
   let place: FieldPlace
@@ -99,14 +99,14 @@ struct FieldLinksNode: DirectoryNode {
 
 // MARK: backlinks
 
-/// `.backlinks`: the properties of classes that link to objects of this one.
+/// `.backlinks`: the properties that link to objects of this class.
 struct BacklinksNode: ShortDirectoryNode {
   let inode: InodeNumber
   let object: FieldPlace
 
-  /// A property that links here.
+  /// A property that links to this class.
   struct Source: Sendable {
-    /// `CLASS.PROPERTY`, with `%2E` for a point in one of the two.
+    /// `CLASS.PROPERTY`, with `%2E` for a dot in either name.
     let name: [UInt8]
     let table: TableKey
     let column: ColKey
@@ -152,8 +152,8 @@ struct BacklinksNode: ShortDirectoryNode {
   }
 }
 
-/// The objects that link here through one property, each once, by the names of their files. An embedded object stands
-/// for the one that it belongs to.
+/// The objects that link here through one property, each once, by file name. An embedded object is represented by its
+/// owner.
 struct BacklinkSourceNode: ShortDirectoryNode {
   let inode: InodeNumber
   let object: FieldPlace
@@ -163,7 +163,7 @@ struct BacklinkSourceNode: ShortDirectoryNode {
     try object.shownPath(tree) + "/.backlinks/" + String(decoding: source, as: UTF8.self)
   }
 
-  /// Where the links lead.
+  /// The objects that the entries link to.
   private func origins(
     _ view: VersionView,
     _ tree: TreeContext
@@ -182,7 +182,7 @@ struct BacklinkSourceNode: ShortDirectoryNode {
       for origin in found {
         guard let home = view.directory(of: origin.table) else { continue }
         var name = try tree.name(of: origin.key, in: home)
-        // Embedded objects of several classes can belong to objects of the same name.
+        // Embedded objects can have owners of different classes with the same file name.
         if !names.insert(name).inserted { name = Array("\(home.shownName).".utf8) + name }
         origins.append((name, origin.table, origin.key))
       }
@@ -239,15 +239,15 @@ struct BacklinkNode: SymbolicLinkNode {
   }
 }
 
-/// Finds the objects that embedded ones belong to.
+/// Finds the owners of embedded objects.
 private struct OwnerSearch {
   let view: VersionView
-  /// As deep as objects can be embedded in a sound file.
+  /// The maximum nesting of embedded objects in a valid file.
   private static let depthLimit = 200
 
   init(_ view: VersionView) { self.view = view }
 
-  /// The objects, or those that they belong to, each once, in order.
+  /// The objects themselves or, for embedded objects, their owners; each once, in order.
   mutating func owners(of keys: [ObjKey], _ table: TableKey) throws(EngineError) -> [ObjectReference] {
     var found: [ObjectReference] = [], known: Set<ObjectReference> = []
     for key in keys {
@@ -273,7 +273,7 @@ private struct OwnerSearch {
 }
 
 extension TreeContext {
-  /// The path of an object's file from a directory that lies `up` levels below the root.
+  /// The path of an object's file, relative to a directory `up` levels below the root.
   fileprivate func relativePath(
     _ table: TableKey,
     _ key: ObjKey,

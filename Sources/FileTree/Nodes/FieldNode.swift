@@ -1,6 +1,6 @@
-// A property of an object as a file: a string and a line end, the bytes of binary data as they are, of all others JSON
-// and a line end. Saving it sets that property and no other. The last line end of a string file does not belong to the
-// string, so 'echo Bob >name' sets Bob, and what is read can be written back.
+// A property of an object as a file: a string and a line end, the raw bytes of binary data, or JSON and a line end for
+// all other types. Saving the file sets only that property. The final line end of a string file is not part of the
+// string: 'echo Bob >name' sets Bob, and text read from the file can be written back unchanged.
 
 import RealmJSON
 import RealmNames

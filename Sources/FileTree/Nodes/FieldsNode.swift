@@ -1,5 +1,5 @@
-// `.fields/KEY`: an object as a directory of its properties. A property that is null has no entry; making the file sets
-// it, removing the file makes it null.
+// `.fields/KEY`: an object as a directory of its properties. A property that is null has no entry: creating the file
+// sets it, removing the file sets it to null.
 
 import RealmJSON
 import RealmNames
@@ -46,7 +46,7 @@ struct FieldsNode: DirectoryNode {
   }
 }
 
-/// An object, or a property of it, as the nodes below `.fields` name it.
+/// Identifies an object or one of its properties for the nodes below `.fields`.
 struct FieldPlace: Hashable, Sendable {
   let ordinal: TableOrdinal
   let key: ObjKey
@@ -57,7 +57,7 @@ struct FieldPlace: Hashable, Sendable {
     (self.ordinal, self.key, self.property) = (ordinal, key, property)
   }
 
-  /// Identifies a node of type `kind` at this place and, if need be, `name` in it.
+  /// The identity of a node of type `kind` at this place, with an optional `name` in it.
   func identity(of kind: any Node.Type, _ name: [UInt8] = []) -> NodeIdentity {
     let property = property.map { String($0.value) } ?? ""
     return NodeIdentity(kind, UInt64(ordinal), Array("\(key.value) \(property) ".utf8) + name)
@@ -75,7 +75,9 @@ struct FieldPlace: Hashable, Sendable {
     }
   }
 
-  /// Reads the object in a view; `stale` if it is gone.
+  /// Runs `body` with a cursor at the object.
+  ///
+  /// - Throws: `stale` if the object is gone.
   func read<T>(
     _ view: VersionView,
     _ body: (TableDirectory, ObjectCursor, RenderContext) throws(FileTreeError) -> T
@@ -90,7 +92,9 @@ struct FieldPlace: Hashable, Sendable {
     }
   }
 
-  /// The text of the property's file in a view; `stale` if it is null.
+  /// The text of the property's file in a view.
+  ///
+  /// - Throws: `stale` if the property is null.
   func text(_ form: TextForm, _ view: VersionView) throws(FileTreeError) -> [UInt8] {
     try read(view) { directory, cursor, context throws(FileTreeError) in
       let (index, value) = try value(directory, cursor)
@@ -108,7 +112,7 @@ struct FieldPlace: Hashable, Sendable {
     }
   }
 
-  /// The property in a view: its index and its value.
+  /// The index of the property and its value.
   func value(_ directory: TableDirectory, _ cursor: ObjectCursor) throws(FileTreeError) -> (Int, ValueView) {
     guard let index = directory.table.columns.firstIndex(where: { $0.key == property }) else { throw .stale }
     do throws(EngineError) { return (index, try cursor.value(index)) } catch {
@@ -117,9 +121,9 @@ struct FieldPlace: Hashable, Sendable {
   }
 }
 
-/// How a property is shown.
+/// The form in which a property is shown.
 enum FieldForm: Sendable {
-  /// A file: of a string or of binary data with the bytes themselves, of all else with JSON.
+  /// A file: the raw bytes of a string or binary data, or JSON for other types.
   case file(TextForm)
   /// A symbolic link to the file of an object.
   case link
@@ -145,7 +149,7 @@ enum FieldForm: Sendable {
     }
   }
 
-  /// The node of a property that is shown so.
+  /// The node of a property in this form.
   func node(_ inode: InodeNumber, _ place: FieldPlace) -> any Node {
     switch self {
     case .file(let text): FieldNode(inode: inode, place: place, form: text)
@@ -178,7 +182,7 @@ struct ObjectFieldsNode: DirectoryNode {
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { try object.shownPath(tree) }
 
-  /// The property with this name.
+  /// The property called `name`.
   private func property(_ name: [UInt8], _ directory: TableDirectory) -> Column? {
     guard let text = NameEscaping.className(ofDirectory: name) else { return nil }
     return directory.table.columns.first { $0.name.isExactly(text) }
@@ -253,7 +257,7 @@ struct ObjectFieldsNode: DirectoryNode {
     }
   }
 
-  /// True if a file of this name may be what a program writes before it renames it to a property.
+  /// True if a file of this name may be a temporary file that a program renames to a property later.
   private static func isScratchName(_ name: [UInt8], _ directory: TableDirectory) -> Bool {
     if ScratchNames.contains(name) { return true }
     if [".", "tmp", "temp"].contains(where: { name.starts(with: $0.utf8) }) { return true }
@@ -265,8 +269,8 @@ struct ObjectFieldsNode: DirectoryNode {
     }
   }
 
-  /// Makes the property null. One that cannot be null takes its default, and has no entry until it is made or has
-  /// another value: many programs replace a file by removing it and making it again.
+  /// Sets the property to null. A property that cannot be null takes its default value and has no entry until its file
+  /// is created or its value changes: many programs replace a file by removing and recreating it.
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard let saver = tree.saver else { throw .readOnly }
     let (table, column, form) = try tree.read { view throws(FileTreeError) in
@@ -285,7 +289,7 @@ struct ObjectFieldsNode: DirectoryNode {
     }
     var text: [UInt8]?
     try tree.saveKeepingTexts(saver) { transaction throws(FileTreeError) in
-      // What cannot be read cannot be brought back.
+      // A value that cannot be read cannot be restored later.
       text = try? tree.read { view throws(FileTreeError) in
         guard case .file(let form) = FieldForm(column, view) else { return nil }
         return try field(column).text(form, view)
@@ -302,13 +306,13 @@ struct ObjectFieldsNode: DirectoryNode {
       let left = try tree.read { view throws(FileTreeError) in try field(column).text(form, view) }
       tree.removedFields.note(field(column), showing: left)
     }
-    // Programs that replace a file remove it first; if their text is refused, the value comes back.
+    // Programs that replace a file remove it first; if the new text is refused, the value is restored.
     let removal = Removal(object.key, Removal.Content(text: text, links: []))
     tree.removals.note(Overlay.Place(directory: inode, name: name), removal, by: caller)
   }
 
   func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {
-    // A property that is gone has no value that could come back.
+    // If the property is gone, there is nothing to restore.
     guard let target = try? draftTarget(of: name, tree) as? FieldTarget else { return }
     let place = Overlay.Place(directory: inode, name: name)
     tree.takeBack(removal, at: place, .property, target.shownPlace(tree)) { (saver, text) throws(FileTreeError) in
@@ -323,7 +327,7 @@ struct ObjectFieldsNode: DirectoryNode {
 }
 
 extension ValueView {
-  /// Whether a property with this value has no entry: null, or a link to an object that does not exist.
+  /// True if a property with this value has no entry: null, or a link to an object that does not exist.
   var isNoValue: Bool {
     switch self {
     case .null: true

@@ -1,16 +1,15 @@
-// `.realm/rejected`, the texts that were refused, and `.realm/trash`, the texts that objects had before they were
-// changed or deleted: both by class and name. They are files in memory that can be read and removed. Refused texts are
-// in a directory of the user who wrote them, which no other user can enter: CLASS for the owner of the realm, CLASS@UID
-// for others.
+// `.realm/rejected` holds refused texts. `.realm/trash` holds the texts of objects before they were changed or deleted.
+// Both are ordered by class and name, as files in memory that can be read and removed. A refused text is in a directory
+// that only the user who wrote it can enter: CLASS for the owner of the realm, CLASS@UID for other users.
 
 import Glibc
 import RealmPages
 
-/// What texts are kept for.
+/// The reason for keeping a text.
 enum KeptTexts: UInt8, Sendable {
   case rejected, trash
 
-  /// The name of their directory in `.realm`.
+  /// The name of the directory in `.realm`.
   var name: StaticString {
     switch self {
     case .rejected: "rejected"
@@ -18,11 +17,11 @@ enum KeptTexts: UInt8, Sendable {
     }
   }
 
-  /// The number of their directory.
+  /// The inode number of the directory.
   func directory(_ tree: TreeContext) -> InodeNumber { ControlDirectoryNode.inode(of: name, tree) }
 
-  /// The number of the directory of a class in there; of refused texts, that of a user. Schemas have no class: those of
-  /// no particular user are in the directory of all classes.
+  /// The inode number of the directory for a class and, for refused texts, a user. Schemas have no class: with neither
+  /// class nor user it is the directory that holds all classes.
   func directory(of ordinal: TableOrdinal?, user: UInt32? = nil, _ tree: TreeContext) -> InodeNumber {
     if ordinal == nil, user == nil { return directory(tree) }
     let name = [rawValue] + (user.map { Array("\($0)".utf8) } ?? []) + (ordinal == nil ? [0] : [])
@@ -39,15 +38,15 @@ enum KeptTexts: UInt8, Sendable {
   }
 }
 
-/// The directory of all kept texts of a kind.
+/// The directory of all kept texts of one kind.
 struct KeptTextsNode: ShortDirectoryNode {
   let inode: InodeNumber
   let kind: KeptTexts
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/\(kind.name)" }
 
-  /// The classes of which a text is kept, in the order in which they were met. A class may be gone; its texts are there
-  /// all the same.
+  /// The classes with kept texts, in the order in which they were first seen. Texts of a class that no longer exists
+  /// are still listed.
   private func classes(_ tree: TreeContext) throws(FileTreeError) -> [(name: [UInt8], node: KeptTextsOfClassNode)] {
     if kind == .trash { try tree.trash.unpack(tree) }
     var names: Set<[UInt8]> = []
@@ -57,7 +56,7 @@ struct KeptTextsNode: ShortDirectoryNode {
       .sorted { $0.inode.value < $1.inode.value }
       .map { node in
         let name = node.name(tree)
-        // A class that was made anew under the name of one that is gone.
+        // A new class has taken the name of one that is gone.
         return (names.insert(name).inserted ? name : name + Array("~\(node.ordinal ?? 0)".utf8), node)
       }
   }
@@ -76,7 +75,7 @@ struct KeptTextsNode: ShortDirectoryNode {
 
   func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
     try classes(tree).map { name, node in
-      // Numbers of these nodes are never used again.
+      // Inode numbers of these nodes are never reused.
       ListedEntry(name: name, inode: node.inode, kind: .directory, index: Int(node.inode.value))
     }
   }
@@ -86,13 +85,13 @@ struct KeptTextsNode: ShortDirectoryNode {
   }
 }
 
-/// The kept texts of a class, or of schemas; those that were refused are one user's.
+/// The kept texts of a class or of schemas; refused texts are those of one user.
 struct KeptTextsOfClassNode: ShortDirectoryNode {
   let inode: InodeNumber
   let kind: KeptTexts
   /// Nil for schemas.
   let ordinal: TableOrdinal?
-  /// Whose texts these are; nil for those of all users.
+  /// The user who wrote the texts; nil if they belong to all users.
   let user: UInt32?
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -125,13 +124,13 @@ struct KeptTextsOfClassNode: ShortDirectoryNode {
   }
 }
 
-/// A text that may be refused, by class and name.
+/// Identifies a text that may be refused, by class and name.
 struct RejectedText: Sendable {
   /// Nil for a schema.
   let ordinal: TableOrdinal?
   let name: [UInt8]
 
-  /// Where the refused text of a user is.
+  /// The place in `.realm/rejected` of this text as written by `user`.
   func place(of user: UInt32, _ tree: TreeContext) -> Overlay.Place {
     let isOwners = ordinal == nil && user == tree.realmOwner
     let directory = KeptTexts.rejected.directory(of: ordinal, user: isOwners ? nil : user, tree)
@@ -140,6 +139,6 @@ struct RejectedText: Sendable {
 }
 
 extension TreeContext {
-  /// The user whose realm it is, as the mount shows it.
+  /// The owner of the realm as the mount shows it.
   var realmOwner: UInt32 { views.lastRules?.owner ?? geteuid() }
 }

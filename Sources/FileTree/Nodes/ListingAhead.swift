@@ -1,20 +1,20 @@
-// Makes the texts of the objects that a listing comes to next, while the program is busy with those that it got: their
-// sizes are what a listing with attributes takes longest for.
+// Renders the texts of the objects that a listing reaches next, while the program processes the entries it got:
+// rendering texts for their sizes is the slowest part of a listing with attributes.
 
 import RealmPages
 import Synchronization
 
 extension FileTree {
-  /// Prepares the next call of `readDirectory` after one that gave attributes. Costs about what that one did, so call
-  /// it when that is answered.
+  /// Prepares the next call of `readDirectory` after one that returned attributes. Costs about as much as that call, so
+  /// run it after replying to that call.
   public func prepareListing(_ stream: DirectoryStream) {
     guard let node = stream.node as? ClassNode else { return }
     let (key, count) = stream.state.withLock { ($0.lastListed, $0.budget > 0 ? $0.ahead : 0) }
     guard count > 0, case .nothing = stream.found else { return }
-    // What cannot be read here is met by the listing, which tells what is wrong.
+    // Ignore errors here: the listing meets and reports them.
     let found = try? tree.read { view throws(FileTreeError) in
       let directory = try view.existing(node.ordinal)
-      // A listing reads much at a time, so the looks of single reads are too few.
+      // A listing reads many pages at once, so the checks of single reads are not enough.
       defer { view.snapshot.limitResidentPages() }
       do throws(EngineError) { return try texts(behind: key, count, directory, view) } catch {
         throw .damaged(directory.shownName, error)
@@ -23,7 +23,7 @@ extension FileTree {
     tree.texts.insert(found ?? [])
   }
 
-  /// The texts of up to `count` objects behind `key` that are not remembered.
+  /// Renders the texts that are not cached among the `count` objects after `key`.
   private func texts(
     behind key: ObjKey,
     _ count: Int,
@@ -37,7 +37,7 @@ extension FileTree {
       var exists = try cursor.seek(after: key), left = count, bytes = 0
       while exists, left > 0, bytes < TextCache.mostAtOnce {
         let inode = tree.number(directory, cursor.key)
-        // The listing tells what is wrong with a damaged object.
+        // The listing reports damaged objects.
         if tree.texts.size(of: inode, generation) == nil, let text = try? context.render(cursor) {
           texts.append(TextCache.Item(inode: inode, generation: generation, text: text))
           bytes += text.count

@@ -1,9 +1,9 @@
-// A file in memory: a scratch file, or a file on its way to become an object, which it becomes when it is saved. From
-// then on its number stands for the object.
+// A file in memory: a scratch file, or a file that becomes an object when it is saved. From then on its inode number
+// refers to the object.
 
 import RealmPages
 
-/// A file whose bytes are in memory.
+/// A file with its bytes in memory.
 struct MemoryNode: FileNode {
   let file: MemoryFile
   var inode: InodeNumber { file.inode }
@@ -37,7 +37,7 @@ struct MemoryNode: FileNode {
     let isObject = try tree.target(of: Draft(file)) != nil
     let decision = tree.openFiles.open(inode, Draft(file), for: caller.process)
     let opened = OpenFile(inode, Draft(file), access, decision, isWatched: isObject, opener: caller.process)
-    // The last handle was closed meanwhile, the text refused, and the name is free.
+    // Meanwhile the last handle was closed, the text was refused and the name was freed.
     if file.role == .file, file.hasFailed, file.object == nil, tree.overlay.place(of: inode) == nil {
       tree.release(opened)
       throw .stale

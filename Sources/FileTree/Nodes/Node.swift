@@ -1,8 +1,8 @@
-// What an inode stands for. Each kind of file or directory is one type in a file of this folder; what it does not do is
-// refused by the defaults here, with the errno that POSIX gives. A new kind needs nothing but its file and one line in
-// the directory that makes it.
+// The protocol of all files and directories. Each kind is one type in a file of this folder; operations that it does
+// not implement are refused by the defaults here, with the errno that POSIX specifies. A new kind needs only its file
+// and one line in the directory that creates it.
 //
-// Nodes hold nothing of the realm: they name what they show, and read it in the newest version at each call.
+// Invariant: nodes hold no data of the realm. They name what they show and read it in the newest version at each call.
 
 import RealmPages
 
@@ -12,31 +12,31 @@ struct ExtendedAttribute {
   let value: String
 }
 
-/// What an inode stands for, with all that the kernel can ask of it.
+/// A file, directory or symbolic link, with the operations that the kernel can request.
 protocol Node: Sendable {
-  /// The number that the kernel knows it by.
+  /// The inode number that the kernel knows.
   var inode: InodeNumber { get }
 
-  /// What stat shows.
+  /// The attributes for `stat`.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes
-  /// What the kernel is told when it looks up the name. Where a size takes a pass over all objects it is 0, and the
-  /// kernel must not remember it.
+  /// The attributes for a lookup of the name. If the size takes a pass over all objects, it is 0 and must not be cached
+  /// by the kernel.
   func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes
-  /// The extended attributes that tell about the realm.
+  /// The extended attributes that describe the realm data.
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute]
-  /// The path under which its refusals are noted; nil if nothing of it is ever refused.
+  /// The path under which refusals are recorded; nil if the node never refuses anything.
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String?
   /// Changes owner, group and mode.
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError)
-  /// Sets the time of the last change, if the node has one of its own.
+  /// Sets the modification time, if the node has its own.
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError)
 
   // Directories.
 
-  /// The attributes of the entry called `name`. The kernel then knows its inode.
+  /// The attributes of the entry called `name`. Counts as a kernel lookup of its inode.
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream
-  /// Gives entries from `position` on to `sink` until it is full.
+  /// Adds the entries after `position` to `sink` until it is full.
   func list<Sink: DirectorySink>(
     _ stream: DirectoryStream,
     from position: UInt64,
@@ -44,13 +44,14 @@ protocol Node: Sendable {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError)
-  /// What a file of this name changes when it is saved; nil for a scratch file. Throws where no file can be made.
+  /// The target that a file of this name changes when it is saved; nil for a scratch file. Throws if no file can be
+  /// created.
   func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)?
-  /// Removes an entry that is no file in memory.
+  /// Removes an entry that is not a file in memory.
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
-  /// Gives an entry that is no file in memory another name, in a directory that takes files.
+  /// Renames an entry that is not a file in memory, within a directory that accepts files.
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError)
-  /// Gives a directory in it another name; false where entries get other names in other ways.
+  /// Renames a subdirectory. Returns false if the node does not rename its subdirectories this way.
   func renameDirectory(
     _ name: [UInt8],
     to goal: Overlay.Place,
@@ -64,21 +65,21 @@ protocol Node: Sendable {
     by caller: Caller,
     _ tree: TreeContext
   ) throws(FileTreeError)
-  /// Brings back what was removed to make room for the entry `name`, whose text is refused.
+  /// Restores the object or property removed to make way for `name`, whose new text was refused.
   func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext)
-  /// Makes a directory, with these permission bits where it has its own.
+  /// Creates a directory, with these permission bits if it has its own.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
 
   // Files.
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile
-  /// Sets the size of a file that no handle is given for.
+  /// Sets the size of a file without a handle.
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
-  /// What writing to the file changes. Throws where it is only read.
+  /// The target that writing to the file changes. Throws if the file is read-only.
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget
-  /// What a text changes that takes the file's place as a whole, as programs do that save by renaming. Throws where the
-  /// file is only read.
+  /// The target that a text changes if it replaces the whole file, as programs do that save by renaming. Throws if the
+  /// file is read-only.
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget
 
   // Symbolic links.
@@ -86,13 +87,13 @@ protocol Node: Sendable {
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8]
 }
 
-/// A node that holds others.
+/// A node with entries.
 protocol DirectoryNode: Node {}
 
-/// A node that has a text.
+/// A node with contents.
 protocol FileNode: Node {}
 
-/// A node that names another by its path.
+/// A node that refers to another by path.
 protocol SymbolicLinkNode: Node {}
 
 extension Node {
@@ -170,7 +171,9 @@ extension Node {
 }
 
 extension TreeContext {
-  /// Keeps a mode and a group that are set for a file or directory, whose attributes are `present`.
+  /// Remembers a mode and group set for a file or directory whose current attributes are `present`.
+  ///
+  /// - Throws: `refused(.forbidden)` if the change is to another owner.
   func keep(
     _ change: MetadataChange,
     of inode: InodeNumber,

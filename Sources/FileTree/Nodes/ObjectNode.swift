@@ -1,5 +1,5 @@
-// An object as a file: its text is the object as JSON, saving it is a patch. The number of an object holds its table
-// and key, so these nodes are made for each call and cost no memory.
+// An object as a file: its text is the object as JSON, and saving it applies a patch. The inode number of an object
+// encodes its table and key, so nodes are created for each call and take no memory.
 
 import RealmNames
 import RealmPages
@@ -7,12 +7,12 @@ import Threads
 
 /// The file of an object.
 struct ObjectNode: FileNode {
-  /// The object's own number, or that of the file in memory that became the object.
+  /// The object's own inode number, or that of the file in memory that became the object.
   let inode: InodeNumber
   private let key: ObjKey
   private let ordinal: TableOrdinal
 
-  /// For how long after a change of its table a text counts as live. Longer than the kernel remembers attributes.
+  /// The time for which a text counts as live after a change to its table. Longer than the kernel caches attributes.
   private static let liveTime = Duration.seconds(30)
 
   init(_ inode: InodeNumber, _ ordinal: TableOrdinal, _ key: ObjKey) {
@@ -21,7 +21,7 @@ struct ObjectNode: FileNode {
     self.key = key
   }
 
-  /// The object's own number, whatever number this node has.
+  /// The object's own inode number, even if this node has another.
   func number(_ tree: TreeContext) -> InodeNumber { tree.views.number(ordinal, key) }
 
   // MARK: attributes
@@ -30,7 +30,7 @@ struct ObjectNode: FileNode {
     do {
       return try presentAttributes(tree)
     } catch .stale {
-      // Like a file that was unlinked while it is open.
+      // Behave like a file unlinked while open.
       guard tree.openFiles.isOpen(inode) else { throw .stale }
       return try tree.read { view in view.rules.file(inode, size: 0, view.modified, links: 0) }
     }
@@ -47,7 +47,7 @@ struct ObjectNode: FileNode {
     return attributes
   }
 
-  /// The attributes of an object of a view, and texts to remember if the view could be trusted.
+  /// The attributes of an object in a view, and texts to cache if the view proves valid.
   static func attributes(
     of key: ObjKey,
     in directory: TableDirectory,
@@ -63,7 +63,7 @@ struct ObjectNode: FileNode {
       let item = TextCache.Item(inode: inode, generation: generation, text: text)
       return (view.attributes(of: inode, in: directory, size: text.count), [item])
     } catch .damaged where !tree.options.isFrozen {
-      // `open` tells what is wrong, unless there is none.
+      // `open` reports the damage. A frozen tree may skip `open`, so it throws here.
       return (view.attributes(of: inode, in: directory, size: 0), [])
     }
   }
@@ -111,7 +111,7 @@ struct ObjectNode: FileNode {
       }
     }
     guard tree.saver != nil else { throw .readOnly }
-    // The file that became an object goes by another number.
+    // A file that became an object has another inode number.
     let (shared, name) = try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       try directory.checkIsWritable()
@@ -146,7 +146,7 @@ struct ObjectNode: FileNode {
     return MonotonicTime.now < noticed.advanced(by: liveTime) ? .live : .quiet
   }
 
-  /// The object takes the text that the new size leaves, if it is one; a size of 0 changes nothing, as O_TRUNC does.
+  /// Saves the text that the new size leaves, if it is valid. Size 0 changes nothing, as with O_TRUNC.
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     var access = OpenAccess()
     access.writes = true

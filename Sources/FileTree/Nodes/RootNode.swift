@@ -1,10 +1,10 @@
-// The root: a directory for each class that the mount shows, and `.realm`.
+// The root: one directory for each class that the mount shows, and `.realm`.
 
 import Glibc
 import RealmNames
 import RealmPages
 
-/// The directory that is mounted.
+/// The root directory of the mount.
 struct RootNode: DirectoryNode {
   let inode = InodeNumber.root
 
@@ -60,7 +60,7 @@ struct RootNode: DirectoryNode {
 
   func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     if let node = try TransactionFiles.node(name, tree) { return try node.replacementTarget(tree) }
-    // Editors and file managers keep notes of their own.
+    // Editors and file managers create their own files.
     if name.first == UInt8(ascii: ".") || name.last == UInt8(ascii: "~") { return nil }
     throw .refused(.forbidden, "a file belongs to the directory of a class; here are only classes")
   }
@@ -77,7 +77,8 @@ struct RootNode: DirectoryNode {
     throw .refused(.forbidden, "classes and the files of .realm are not renamed")
   }
 
-  /// Adds a class, if the user wants `mkdir` to do so: programs that copy or unpack a tree do not mean the schema.
+  /// Adds a class if the option `create_classes` is set: programs that copy or unpack a tree do not intend to change
+  /// the schema.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
     if !tree.options.createsClasses {
@@ -104,8 +105,8 @@ struct RootNode: DirectoryNode {
     }
   }
 
-  /// Removes a class that has neither objects nor properties. Programs such as git and rsync remove each directory that
-  /// they have emptied, and none of them means the schema.
+  /// Removes a class that has neither objects nor properties. Programs such as git and rsync remove each directory they
+  /// have emptied, without intending to change the schema.
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if name == tree.control.name { throw .refused(.forbidden, ".realm cannot be removed") }
     if tree.overlay.file(at: Overlay.Place(directory: inode, name: name)) != nil { throw .notADirectory }
@@ -129,7 +130,7 @@ struct RootNode: DirectoryNode {
         if error.reason == .notFound { throw .notFound }
         throw FileTreeError(error)
       }
-      // An object came while this waited for its turn.
+      // An object was added while this waited for the writer lock.
       if !isEmpty { throw .refused(.notEmpty, "the class has objects") }
       if !isBare { throw Self.hasProperties(directory.shownName) }
       return Effect(touched: nil)

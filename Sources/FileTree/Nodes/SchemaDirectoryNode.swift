@@ -1,4 +1,4 @@
-// `.realm/schema`: a file for each class, which says its schema and changes it when it is written.
+// `.realm/schema`: one file per class with its schema; writing the file changes the schema.
 
 import RealmJSON
 import RealmNames

@@ -1,5 +1,6 @@
-// Listings of directories with few entries: the dots, entries of fixed position, and the files in memory. A position is
-// that behind the entry, so a listing goes on where it was, whatever came or went meanwhile.
+// Listings of directories with few entries: `.` and `..`, entries with a fixed position, and files in memory. A
+// position identifies the place after an entry, so a listing continues correctly even if entries were added or removed
+// meanwhile.
 
 import RealmPages
 
@@ -8,16 +9,16 @@ struct ListedEntry {
   let name: [UInt8]
   let inode: InodeNumber
   let kind: NodeKind
-  /// Its place among the entries, which it keeps when others come or go.
+  /// Its place among the entries, unaffected by entries that are added or removed.
   let index: Int
 }
 
-/// A directory of a few entries whose attributes the kernel asks for itself. They are found anew for each part of a
-/// listing.
+/// A directory with few entries, listed without attributes. The entries are computed again for each part of a listing.
 protocol ShortDirectoryNode: DirectoryNode {
-  /// What `..` leads to; by default the directory itself, where only the kernel knows the directory above.
+  /// The inode that `..` refers to; by default the directory itself, for directories whose parent only the kernel
+  /// knows.
   func parent(_ tree: TreeContext) -> InodeNumber
-  /// The entries but files in memory, by ascending index.
+  /// The entries except files in memory, by ascending index.
   func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry]
 }
 
@@ -39,13 +40,13 @@ extension ShortDirectoryNode {
   }
 }
 
-/// Adds the entries of a directory to a sink, from a position on, until one does not fit.
+/// Adds the entries of a directory after a position to a sink, until one does not fit.
 struct ShortListing<Sink: DirectorySink> {
   private let position: UInt64
   private let directory: InodeNumber
   private(set) var isFull = false
 
-  /// Begins with `.` and `..`.
+  /// Starts a listing with `.` and `..`.
   init(of directory: InodeNumber, in parent: InodeNumber, from position: UInt64, into sink: inout Sink) {
     self.position = position
     self.directory = directory
@@ -54,7 +55,7 @@ struct ShortListing<Sink: DirectorySink> {
     add("..", parent, .directory, nil, next: DirectoryStream.Position.afterDotDot, to: &sink)
   }
 
-  /// Adds an entry, the `index`th of the directory, unless it lies before the position or the sink is full.
+  /// Adds an entry, the `index`th of the directory, unless it is before the position or the sink is full.
   mutating func add(
     _ name: some Sequence<UInt8>,
     _ inode: InodeNumber,
@@ -68,7 +69,7 @@ struct ShortListing<Sink: DirectorySink> {
     add(name, inode, kind, try attributes(), next: next, to: &sink)
   }
 
-  /// Adds an entry of which no attributes are known.
+  /// Adds an entry without attributes.
   mutating func add(
     _ name: some Sequence<UInt8>,
     _ inode: InodeNumber,
@@ -81,7 +82,7 @@ struct ShortListing<Sink: DirectorySink> {
     add(name, inode, kind, nil, next: next, to: &sink)
   }
 
-  /// Adds an entry, the `index`th of those that come behind all others.
+  /// Adds the `index`th of the entries that follow all others.
   mutating func addLast(
     _ name: some Sequence<UInt8>,
     _ inode: InodeNumber,
@@ -92,10 +93,10 @@ struct ShortListing<Sink: DirectorySink> {
     add(name, inode, kind, nil, next: DirectoryStream.Position.afterAll + UInt64(index), to: &sink)
   }
 
-  /// As many fit into a usual answer.
+  /// The number of entries that fit into a typical reply.
   private static var filesAtOnce: Int { 256 }
 
-  /// Adds the files in memory that lie in the directory.
+  /// Adds the files in memory of the directory.
   mutating func addFiles(_ overlay: Overlay, to sink: inout Sink) {
     var last = DirectoryStream.Position.memory(position) ?? 0
     while !isFull {

@@ -1,12 +1,13 @@
-// What the directory of a snapshot has besides the tree of its version: names that begin with a dot, which no class
-// has. `.changes` tells what differs between that version and the newest; writing `.restore` brings that version back.
+// The files of a snapshot's directory besides the tree of its version. Their names begin with a dot, which no class
+// name does. `.changes` lists the differences between that version and the newest; writing `.restore` restores that
+// version.
 
 import RealmJSON
 import RealmPages
 
-/// The names with a dot of a snapshot.
+/// The dot files of a snapshot.
 enum SnapshotFiles {
-  /// The attributes of the file called `name`, which the kernel then knows; nil if there is none.
+  /// The attributes of the file called `name`; nil if there is none. Counts as a kernel lookup.
   static func lookUp(
     _ name: [UInt8],
     _ held: HeldTree,
@@ -26,8 +27,8 @@ enum SnapshotFiles {
   }
 }
 
-/// The file `.changes`: a line for each object that differs in the newest version. It is made while it is read, so stat
-/// shows the size 0, as for the files of /proc.
+/// The file `.changes`: one line for each object that differs in the newest version. It is generated while it is read,
+/// so `stat` shows size 0, as for files in /proc.
 struct ChangesSinceNode: FileNode {
   let inode: InodeNumber
   let held: HeldTree
@@ -43,7 +44,7 @@ struct ChangesSinceNode: FileNode {
   }
 }
 
-/// The wish to bring all classes back to what they were in a snapshot.
+/// Command target: restore all classes to the state of a snapshot.
 struct RestoreTarget: CommandTarget {
   let held: HeldTree
 
@@ -63,7 +64,7 @@ struct RestoreTarget: CommandTarget {
           guard [.badSchema, .forbidden].contains(error.reason) else { throw error }
           throw EngineError(error.reason, "\(error); copy single objects out of the snapshot instead")
         }
-        // What was read from reused space must not be committed.
+        // Data read from reused space must not be committed.
         guard tree.realm.isCurrent(wanted.snapshot) else {
           throw EngineError(.moved, "the version of the snapshot was overwritten; nothing was changed")
         }

@@ -1,21 +1,21 @@
-// `.realm/snapshots/NAME`: the whole tree at the version that was the newest when the directory was made. The tree
-// below is another one, which shows this one version and changes nothing; each node of it is shown by a node here under
-// a number of this mount.
+// `.realm/snapshots/NAME`: the whole tree at the version that was the newest when the directory was created. It is a
+// separate, read-only tree of that version. Each of its nodes is wrapped in a node here, under an inode number of this
+// mount.
 
 import RealmPages
 import Synchronization
 
-/// A version that is held, with the tree that shows it, until it is let go of. Snapshots of one version share both.
+/// A held version with the tree that shows it, until `release`. Snapshots of the same version share both.
 final class HeldTree: Sendable {
   /// A held version and the tree that shows it.
   struct Content: Sendable {
     let hold: VersionHold
     let tree: TreeContext
-    /// The file that it is a version of, by `Standing.file`.
+    /// The file that the version belongs to, from `Standing.file`.
     let file: Int
   }
 
-  /// Tells it from others of the mount, also of the same name.
+  /// Unique in the mount, also among snapshots that had the same name.
   let number: UInt64
   let version: UInt64
   private let held: Mutex<Content?>
@@ -25,13 +25,15 @@ final class HeldTree: Sendable {
     held = Mutex(content)
   }
 
-  /// The version and its tree; `stale` after `release`.
+  /// The version and its tree.
+  ///
+  /// - Throws: `stale` after `release`.
   func content() throws(FileTreeError) -> Content {
     guard let held = held.withLock({ $0 }) else { throw .stale }
     return held
   }
 
-  /// Lets go of the version. Handles that are open keep their texts.
+  /// Releases the version. Open handles keep their texts.
   func release() { held.withLock { $0 = nil } }
 }
 
@@ -43,19 +45,21 @@ final class SnapshotTable: Sendable {
   }
 
   private let state = Mutex(State())
-  /// Each keeps a version, and a tree that may take some hundred kilobytes.
+  /// Each snapshot pins a version and holds a tree that may take some hundred kilobytes.
   private static let mostSnapshots = 1000
 
-  /// The snapshots in the order in which they were made.
+  /// The snapshots in order of creation.
   var all: [(name: [UInt8], tree: HeldTree)] { state.withLock { $0.held } }
 
   /// The snapshot called `name`.
   func find(_ name: [UInt8]) -> HeldTree? { state.withLock { $0.held.first { $0.name == name }?.tree } }
 
-  /// What a snapshot is called; nil if it was let go of.
+  /// The name of a snapshot; nil if it was released.
   func name(of tree: HeldTree) -> [UInt8]? { state.withLock { $0.held.first { $0.tree === tree }?.name } }
 
-  /// Adds what `make` makes of the contents that there are; `exists` if the name is taken.
+  /// Adds a snapshot with the content that `make` returns; `make` receives the contents of all snapshots.
+  ///
+  /// - Throws: `refused(.exists)` if the name is taken.
   func add(
     _ name: [UInt8],
     _ make: ([HeldTree.Content]) throws(FileTreeError) -> HeldTree.Content
@@ -65,14 +69,14 @@ final class SnapshotTable: Sendable {
       if state.held.count >= Self.mostSnapshots {
         throw .refused(.noSpace, "more than \(Self.mostSnapshots) snapshots; remove some with rmdir")
       }
-      // One that was let go of has none.
+      // Released snapshots have no content.
       let content = try make(state.held.compactMap { try? $0.tree.content() })
       state.last += 1
       state.held.append((name, HeldTree(state.last, content)))
     }
   }
 
-  /// Gives a snapshot another name.
+  /// Renames a snapshot.
   func rename(_ name: [UInt8], to newName: [UInt8], _ rule: RenameRule) throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
       guard let index = state.held.firstIndex(where: { $0.name == name }) else { throw .notFound }
@@ -82,7 +86,7 @@ final class SnapshotTable: Sendable {
       case (.exchange, let other?): state.held[other].name = name
       case (.exchange, nil): throw .notFound
       case (.keep, _?): throw .refused(.exists, "exists already")
-      // As of any directory that is not empty.
+      // As for any non-empty directory.
       case (.replace, _?): throw .refused(.notEmpty, "there is a snapshot of this name; remove it with rmdir")
       case (_, nil): break
       }
@@ -90,7 +94,7 @@ final class SnapshotTable: Sendable {
     }
   }
 
-  /// Lets go of all of them.
+  /// Releases all snapshots.
   func removeAll() {
     let all = state.withLock { state in
       defer { state.held = [] }
@@ -99,7 +103,7 @@ final class SnapshotTable: Sendable {
     for (_, tree) in all { tree.release() }
   }
 
-  /// Takes a snapshot out and lets go of its version; false if there is none of this name.
+  /// Removes a snapshot and releases its version. Returns false if there is no snapshot of this name.
   func remove(_ name: [UInt8]) -> Bool {
     let tree = state.withLock { state in
       state.held.firstIndex { $0.name == name }.map { state.held.remove(at: $0).tree }
@@ -134,7 +138,7 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
     }
   }
 
-  /// Holds the newest version. Cost: that of reading the schema.
+  /// Adds a snapshot of the newest version. Cost: that of reading the schema.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     try TreeContext.checkLength(name)
     try tree.snapshots.add(name) { others throws(FileTreeError) in
@@ -162,18 +166,18 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
   }
 }
 
-/// A node of the tree of a snapshot.
+/// A node of a snapshot's tree.
 struct SnapshotNode: DirectoryNode {
   let inode: InodeNumber
   let held: HeldTree
-  /// What it is there.
+  /// The inode number in the snapshot's tree.
   let inner: InodeNumber
 
   static func identity(_ held: HeldTree, _ inner: InodeNumber) -> NodeIdentity {
     NodeIdentity(SnapshotNode.self, held.number, Array(String(inner.value).utf8))
   }
 
-  /// The attributes of a node of a snapshot, which the kernel then knows.
+  /// The attributes of a node of a snapshot; counts as a kernel lookup.
   static func enter(_ held: HeldTree, _ inner: InodeNumber, _ tree: TreeContext) throws(FileTreeError) -> FileAttributes
   {
     let number = tree.nodes.enter(identity(held, inner)) { SnapshotNode(inode: $0, held: held, inner: inner) }
@@ -215,7 +219,7 @@ struct SnapshotNode: DirectoryNode {
     return try node.extendedAttributes(inside)
   }
 
-  /// The kernel's lookup is counted here. The one that the tree inside counts lasts as long as the snapshot does.
+  /// The kernel's lookup is counted here. The inner tree counts one lookup, which lasts as long as the snapshot.
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     if inner == .root, let own = try SnapshotFiles.lookUp(name, held, tree) { return own }
     let (node, inside) = try node()

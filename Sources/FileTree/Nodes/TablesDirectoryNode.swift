@@ -1,12 +1,12 @@
-// `.realm/tables`: the tables that are no classes, by object key.
+// `.realm/tables`: the tables that are not classes; objects are named by object key.
 
 import RealmPages
 
-/// The directory of the SDK's own tables.
+/// The directory of the SDK's internal tables.
 struct TablesDirectoryNode: DirectoryNode {
   let inode: InodeNumber
 
-  /// The number of the directory.
+  /// The inode number of the directory.
   static func inode(_ tree: TreeContext) -> InodeNumber { ControlDirectoryNode.inode(of: "tables", tree) }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {

@@ -1,7 +1,6 @@
-// `.realm/tx`: transactions over several files. `.realm/tx/NAME` is the root of another tree, in which everything is
-// read and saved as in the main tree; see StagedTransaction. FileTree passes what concerns it on to that tree, so a
-// node here has only what listings need. Besides the classes its root has the files that end the transaction or tell
-// about it.
+// `.realm/tx`: transactions over several files. `.realm/tx/NAME` is the root of a separate tree, which reads and saves
+// like the main tree; see `StagedTransaction`. FileTree forwards requests to that tree, so the nodes here implement
+// only what listings need. Besides the classes, the root contains files that end the transaction or report about it.
 
 import RealmJSON
 import RealmPages
@@ -14,7 +13,7 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let count = tree.transactions.all.count
-    // Every user who can write here can begin a transaction, but each user ends only their own.
+    // Every user with write access can begin a transaction, but users can end only their own.
     return try tree.readable { view in
       view.rules.directory(inode, subdirectories: count, view.modified, isSticky: true).uncached
     }
@@ -41,29 +40,30 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
     try tree.transactions.begin(name, of: caller, permissions: mode, in: tree)
   }
 
-  /// Drops a transaction, with all that was changed in it.
+  /// Drops a transaction and all its changes.
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard let transaction = tree.transactions.find(name) else { throw .notFound }
     try transaction.drop(by: caller)
   }
 }
 
-/// A node of the tree of a transaction, under the number that the kernel knows.
+/// A node of a transaction's tree, under the inode number that the kernel knows.
 struct StagedNode: DirectoryNode {
   let inode: InodeNumber
   let transaction: StagedTransaction
-  /// What it is there.
+  /// The inode number in the transaction's tree.
   let inner: InodeNumber
-  /// Whether it ends the transaction: who did that by it may look at it once more.
+  /// True for a command file such as `.commit`. After it has ended the transaction, its attributes can still be read.
   let isCommand: Bool
 
   static func identity(_ transaction: StagedTransaction, _ inner: InodeNumber) -> NodeIdentity {
     NodeIdentity(StagedNode.self, transaction.number, Array(String(inner.value).utf8))
   }
 
-  /// The attributes of a node of a transaction, which the kernel then knows. Everything there changes unannounced.
+  /// The attributes of a node of a transaction; counts as a kernel lookup. They are never cached, because changes in a
+  /// transaction are not announced to the kernel.
   ///
-  /// The kernel's lookups are counted here. The one that the tree inside counts lasts as long as the transaction does.
+  /// The kernel's lookups are counted here. The inner tree counts one lookup, which lasts as long as the transaction.
   static func enter(
     _ attributes: FileAttributes,
     _ transaction: StagedTransaction,
@@ -72,7 +72,7 @@ struct StagedNode: DirectoryNode {
     let inner = attributes.inode
     var attributes = attributes.uncached
     attributes.inode = tree.nodes.enter(identity(transaction, inner)) {
-      // It has just been looked up there.
+      // The inner tree has just looked it up.
       let node = (try? transaction.context())?.nodes.node(inner)
       return StagedNode(
         inode: $0,
@@ -119,9 +119,9 @@ struct StagedNode: DirectoryNode {
   }
 }
 
-// MARK: the files that belong to a transaction
+// MARK: files of a transaction
 
-/// The files in the root of a transaction's tree. No class has a name that begins with a dot.
+/// The files in the root of a transaction's tree. No class name begins with a dot.
 enum TransactionFiles {
   private static let entries: [(name: StaticString, make: @Sendable (InodeNumber) -> any Node)] = [
     (".commit", { TransactionCommandNode(inode: $0, action: .commit) }),
@@ -140,7 +140,7 @@ enum TransactionFiles {
     return try tree.node(tree.nodes.inode(of: identity, entry.make))
   }
 
-  /// Adds the files to a listing, behind all others.
+  /// Adds the files to a listing, after all other entries.
   static func list<Sink: DirectorySink>(
     _ tree: TreeContext,
     into listing: inout ShortListing<Sink>,
@@ -155,12 +155,12 @@ enum TransactionFiles {
   }
 }
 
-/// A file that does something when it is touched or emptied, or something is written to it.
+/// A command file: it acts when it is touched, truncated or written.
 struct TransactionCommandNode: FileNode {
   let inode: InodeNumber
   let action: StagedTransaction.Action
 
-  /// Whoever began a transaction ends it.
+  /// Only the user who began a transaction can end it.
   static let permissions: UInt32 = 0o600
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -170,7 +170,7 @@ struct TransactionCommandNode: FileNode {
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".\(action.rawValue)" }
 
-  /// The kernel lets only the owner of the file and root do that.
+  /// The kernel allows this only for the owner of the file and root.
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {
     try tree.perform(action, by: tree.staged?.owner)
   }
@@ -178,7 +178,7 @@ struct TransactionCommandNode: FileNode {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if !access.truncates { return try tree.openComputed(self, access, by: caller) { _ in [] } }
     guard let done = tree.overlay.detachedFile(inode, [], [], .of(caller), form: .data) else { throw .memoryIsShort }
-    // At once, because shells do not look at what `close` returns. What is written to it then says no more.
+    // Act now, because shells ignore errors from `close`. Later writes are ignored.
     try tree.perform(action, by: caller)
     let decision = tree.openFiles.open(inode, Draft(done), for: caller.process)
     return OpenFile(inode, Draft(done), access, decision, isWatched: false)
@@ -195,7 +195,7 @@ struct TransactionCommandNode: FileNode {
   }
 }
 
-/// `.log`: what keeps the transaction from being committed.
+/// `.log`: the reasons why the transaction cannot be committed.
 struct TransactionLogNode: FileNode {
   let inode: InodeNumber
 
@@ -211,7 +211,7 @@ struct TransactionLogNode: FileNode {
   }
 }
 
-/// `.diff`: what the transaction changes, a line for each object. It is made while it is read, so its size is 0.
+/// `.diff`: the changes of the transaction, one line per object. It is generated while it is read, so its size is 0.
 struct TransactionDifferenceNode: FileNode {
   let inode: InodeNumber
 
@@ -226,7 +226,7 @@ struct TransactionDifferenceNode: FileNode {
   }
 }
 
-/// What is done with a transaction when something is written to one of its files.
+/// The action on a transaction when one of its files is written.
 struct TransactionTarget: CommandTarget {
   let action: StagedTransaction.Action
 
@@ -241,7 +241,7 @@ struct TransactionTarget: CommandTarget {
 }
 
 extension TreeContext {
-  /// Does something with the transaction whose tree this is.
+  /// Performs `action` on the transaction that this tree belongs to.
   fileprivate func perform(_ action: StagedTransaction.Action, by caller: Caller?) throws(FileTreeError) {
     guard let staged else { throw .stale }
     try staged.perform(action, by: caller ?? staged.owner)

@@ -1,11 +1,11 @@
-// `.where/QUERY`: the objects that a query finds, under their own names and numbers. The query is asked when the
-// directory is opened; a name is looked up by asking it of that object alone.
+// `.where/QUERY`: the objects that a query finds, under their own names and inode numbers. Opening the directory runs
+// the query; a lookup evaluates it for one object only.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// The directory `.where`, whose entries are all queries that there can be.
+/// The directory `.where`: each valid query is an entry. None are listed.
 struct WhereNode: ShortDirectoryNode {
   let inode: InodeNumber
   let selection: ObjectSelection
@@ -92,8 +92,8 @@ struct SelectionNode: DirectoryNode {
 }
 
 extension TreeContext {
-  /// Lists the objects that were found when a directory was opened. `entry` may change the name of each, and says its
-  /// number and kind.
+  /// Lists the objects found when the directory was opened. `entry` returns the inode number and kind of each, and may
+  /// change its name.
   func listObjects<Sink: DirectorySink>(
     _ stream: DirectoryStream,
     _ ordinal: TableOrdinal,
@@ -117,7 +117,7 @@ extension TreeContext {
               exists = try cursor.seek(keys[index])
               if exists { try directory.name(of: cursor, into: context.name) }
             } catch { throw .damaged(directory.shownName, error) }
-            // An object that was deleted since has no name any more.
+            // Objects deleted since then have no name.
             if exists {
               let (number, kind) = try entry(context.name, directory, keys[index])
               listing.add(context.name.bytes, number, kind, index: index, to: &sink)
@@ -133,14 +133,14 @@ extension TreeContext {
     }
   }
 
-  /// The attributes of a directory that is made from the objects of a selection.
+  /// The attributes of a directory computed from the objects of a selection.
   func directoryAttributes(_ inode: InodeNumber, _ selection: ObjectSelection) throws(FileTreeError) -> FileAttributes {
     try read { view throws(FileTreeError) in
       view.rules.directory(inode, subdirectories: 0, try view.existing(selection.ordinal).stamp.touched).uncached
     }
   }
 
-  /// Throws what is wrong with the newest condition of a selection, and notes it.
+  /// Checks the newest condition of a selection; throws and records what is wrong with it.
   func check(_ selection: ObjectSelection) throws(FileTreeError) {
     do throws(FileTreeError) {
       try read { view throws(FileTreeError) in
@@ -153,8 +153,8 @@ extension TreeContext {
     }
   }
 
-  /// Notes why a selection cannot be shown. It has no file that could have the reason as an attribute, so its class
-  /// has.
+  /// Records why a selection cannot be shown. A selection has no file to carry the reason as an attribute, so its class
+  /// carries it.
   func note(_ error: FileTreeError, _ selection: ObjectSelection) {
     guard case .refused = error else { return }
     refusals.note(

@@ -1,15 +1,14 @@
-// Which objects of a class a directory shows: those that meet the conditions of its path, `.where/QUERY` and
-// `.by/PROPERTY/VALUE`, one after another. A selection holds nothing but names; what they mean is looked up in each
-// version anew.
+// Selections: the objects of a class that meet the conditions in a directory's path, `.where/QUERY` and
+// `.by/PROPERTY/VALUE`. A selection holds names only; they are resolved in each version.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 import RealmQuery
 
-/// Objects of a table, by the conditions that they meet.
+/// The objects of a table that meet all conditions.
 struct ObjectSelection: Hashable, Sendable {
-  /// A condition, by the names that it has in the tree.
+  /// A condition, as named in the tree.
   enum Condition: Hashable, Sendable {
     /// `.where/QUERY`
     case query([UInt8])
@@ -18,26 +17,26 @@ struct ObjectSelection: Hashable, Sendable {
   }
 
   let ordinal: TableOrdinal
-  /// The query that the mount shows the class by, as the name of a condition; nil if it shows all of it.
+  /// The query that limits the class in this mount, in the form of a condition; nil if the mount shows the whole class.
   private let shown: [UInt8]?
   /// The conditions of the path.
   private(set) var conditions: [Condition] = []
 
   fileprivate init(_ ordinal: TableOrdinal, shown: [UInt8]? = nil) { (self.ordinal, self.shown) = (ordinal, shown) }
 
-  /// All that the objects must meet.
+  /// All conditions, including that of the mount.
   private var all: [Condition] { (shown.map { [.query($0)] } ?? []) + conditions }
-  /// Whether it is all of the class.
+  /// True if the selection has all objects of the class.
   var isWhole: Bool { shown == nil && conditions.isEmpty }
 
-  /// The objects that meet another condition, too.
+  /// Returns the objects of this selection that also meet `condition`.
   func adding(_ condition: Condition) -> ObjectSelection {
     var selection = self
     selection.conditions.append(condition)
     return selection
   }
 
-  /// The path behind the directory of the class; no two selections have the same.
+  /// The path relative to the directory of the class, unique for each selection.
   var path: [UInt8] {
     var path: [UInt8] = []
     for condition in conditions {
@@ -49,14 +48,14 @@ struct ObjectSelection: Hashable, Sendable {
     return path
   }
 
-  /// Identifies a node of type `kind` for this selection and, if need be, `name` in it.
+  /// Returns the identity of a node of type `kind` for this selection, or for `name` in it.
   func identity(of kind: any Node.Type, _ name: [UInt8] = []) -> NodeIdentity {
     NodeIdentity(kind, UInt64(ordinal), path + [0] + name)
   }
 
   // MARK: looking up
 
-  /// The query that the conditions are, in one version.
+  /// Returns the query of all conditions in one version.
   func query(_ table: Table, _ snapshot: Snapshot, _ className: String) throws(FileTreeError) -> Query {
     var parts: [QueryCondition] = []
     let all = all
@@ -75,7 +74,7 @@ struct ObjectSelection: Hashable, Sendable {
     }
   }
 
-  /// The text of a query's name: `%2F` stands for `/`, `%25` for `%`, and likewise for any byte.
+  /// Decodes the name of a query: `%2F` represents `/`, `%25` represents `%`, and likewise for any byte.
   static func text(of name: [UInt8]) -> [UInt8] {
     var text: [UInt8] = [], index = 0
     while index < name.count {
@@ -93,7 +92,9 @@ struct ObjectSelection: Hashable, Sendable {
     return text
   }
 
-  /// The property with this name in `.by`, if its values have names; `notFound` if there is none.
+  /// Returns the property with this name in `.by`.
+  ///
+  /// - Throws: `notFound` if there is none, or if its values have no names.
   static func property(_ name: [UInt8], _ table: Table, _ snapshot: Snapshot) throws(FileTreeError) -> Column {
     guard let text = NameEscaping.className(ofDirectory: name),
       let property = table.columns.first(where: { $0.name.isExactly(text) }), ValueNaming.hasNames(property)
@@ -136,7 +137,8 @@ struct ObjectSelection: Hashable, Sendable {
 
   // MARK: finding
 
-  /// The keys of the objects in the newest version, in the order of the query or of their keys.
+  /// Returns the keys of the objects in the newest version, in the order of the query, or ascending for the whole
+  /// class.
   func keys(_ tree: TreeContext) throws(FileTreeError) -> [ObjKey] {
     try tree.holding(ordinal) { snapshot, table, name throws(FileTreeError) in
       if let found = try keys(table, snapshot, name, tree.options) { return found }
@@ -144,7 +146,7 @@ struct ObjectSelection: Hashable, Sendable {
     }
   }
 
-  /// The keys of the objects in one version, in the order of the query; nil for all of the class.
+  /// Returns the keys of the objects in one version, in the order of the query; nil for the whole class.
   func keys(
     _ table: Table,
     _ snapshot: Snapshot,
@@ -158,7 +160,7 @@ struct ObjectSelection: Hashable, Sendable {
     }
   }
 
-  /// Whether an object of the newest version is among them.
+  /// True if the selection has an object of the newest version.
   func contains(
     _ key: ObjKey,
     _ directory: TableDirectory,
@@ -173,7 +175,7 @@ struct ObjectSelection: Hashable, Sendable {
         do throws(EngineError) { guard try cursor.seek(key) else { return false } } catch { throw .damaged(error) }
         return try query.matches(cursor)
       }
-      // What DISTINCT and LIMIT leave depends on the other objects.
+      // The results of DISTINCT and LIMIT depend on other objects.
       return try view.selections.contains(key, of: self) { () throws(QueryFailure) in
         try query.keys(until: tree.options.queryDeadline)
       }
@@ -193,7 +195,7 @@ extension FileTreeError {
 }
 
 extension Table {
-  /// The keys of all objects.
+  /// Returns the keys of all objects.
   fileprivate func allKeys(_ place: String) throws(FileTreeError) -> [ObjKey] {
     var keys: [ObjKey] = []
     let cursor = ObjectCursor(self)
@@ -203,7 +205,7 @@ extension Table {
     return keys
   }
 
-  /// The object whose file in the directory of the class has this name. A long name takes a scan.
+  /// Returns the object with a file name in the directory of the class. Cost: a scan of the table for a shortened name.
   func objectKey(ofFile name: [UInt8]) throws(EngineError) -> ObjKey? {
     switch NameEscaping.parse(file: name, primaryKey: primaryKeyIndex.map { columns[$0].type }) {
     case nil: return nil
@@ -222,7 +224,7 @@ extension Table {
 }
 
 extension TreeContext {
-  /// The objects of a class that its directory lists.
+  /// Returns the objects that the directory of a class lists.
   func selection(of ordinal: TableOrdinal) -> ObjectSelection {
     if options.queries.isEmpty { return ObjectSelection(ordinal) }
     guard let text = options.queries[shownName(of: ordinal)] else { return ObjectSelection(ordinal) }
@@ -230,8 +232,8 @@ extension TreeContext {
     return ObjectSelection(ordinal, shown: name)
   }
 
-  /// Runs `body` on the newest version and keeps that readable meanwhile, however long it takes; again where it cannot
-  /// be kept and was overtaken.
+  /// Runs `body` on the newest version and keeps that version readable meanwhile. Repeats it if the version could not
+  /// be held and was overwritten.
   func holding<T>(
     _ ordinal: TableOrdinal,
     _ body: (Snapshot, Table, String) throws(FileTreeError) -> T
@@ -244,18 +246,19 @@ extension TreeContext {
     throw .busy
   }
 
-  /// Holds the newest version for as long as it takes, whatever is written meanwhile.
+  /// Holds the newest version, also while other programs commit.
   func holdAmongWriters() throws(FileTreeError) -> VersionHold {
     do throws(EngineError) {
       let hold = try realm.hold()
       if hold.isKnownToWriters { return hold }
     } catch { throw .unavailable(error) }
-    // A file that was not written to yet, such as a copy, has no place where versions in use are listed.
+    // A file to which nothing was committed, such as a copy, has no list of versions in use.
     try saver?.takePart()
     do throws(EngineError) { return try realm.hold() } catch { throw .unavailable(error) }
   }
 
-  /// Holds the newest version, or the one that the tree shows for good; with the table of `ordinal` in it and its name.
+  /// Holds the newest version, or returns the held version that the tree shows, with the table of `ordinal` in it and
+  /// the name of the table.
   func held(_ ordinal: TableOrdinal) throws(FileTreeError) -> (VersionHold, Table, String) {
     let (key, name) = try read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)

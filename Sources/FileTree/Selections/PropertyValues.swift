@@ -1,4 +1,4 @@
-// The distinct values of a property, by its search index or by one scan of the objects.
+// The distinct values of a property, from its search index or by one scan of the objects.
 
 import RealmJSON
 import RealmNames
@@ -22,9 +22,9 @@ struct PropertyValues {
     self.target = target.map { (ObjectCursor($0), $0.primaryKeyIndex) }
   }
 
-  /// The names of the values, each once, sorted by the values.
+  /// Returns the names of the distinct values, sorted by value.
   ///
-  /// `keys` are the objects that are asked; nil for all. Memory grows with the number of values.
+  /// `keys` are the objects to read; nil for all. Memory is proportional to the number of values.
   func names(of keys: [ObjKey]?, until deadline: ContinuousClock.Instant) throws(FileTreeError) -> [[UInt8]] {
     var values: [[UInt8]: ValueView] = [:]
     let name = OutputBuffer()
@@ -38,7 +38,7 @@ struct PropertyValues {
       let order = a.value.order(b.value)
       return order != 0 ? order < 0 : a.key.lexicographicallyPrecedes(b.key)
     }
-    // Values of several texts can be equal: 0.0 and -0.0, 1E1 and 10.
+    // Values with different names can be equal: 0.0 and -0.0, 1E1 and 10.
     var names: [[UInt8]] = [], last: ValueView?
     for (name, value) in sorted {
       if let last, last.order(value) == 0 { continue }
@@ -48,7 +48,7 @@ struct PropertyValues {
     return names
   }
 
-  /// The value with this name; nil if no object has it.
+  /// Returns the value with this name; nil if no object has it.
   func value(named wanted: [UInt8]) throws(FileTreeError) -> Value? {
     var found: Value?
     let name = OutputBuffer()
@@ -87,7 +87,7 @@ struct PropertyValues {
     }
   }
 
-  /// Puts the name of a value into `name`; false if it has none.
+  /// Writes the name of a value to `name`. Returns false if it has none.
   private func name(_ value: ValueView, into name: OutputBuffer) throws(EngineError) -> Bool {
     name.reset()
     guard case .link(_, let key) = value else { return ValueNaming.append(value, to: name) }

@@ -1,5 +1,5 @@
-// What DISTINCT and LIMIT left of the objects of one version, so that looking up each name of a listing does not find
-// all of them again.
+// Cached results of queries with DISTINCT or LIMIT in one version, so that looking up the names of a listing does not
+// run the query for each name.
 
 import RealmPages
 import Synchronization
@@ -11,7 +11,7 @@ final class SelectionMemory: Sendable {
 
   private let results = Mutex<[(selection: ObjectSelection, keys: Set<ObjKey>)]>([])
 
-  /// Whether a key is among those that `find` finds for a selection.
+  /// True if `find`, or its cached result for `selection`, has the key.
   func contains<E: Error>(
     _ key: ObjKey,
     of selection: ObjectSelection,

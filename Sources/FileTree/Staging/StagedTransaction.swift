@@ -1,9 +1,9 @@
-// A transaction over several files: a tree of its own over a branch of the realm, in which everything can be read and
-// saved as in the main tree. Its commit makes in the realm, in one commit, what the branch has changed.
+// A transaction over several files: a separate tree over a branch of the realm, in which everything can be read and
+// saved as in the main tree. Committing it applies all changes of the branch to the realm in one commit.
 //
-// Invariant: a transaction is committed at most once. Its commit, its test and its end exclude each other, and saves
-// into the branch wait for them; after the end nothing can be saved there. `outcome` reports a commit only when it is
-// on disk, and that the transaction was dropped only when no commit can follow.
+// Invariant: a transaction is committed at most once. Its commit, test and end exclude each other and block saves into
+// the branch; after the end nothing can be saved there. `outcome` reports a commit only once it is on disk, and a drop
+// only once no commit can follow.
 
 import Glibc
 import RealmJSON
@@ -12,42 +12,43 @@ import Synchronization
 
 /// An open transaction.
 final class StagedTransaction: Sendable {
-  /// What `.commit`, `.test` and `.abort` do.
+  /// The actions of `.commit`, `.test` and `.abort`.
   enum Action: String {
     case commit, test, abort
   }
 
-  /// Tells it from others of the mount, also of the same name.
+  /// Unique in the mount, also among transactions that had the same name.
   let number: UInt64
   let name: [UInt8]
-  /// The user who began it, and the permission bits of its directory.
+  /// The user who began the transaction, and the permission bits of its directory.
   let owner: Caller
   let permissions: UInt32
-  /// The tree that it is made from.
+  /// The tree of the realm.
   private unowned let main: TreeContext
-  /// `Standing.file` when it began.
+  /// `Standing.file` when the transaction began.
   private let file: Int
   private let state = Mutex(State())
-  /// New objects without a primary key whose file names say their keys.
+  /// New objects without a primary key whose keys were set by their file names.
   private let chosen = Mutex<Set<ObjectReference>>([])
 
-  /// What it consists of. The kernel may remember its nodes long after the end, but nothing of this.
+  /// The resources of an open transaction. The kernel may remember its nodes long after the end, but that must not keep
+  /// these alive.
   struct Content: Sendable {
-    /// The version that it begins with.
+    /// The version that the transaction is based on.
     let base: VersionHold
     fileprivate let branch: RealmBranch
     let tree: TreeContext
   }
 
   private struct State {
-    /// Nil once it has ended.
+    /// Nil after the end.
     var content: Content?
     var outcome = TransactionOutcome.open
-    /// What the last commit or test found, one line each.
+    /// The problems found by the last commit or test, one line each.
     var log: [String] = []
   }
 
-  /// Begins one on the newest version. Cost: that of reading the schema.
+  /// Begins a transaction on the newest version. Cost: that of reading the schema.
   init(
     _ number: UInt64,
     _ name: [UInt8],
@@ -77,25 +78,29 @@ final class StagedTransaction: Sendable {
     state.withLock { $0.content = Content(base: base, branch: branch, tree: tree) }
   }
 
-  /// How messages call it.
+  /// The path for messages.
   var shownName: String { ".realm/tx/" + String(decoding: name, as: UTF8.self) }
 
-  /// What it consists of; `stale` after the end.
+  /// The base version, branch and tree.
+  ///
+  /// - Throws: `stale` after the end.
   func content() throws(FileTreeError) -> Content {
     guard let content = state.withLock({ $0.content }) else { throw .stale }
     return content
   }
 
-  /// The tree; `stale` after the end.
+  /// The tree of the transaction.
+  ///
+  /// - Throws: `stale` after the end.
   func context() throws(FileTreeError) -> TreeContext { try content().tree }
 
-  /// Whether it has ended.
+  /// True after the end.
   var hasEnded: Bool { state.withLock { $0.content == nil } }
 
-  /// What became of it.
+  /// The state or final result of the transaction.
   var outcome: TransactionOutcome { state.withLock { $0.outcome } }
 
-  /// Ends it. Handles that are open keep their texts, but save nothing any more.
+  /// Ends the transaction. Open handles keep their texts but can no longer save.
   fileprivate func close(_ outcome: TransactionOutcome) {
     let content = state.withLock { state in
       if state.outcome == .open { state.outcome = outcome }
@@ -104,7 +109,7 @@ final class StagedTransaction: Sendable {
     content?.branch.close()
   }
 
-  /// True if `caller` began it, or is root.
+  /// True if `caller` began the transaction or is root.
   func isOwned(by caller: Caller) -> Bool { caller.user == 0 || caller.user == owner.user }
 
   private func checkOwner(_ caller: Caller) throws(FileTreeError) {
@@ -112,7 +117,10 @@ final class StagedTransaction: Sendable {
     throw .refused(.forbidden, "the transaction belongs to user \(owner.user); only that user and root can end it")
   }
 
-  /// Drops it for `caller`, after a commit that is under way. `stale` if it has ended.
+  /// Drops the transaction for `caller`, after waiting for a commit in progress.
+  ///
+  /// - Throws: `stale` if the transaction has ended; `refused(.forbidden)` if it belongs to another user;
+  ///   `refused(.busy)` if the wait times out.
   func drop(by caller: Caller) throws(FileTreeError) {
     try checkOwner(caller)
     let content = try content()
@@ -121,40 +129,40 @@ final class StagedTransaction: Sendable {
         main.transactions.end(self, .dropped(by: caller.user))
       }
     } catch {
-      // A commit was faster.
+      // A commit came first.
       if hasEnded { throw .stale }
       if error.reason == .busy { throw FileTreeError(error) }
-      // A branch that cannot be read is not committed either.
+      // A branch that cannot be read cannot be committed either.
       main.transactions.end(self, .dropped(by: caller.user))
     }
   }
 
-  /// Notes a new object whose file name says its key.
+  /// Records a new object whose key was set by its file name.
   func noteChosen(_ object: ObjectReference) { chosen.withLock { _ = $0.insert(object) } }
 
-  // MARK: what it says
+  // MARK: reports
 
   /// The text of `.log`.
   var log: [UInt8] { state.withLock { Array($0.log.joined().utf8) } }
 
-  /// Whether something was saved in it, which is lost if it is not committed.
+  /// True if the transaction has saved changes, which are lost unless it is committed.
   var isChanged: Bool {
     guard let content = try? content(), let staged = try? content.branch.writer.realm.latest()  // it has ended
     else { return false }
     return staged.version != content.base.snapshot.version
   }
 
-  /// The number of objects that it changes; nil if that cannot be told.
+  /// The number of objects changed; nil if unknown.
   var changeCount: Int? {
     guard let content = try? content(), let staged = try? content.branch.writer.realm.latest(),  // it has ended
-      let merge = try? VersionMerge(from: content.base.snapshot, to: staged)  // damage is for who reads
+      let merge = try? VersionMerge(from: content.base.snapshot, to: staged)  // readers report damage
     else { return nil }
     return merge.isEmpty ? 0 : max(1, merge.objectCount)
   }
 
-  // MARK: what it does
+  // MARK: actions
 
-  /// Carries out for `caller` what one of the files in its directory is for.
+  /// Performs the action of a command file for `caller`.
   func perform(_ action: Action, by caller: Caller) throws(FileTreeError) {
     let content = try content()
     do throws(FileTreeError) {
@@ -190,23 +198,23 @@ final class StagedTransaction: Sendable {
       let others = kept.count == 1 ? "" : ", nor those of \(kept.count - 1) more files"
       throw .refused(.invalid, "\(first): \(reason)\(others); remove it, or move it out of the transaction")
     }
-    // Nothing is saved into the branch from here on until it is known what becomes of it.
+    // Block saves into the branch until the outcome is known.
     let outcome: Result<Void, FileTreeError>
     do throws(EngineError) {
       outcome = try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { staged in
         Result { () throws(FileTreeError) in
           let version = try merge(content.base.snapshot, staged, action)
-          // Before anything else can be saved that would be lost.
+          // End it before another save into the branch, which would be lost.
           if !isTest { main.transactions.end(self, .committed(version)) }
         }
       }
     } catch { throw FileTreeError(error) }
     try outcome.get()
-    // So that the kernel learns of it at once. Whether it can be read is for who reads.
+    // Notify the kernel now. If the version cannot be read, later reads report it.
     if !isTest { _ = try? main.read { _ in } }
   }
 
-  /// The version that the commit made.
+  /// Tests or commits the merge. Returns the version of the commit, or the base version if there is none.
   private func merge(_ base: Snapshot, _ staged: Snapshot, _ action: Action) throws(FileTreeError) -> UInt64 {
     guard let saver = main.saver else { throw .readOnly }
     var version = base.version
@@ -220,12 +228,12 @@ final class StagedTransaction: Sendable {
           }
         }
       } else if !merge.isEmpty {
-        // The one who commits is told that it is on disk.
+        // The commit must be on disk before its result is reported.
         try main.saveKeepingTexts(saver, mayWait: false) { transaction throws(FileTreeError) in
           try checkFile()
           version = transaction.nextVersion
           let effect = try merge.apply(to: transaction)
-          // What was read from reused space must not be committed.
+          // Data read from reused space must not be committed.
           guard main.realm.isCurrent(base) else {
             throw .refused(.moved, "the version that the transaction began with was overwritten; begin a new one")
           }
@@ -244,13 +252,13 @@ final class StagedTransaction: Sendable {
     return version
   }
 
-  /// Refuses to merge into another file than the one that it began with.
+  /// Throws `refused(.moved)` if the realm file is not the one that the transaction began with.
   private func checkFile() throws(FileTreeError) {
     if main.realm.standing.file == file { return }
     throw .refused(.moved, "the realm was replaced by another file since the transaction began; begin a new one")
   }
 
-  /// Makes `.log` say what was found.
+  /// Writes the problems to `.log`.
   private func note(_ action: Action, _ problems: [VersionMerge.Problem]) {
     let lines = problems.map { problem in
       JSONValue.object([
@@ -264,7 +272,7 @@ final class StagedTransaction: Sendable {
 }
 
 extension TreeContext {
-  /// The texts that were refused and neither mended nor removed since.
+  /// The refused texts that were neither corrected nor removed since.
   fileprivate func refusedTexts() -> [VersionMerge.Problem] {
     overlay.allFiles.filter { $0.file.role == .refusedText }
       .map { place, file in
@@ -283,27 +291,29 @@ final class TransactionTable: Sendable {
     var last: UInt64 = 0
   }
 
-  /// What their changes may take.
+  /// The memory budget for the changes of all transactions.
   let room: BranchRoom
   private let state = Mutex(State())
-  /// Whether there ever was one, so that a mount without them pays nothing.
+  /// True once a transaction was begun; mounts without transactions pay nothing.
   private let isUsed = Atomic<Bool>(false)
-  /// Each keeps a version and a tree.
+  /// Each transaction pins a version and holds a tree.
   private static let mostTransactions = 100
 
-  /// No transactions; what they change may take `memory` bytes.
+  /// An empty table whose transactions may use `memory` bytes for changes.
   init(memory: Int) { room = BranchRoom(capacity: memory) }
 
-  /// Whether a node may be one of a transaction's.
+  /// True if a node may belong to a transaction.
   var wereAny: Bool { isUsed.load(ordering: .acquiring) }
 
-  /// In the order in which they began.
+  /// The open transactions, in the order in which they began.
   var all: [StagedTransaction] { wereAny ? state.withLock { $0.open } : [] }
 
   /// The transaction called `name`.
   func find(_ name: [UInt8]) -> StagedTransaction? { all.first { $0.name == name } }
 
-  /// Begins a transaction of `owner`; `exists` if the name is taken.
+  /// Begins a transaction of `owner`.
+  ///
+  /// - Throws: `refused(.exists)` if the name is taken.
   func begin(
     _ name: [UInt8],
     of owner: Caller,
@@ -321,13 +331,13 @@ final class TransactionTable: Sendable {
     }
   }
 
-  /// Ends a transaction; its name is free.
+  /// Ends a transaction and frees its name.
   func end(_ transaction: StagedTransaction, _ outcome: TransactionOutcome) {
     state.withLock { $0.open.removeAll { $0 === transaction } }
     transaction.close(outcome)
   }
 
-  /// Ends all, and says of which something is lost.
+  /// Ends all transactions and logs lost changes.
   func endAll(_ log: (@Sendable (String) -> Void)?) {
     for transaction in all {
       let count = transaction.changeCount

@@ -1,19 +1,21 @@
-// What became of a transaction over several files: the extended attribute of its directory by which `realmfs tx` learns
-// of the commit. Only this value proves a commit: a missing or silent directory does not.
+// The outcome of a transaction over several files. `realmfs tx` reads it as an extended attribute of the transaction's
+// directory. Only this value proves a commit: a missing or silent directory does not.
 
-/// What became of a transaction.
+/// The state or final result of a transaction.
 package enum TransactionOutcome: Sendable, Equatable, CustomStringConvertible {
-  /// Nothing yet.
+  /// Neither committed nor dropped.
   case open
-  /// Its changes are on disk, in this version; without changes, the version that it was based on.
+  /// The changes are on disk in this version; if there were none, this is the base version.
   case committed(UInt64)
-  /// Nothing of it was committed, and nothing will be. This user dropped it; nil if the mount did, at its end.
+  /// Nothing was committed, and nothing will be. Contains the user who dropped it; nil if it was dropped because the
+  /// mount ended.
   case dropped(by: UInt32?)
 
-  /// The extended attribute of a transaction's directory that holds its outcome. A descriptor of the directory reads it
-  /// after the end, too.
+  /// The extended attribute of a transaction's directory that holds its outcome. It can be read through an open
+  /// descriptor of the directory even after the end.
   ///
-  /// In this namespace the kernel does not ask for the mode of the directory, which an ended transaction does not have.
+  /// In namespace `system` the kernel does not first request the directory's attributes, which an ended transaction
+  /// does not have.
   package static let attribute = "system.realmfs.transaction"
 
   /// The value of the attribute.
@@ -25,7 +27,7 @@ package enum TransactionOutcome: Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  /// Reads the value of the attribute; nil if it is something else.
+  /// Parses the value of the attribute; nil if it is invalid.
   package init?(_ text: String) {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     switch (words.first, words.count) {

@@ -1,8 +1,9 @@
-// What one version changes against the one that it builds on, made in a third that builds on the same: the commit of a
-// transaction over several files, where other programs may have committed meanwhile.
+// A three-way merge: applies the changes from a base version to a staged version on top of a later version of the same
+// realm. This is how a transaction over several files is committed, where other programs may have committed meanwhile.
 //
-// Objects that both sides changed are conflicts, and nothing is merged then: no update is lost. Everything else of the
-// staged version is made by its texts, as an import makes it: objects first, then the links that had to wait.
+// Objects changed on both sides are conflicts; then nothing is merged, so no update is lost. All other changes of the
+// staged version are applied as texts, as in an import: first the objects, then links that had to wait for their
+// targets.
 
 import RealmJSON
 import RealmNames
@@ -10,20 +11,20 @@ import RealmPages
 
 /// The changes from a base version to a staged one.
 final class VersionMerge {
-  /// What keeps the changes from being made.
+  /// A reason why the changes cannot be applied.
   struct Problem {
-    /// What it concerns, as a path of the tree.
+    /// The path in the tree that the problem concerns.
     let path: String
-    /// Whether it was changed by another program.
+    /// True if another program's change is the reason.
     let isConflict: Bool
     let reason: String
   }
 
-  /// What changes in one class.
+  /// The changes in one class.
   private struct ClassChanges {
     let old: Table?
     let new: Table?
-    /// Whether its properties differ, too.
+    /// True if its properties differ, too.
     let isSchemaNew: Bool
     var deleted: [ObjKey] = []
     var inserted: [ObjKey] = []
@@ -33,19 +34,19 @@ final class VersionMerge {
 
   let base: Snapshot
   let staged: Snapshot
-  /// New objects whose keys the user chose: no other will do.
+  /// New objects whose keys the user chose; they cannot be renumbered.
   private let chosen: Set<ObjectReference>
-  /// The keys that new objects without a primary key get where others have taken theirs.
+  /// New keys for objects without a primary key whose keys were taken by other programs.
   private var renumbered: [ObjectReference: ObjKey] = [:]
   private let schemas: (base: SchemaDescription, staged: SchemaDescription)
   private var classes: [ClassChanges] = []
-  /// Why the changes cannot be made, as far as was found.
+  /// The problems found, at most `mostProblems`.
   private(set) var problems: [Problem] = []
 
-  /// More problems are not looked for.
+  /// The maximum number of recorded problems.
   private static let mostProblems = 1000
 
-  /// Finds what `staged`, which builds on `base`, changes. Cost: O(log n) for each change.
+  /// Finds the changes from `base` to `staged`. Cost: O(log n) per change.
   init(
     from base: Snapshot,
     to staged: Snapshot,
@@ -71,16 +72,17 @@ final class VersionMerge {
     } catch { throw .damaged("the transaction", error) }
   }
 
-  /// Whether nothing changes.
+  /// True if there are no changes.
   var isEmpty: Bool { classes.isEmpty && schemas.base == schemas.staged }
 
-  /// The number of objects that are made, changed and deleted.
+  /// The number of objects created, changed and deleted.
   var objectCount: Int { classes.reduce(0) { $0 + $1.touched.count } }
 
-  // MARK: making the changes
+  // MARK: applying the changes
 
-  /// Makes the changes in `transaction`, which begins on a later version of the same realm. Where something keeps it
-  /// from that, `problems` has all reasons, the error sums them up, and the transaction is to be rolled back.
+  /// Applies the changes in `transaction`, which is based on a later version of the same realm.
+  ///
+  /// - Throws: `refused` with a summary if `problems` is not empty. After any error, roll back the transaction.
   func apply(to transaction: borrowing WriteTransaction) throws(FileTreeError) -> Effect {
     problems = []
     try findConflicts(with: transaction.former)
@@ -107,8 +109,8 @@ final class VersionMerge {
 
   // MARK: conflicts
 
-  /// Compares what others changed since the base with what is to be changed. Cost: O(log n) for each of their changes
-  /// in the classes that are concerned.
+  /// Compares the changes of other programs since the base with the changes to apply. Cost: O(log n) for each of their
+  /// changes in the affected classes.
   private func findConflicts(with newest: Snapshot) throws(FileTreeError) {
     if newest.version == base.version { return }
     do throws(EngineError) {
@@ -139,8 +141,8 @@ final class VersionMerge {
   ) throws(EngineError) {
     switch change {
     case .inserted:
-      // Objects with a primary key are the same by that, not by their key. Others get another key, unless theirs was
-      // chosen.
+      // Objects with a primary key are identified by it, not by object key. Other objects get a new key, unless the
+      // user chose theirs.
       if table.new?.primaryKey == nil, chosen.contains(ObjectReference(table: table.key, key: change.key)) {
         note(try shownName(change, table), isConflict: true, "another program has made an object with this key since")
       }
@@ -156,7 +158,7 @@ final class VersionMerge {
     return try Self.path(of: change.key, in: table.new)
   }
 
-  /// An object as a path of the tree.
+  /// The path of an object in the tree.
   private static func path(of key: ObjKey, in table: Table?) throws(EngineError) -> String {
     guard let table else { return "" }
     let cursor = ObjectCursor(table), name = OutputBuffer(), directory = OutputBuffer()
@@ -201,7 +203,7 @@ final class VersionMerge {
     for key in changes.deleted {
       do throws(EngineError) {
         let origins = try transaction.origins(of: table, key)
-        // All links that the base has to it are gone in the staged version, so those objects are touched.
+        // The staged version has none of the links to it that the base has, so their origins are in `touched`.
         for origin in origins where !isTouched(origin) {
           let name = try transaction.table(origin.table)
           note(
@@ -229,17 +231,17 @@ final class VersionMerge {
     }
   }
 
-  /// An object whose links lead to objects that come later, or that existed before.
+  /// An object to finish once the targets of its links exist, or an existing object to update.
   private struct Waiting {
     let staged: Table
     let key: ObjKey
-    /// What changes of one that exists; nil for a new one.
+    /// The changed properties of an existing object; nil for a new one.
     let properties: [Int]?
-    /// Where it is made.
+    /// The object in the new version.
     let object: ObjectReference
   }
 
-  /// Finds free keys for new objects of a class without primary key, where others have made objects with theirs.
+  /// Finds free keys for new objects of a class without a primary key whose keys were taken by other programs.
   private func renumber(
     _ changes: ClassChanges,
     _ transaction: borrowing WriteTransaction
@@ -257,8 +259,8 @@ final class VersionMerge {
     } catch { throw FileTreeError(error) }
   }
 
-  /// Makes the new objects of a class; those that exist are left for later, when all objects are there that their links
-  /// may lead to.
+  /// Creates the new objects of a class. Updates of existing objects wait until all objects exist that they may link
+  /// to.
   private func make(
     _ changes: ClassChanges,
     _ transaction: borrowing WriteTransaction,
@@ -301,7 +303,7 @@ final class VersionMerge {
 
   private lazy var finisher = Finisher(staged, renumbered)
 
-  /// What goes over the objects that wait, one class after the other.
+  /// The tools for finishing waiting objects, one class at a time.
   private final class Finisher {
     let patcher = ObjectPatcher(mode: .patch)
     let renderer: ObjectRenderer
@@ -336,8 +338,8 @@ final class VersionMerge {
     )
   }
 
-  /// Makes an object be what the staged version has, or only in these properties; nil, and a problem, if it cannot be
-  /// made.
+  /// Copies an object, or only these properties, from the staged version. Returns nil and records a problem if the text
+  /// is refused.
   private func apply(
     _ cursor: ObjectCursor,
     _ properties: [Int]?,

@@ -1,15 +1,15 @@
-// Who asks: a thread of a program, and what /proc tells of it.
+// The requesting process, identified through /proc.
 
 import Glibc
 import RealmPages
 
-/// The process that asks.
+/// The requesting process.
 public struct Caller: Sendable {
   /// User id.
   public let user: UInt32
   /// Group id.
   public let group: UInt32
-  /// The number of the thread that asks; 0 if it is not known.
+  /// The requesting thread; 0 if it is not known.
   public let process: Int32
 
   /// A process of this user and group.
@@ -19,31 +19,31 @@ public struct Caller: Sendable {
     self.process = process
   }
 
-  /// True for root and for the user who serves the mount: they read and use everything in it.
+  /// True for root and for the user of the serving process: both may read and use everything in the mount.
   static func isTrusted(_ user: UInt32) -> Bool { user == 0 || user == geteuid() }
 
-  /// True if a thread belongs to the same process as another one. False where that cannot be seen.
+  /// True if a thread belongs to the same process as another. False if /proc does not show it.
   static func isThread(_ thread: Int32, ofProcessOf other: Int32) -> Bool {
     if thread <= 0 || other <= 0 { return false }
     if thread == other { return true }
     return unsafe access("/proc/\(other)/task/\(thread)", F_OK) == 0
   }
 
-  /// True if a thread, or a process that has ended and was not waited for, is there. False where that cannot be seen.
+  /// True if a thread, or a zombie process, exists. False if /proc does not show it.
   static func isRunning(_ thread: Int32) -> Bool {
     if thread <= 0 { return false }
     return unsafe access("/proc/\(thread)", F_OK) == 0
   }
 
-  /// A thread at a time. The number of a thread is used again some time after its end, so it names one process only
-  /// together with a time.
+  /// A thread at a point in time. Thread numbers are reused, so a number identifies a process only together with a
+  /// time.
   struct Moment: Sendable {
     let thread: Int32
-    /// The time since the machine was started.
+    /// The time since boot.
     let time: Duration
   }
 
-  /// The first thread of the caller's process, now: the caller's own thread may end before its process.
+  /// The main thread of the caller's process, now: the caller's own thread may end before its process.
   var now: Moment {
     var now = timespec()
     unsafe clock_gettime(CLOCK_BOOTTIME, &now)
@@ -51,23 +51,23 @@ public struct Caller: Sendable {
     return Moment(thread: thread, time: .seconds(now.tv_sec) + .nanoseconds(now.tv_nsec))
   }
 
-  /// The first thread of the process of a thread; nil where that cannot be seen.
+  /// The main thread of a thread's process; nil if /proc does not show it.
   private static func leader(of thread: Int32) -> Int32? {
     if thread <= 0 { return nil }
     let lines = (KernelText.of("/proc/\(thread)/status") ?? "").split(separator: "\n")
     return lines.first { $0.hasPrefix("Tgid:") }.flatMap { Int32($0.dropFirst(5).drop { $0 == "\t" }) }
   }
 
-  /// True if the caller is a thread of the process that `moment` names. False where that cannot be seen.
+  /// True if the caller is a thread of the process identified by `moment`. False if /proc does not show it.
   func isProcess(of moment: Moment) -> Bool {
     if moment.thread <= 0 || !Self.isThread(process, ofProcessOf: moment.thread) { return false }
     return Self.start(of: moment.thread).map { $0 <= moment.time } ?? false
   }
 
-  /// When a thread began, since the machine was started (proc_pid_stat(5)).
+  /// The start time of a thread, since boot (proc_pid_stat(5)).
   private static func start(of thread: Int32) -> Duration? {
     guard let text = KernelText.of("/proc/\(thread)/stat"), let end = text.lastIndex(of: ")") else { return nil }
-    // The name of the program, which ends with the last parenthesis, is the second field.
+    // The second field is the program name, which ends at the last parenthesis.
     let fields = text[text.index(after: end)...].split(separator: " ")
     guard fields.count > 19, let ticks = Int64(fields[19]) else { return nil }
     let second = max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))

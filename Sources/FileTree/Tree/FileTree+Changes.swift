@@ -1,19 +1,18 @@
-// What a new version makes stale in the kernel's cache of the tree.
+// Finds the cached names and attributes in the kernel that a new version makes stale.
 
 import Synchronization
 
-/// What changed between two versions, for whoever caches names and attributes.
+/// The changes between two versions, for a cache of names and attributes.
 public struct TreeChange: Sendable {
-  /// The directories in the root whose entries or their attributes may have changed, also those that are gone.
+  /// The directories in the root whose entries or their attributes may have changed, including removed directories.
   public internal(set) var directories: [(name: [UInt8], inode: InodeNumber)] = []
-  /// Single inodes whose attributes may have changed: open files, the root itself and, if the names stay, the objects
-  /// that changed.
+  /// Inodes whose attributes may have changed: open files, the root itself and, if `namesStay`, the changed objects.
   public internal(set) var inodes: [InodeNumber] = []
-  /// Whether every name leads to what it led to before.
+  /// True if every name still refers to the same inode.
   public internal(set) var namesStay = false
 }
 
-/// The last version that a cache was notified of. One reader at a time.
+/// The last version that a cache was notified of. Used by one thread at a time.
 public final class ChangeReader: Sendable {
   fileprivate struct Seen {
     let name: [UInt8]
@@ -32,16 +31,16 @@ public final class ChangeReader: Sendable {
 }
 
 extension FileTree {
-  /// A reader of the changes from now on.
+  /// Returns a reader of all changes from now on.
   public func changeReader() throws(FileTreeError) -> ChangeReader {
     let seen = try tree.read { view in Self.seen(view) }
     _ = tree.views.takeNews()
     return ChangeReader(seen)
   }
 
-  /// What changed since the last call; nil if nothing did.
+  /// Returns the changes since the last call; nil if there are none.
   public func nextChange(_ reader: ChangeReader) throws(FileTreeError) -> TreeChange? {
-    for tree in [tree] + tree.transactions.all.compactMap({ try? $0.context() }) {  // one that has ended has none
+    for tree in [tree] + tree.transactions.all.compactMap({ try? $0.context() }) {  // ended ones have none
       tree.removals.forgetEnded()
     }
     let new = try tree.read { view in Self.seen(view) }
@@ -61,8 +60,8 @@ extension FileTree {
       change.directories.append((directory.name, directory.inode))
     }
     let news = tree.views.takeNews(), open = tree.openFiles.inodes
-    // Names of queries, of properties and in transactions depend on more than which objects there are, and a file that
-    // became an object still has its own number.
+    // Names of queries, of properties and in transactions depend on more than the set of objects, and a file that
+    // became an object keeps its own inode number.
     change.namesStay = news.namesStay && !hasChangingNames
     change.inodes = [.root] + open
     if change.namesStay { change.inodes += news.inodes.subtracting(open).sorted { $0.value < $1.value } }

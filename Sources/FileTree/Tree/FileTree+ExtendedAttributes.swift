@@ -1,16 +1,16 @@
-// Extended attributes: what an object is in Realm's terms. They are asked for by name and not listed: what is listed is
-// copied by tools that keep attributes, and cannot be set here, so that a copy could not be brought back.
+// Extended attributes: class, key and version of an object. They can be read by name but are not listed: tools that
+// preserve attributes copy the listed ones, and they cannot be set here, so such a copy could not be restored.
 
 import RealmJSON
 
 extension FileTree {
-  /// The process that serves the mount; `realmfs umount` waits for its end.
+  /// The attribute with the id of the process that serves the mount; `realmfs umount` waits for this process to end.
   package static let processAttribute = "user.realmfs.pid"
 
-  /// The value of an extended attribute, as text.
+  /// Returns the value of an extended attribute as text.
   ///
-  /// - Throws: `unsupportedAttribute` outside of namespace `user`, without looking at the file; `noSuchAttribute`;
-  ///   `refused(.noAccess)` for what `caller` may not read.
+  /// - Throws: `unsupportedAttribute` outside of namespace `user`, without reading the file; `noSuchAttribute`;
+  ///   `refused(.noAccess)` if `caller` may not read it.
   public func extendedAttribute(
     _ inode: InodeNumber,
     _ name: String,

@@ -1,4 +1,4 @@
-// statfs: what df shows.
+// statfs: the numbers that df shows.
 
 import Glibc
 import RealmNames
@@ -8,22 +8,22 @@ import RealmPages
 public struct FileSystemStatus: Sendable, Hashable {
   /// The unit of the block counts, in bytes.
   public let blockSize: UInt
-  /// What the realm file takes and what it could still take.
+  /// Blocks that the realm file uses, and free blocks.
   public let blocks: UInt64
-  /// Blocks that the realm file could still take.
+  /// Free blocks.
   public let freeBlocks: UInt64
-  /// The same for ordinary users.
+  /// Free blocks for unprivileged users.
   public let availableBlocks: UInt64
-  /// Objects, and what could still be added.
+  /// Objects, and free files.
   public let files: UInt64
-  /// Files that the realm file's own file system could still take.
+  /// Free files of the file system that holds the realm file.
   public let freeFiles: UInt64
-  /// Bytes that a name can have.
+  /// The maximum length of a name in bytes.
   public let longestName: UInt
 }
 
 extension FileTree {
-  /// The realm file's size as used space, and the free space of the file system that it lies on.
+  /// Returns the realm file's size as used space, and the free space of the file system that holds it.
   public func fileSystemStatus() throws(FileTreeError) -> FileSystemStatus {
     let (size, objects) = try tree.read { view in
       let shown = view.directories.filter { $0.place == .root }

@@ -1,19 +1,19 @@
-// The tree: finds the node that a request is for, and passes the request on. What nodes do is in `Nodes/`.
+// The tree: finds the node of a request and forwards the request. The nodes' operations are in `Nodes/`.
 
 public import RealmPages
 
-/// A realm as a tree of directories and files. All operations may be called from any number of threads.
+/// A realm as a tree of directories and files. All operations are thread-safe.
 public final class FileTree: Sendable {
   let tree: TreeContext
 
-  /// Shows `realm` as a tree. Reads the schema, and no objects.
+  /// Shows `realm` as a read-only tree. Reads the schema, but no objects.
   ///
-  /// - Throws: `noSuchClass` if the options ask for a class that is not there; `damaged`, `unavailable`, `busy`.
+  /// - Throws: `noSuchClass` if the options name a class that does not exist; `damaged`, `unavailable`, `busy`.
   public convenience init(_ realm: Realm, options: TreeOptions) throws(FileTreeError) {
     try self.init(realm, nil, options: options)
   }
 
-  /// Shows the realm of `writer` as a tree that can be changed.
+  /// Shows the realm of `writer` as a writable tree.
   public convenience init(_ writer: RealmWriter, options: TreeOptions) throws(FileTreeError) {
     try self.init(writer.realm, writer, options: options)
   }
@@ -50,38 +50,39 @@ public final class FileTree: Sendable {
     }
   }
 
-  /// What the user chose.
+  /// The user's options.
   public var options: TreeOptions { tree.options }
-  /// Whether files can be made, written and removed.
+  /// True if files can be created, written and removed.
   public var isWritable: Bool { tree.saver != nil }
-  /// Whether one version is shown for good. Then files may be read without being opened, and nothing ever changes.
+  /// True if the tree shows one version permanently. Then files may be read without being opened, and nothing ever
+  /// changes.
   public var isFrozen: Bool { tree.options.isFrozen }
   /// Names that the kernel must look up again.
   public var dentryInvalidations: DentryInvalidations { tree.dentryInvalidations }
 
-  /// Sets what is called, on whichever thread, when a version is seen that was not seen before; with whether it has the
-  /// same classes and objects as the one before.
+  /// Sets the function called when a new version is first seen. It runs on any thread; `namesStay` is true if the
+  /// version has the same classes and objects as the one before.
   public func observeVersions(_ body: @escaping @Sendable (_ namesStay: Bool) -> Void) { tree.views.observer.set(body) }
 
-  /// Whether the kernel may know names that depend on texts, or names in transactions.
+  /// True if the kernel may know names that depend on texts, or names in transactions.
   public var hasChangingNames: Bool { tree.nodes.hasNamesByText || !tree.transactions.all.isEmpty }
 
-  /// Looks whether there is a new version.
+  /// Checks for a new version.
   public func refresh() throws(FileTreeError) { try tree.read { _ in } }
 
-  /// Saves what handles have written and could not be closed, before the tree goes away.
+  /// Saves the unsaved data of open handles. Call it before the tree is destroyed.
   public func finish() { tree.finish() }
 
   // MARK: nodes
 
-  /// The attributes of the node called `name` in a directory. The kernel then knows its inode: `forget` takes that
-  /// back.
+  /// Returns the attributes of the node called `name` in a directory. Counts as one kernel lookup of its inode, which
+  /// `forget` takes back.
   ///
-  /// Renders the object, unless its text is cached, because its size is that of the text. A size that takes a pass over
+  /// Renders the object unless its text is cached, because its size is that of the text. A size that takes a pass over
   /// all objects is left to `attributes`.
   ///
-  /// The name `.` is that of any inode itself, and `..` that of the directory of a directory: the kernel asks for them
-  /// when a program opens a file handle (open_by_handle_at(2), NFS) of an inode that it has forgotten.
+  /// The name `.` refers to any inode itself, and `..` to the parent of a directory: the kernel looks them up when a
+  /// program opens a file handle (open_by_handle_at(2), NFS) of an inode that the kernel has forgotten.
   ///
   /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and what `open` throws for the directory itself.
   public func lookup(
@@ -99,7 +100,9 @@ public final class FileTree: Sendable {
     return lasting(place.known(shown, tree))
   }
 
-  /// The directory that a directory is in; `stale` where only the path says that.
+  /// The parent of a directory.
+  ///
+  /// - Throws: `stale` if only the path determines the parent.
   private func directory(above inode: InodeNumber) throws(FileTreeError) -> InodeNumber {
     switch try tree.node(inode) {
     case is RootNode, is ClassNode, is ControlDirectoryNode: return .root
@@ -108,7 +111,7 @@ public final class FileTree: Sendable {
     }
   }
 
-  /// The attributes of an inode that the kernel knew once, which it then knows again.
+  /// The attributes of an inode that the kernel knew before; counts as a new lookup.
   private func lookupAgain(_ inode: InodeNumber) throws(FileTreeError) -> FileAttributes {
     var attributes = try attributes(inode)
     attributes.inode = inode
@@ -121,14 +124,14 @@ public final class FileTree: Sendable {
     return attributes
   }
 
-  /// Takes back `lookups` references that the kernel held on an inode: one for each lookup and each entry of a listing
-  /// with attributes.
+  /// Releases `lookups` references of the kernel to an inode: one for each lookup and each listed entry with
+  /// attributes.
   public func forget(_ inode: InodeNumber, lookups: UInt64) { tree.forget(inode, lookups: lookups) }
 
-  /// The attributes of an inode, told to a thread that asks.
+  /// Returns the attributes of an inode for a requesting thread.
   ///
-  /// The size is that of what `file` reads, the handle that is asked with. Without one it is the size of what the
-  /// process reads by the handle that it opened last, or else the stored text's.
+  /// The size is that of the contents read through the handle `file`. Without a handle, it is that of the contents read
+  /// through the process's last opened handle, or else that of the stored text.
   ///
   /// - Throws: `stale` if the object or class is gone and no handle on it is open.
   public func attributes(
@@ -139,17 +142,17 @@ public final class FileTree: Sendable {
   ) throws(FileTreeError) -> FileAttributes {
     do throws(FileTreeError) {
       var attributes = lasting(try attributes(place(inode), for: thread, user: user))
-      // The kernel goes by the size of the file after that, so it is to keep this one.
+      // The kernel uses this size for the file from now on, so it must keep exactly this one.
       if let size = file?.toldSize { (attributes.size, attributes.keptSize) = (size, nil) }
       return attributes
     } catch {
-      // Who ended a transaction by one of its files may look at that once more.
+      // A stat of the file that ended a transaction still succeeds.
       guard let node = tree.nodes.node(inode) as? StagedNode, node.isCommand else { throw error }
       return try node.attributes(tree)
     }
   }
 
-  /// The attributes, which the kernel may remember for good in a frozen tree.
+  /// The attributes; always cacheable in a frozen tree.
   private func lasting(_ attributes: FileAttributes) -> FileAttributes {
     var attributes = attributes
     if isFrozen { attributes.isCacheable = true }
@@ -170,7 +173,7 @@ public final class FileTree: Sendable {
     )
   }
 
-  /// Changes attributes and returns what they are then. `file` is the handle that a truncation came by, if any.
+  /// Changes attributes and returns the new ones. `file` is the handle used for a truncation, if any.
   public func change(
     _ inode: InodeNumber,
     _ file: OpenFile?,
@@ -191,14 +194,14 @@ public final class FileTree: Sendable {
         try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
           try node.resize(to: size, by: caller, tree)
         }
-        // Truncation carried out the command, so later writes are ignored.
+        // Truncation executed the command, so later writes are ignored.
         if let draft, (draft.target as? any CommandTarget)?.obeysTruncation ?? false { draft.memory.noteObeyed() }
       }
     }
     if let modified = change.modified {
       let time = modified.timestamp
       try node.setTime(time, tree)
-      // What is not saved yet would have the time of its commit.
+      // Without this, unsaved text would get the time of its commit.
       let number = (node as? ObjectNode)?.number(tree) ?? place.inode
       for draft in tree.openFiles.drafts(of: number) {
         if case .dirty = draft.memory.draft { draft.memory.set(time) }
@@ -216,12 +219,12 @@ public final class FileTree: Sendable {
     try tree.node(inode).openDirectory(tree)
   }
 
-  /// Gives entries from `position` (0: the start) on to `sink` until it is full; none means the end.
+  /// Adds entries after `position` (0: the start) to `sink` until it is full. No entries means the end.
   ///
-  /// With `attributes` each entry comes with them, and counts as one lookup of its inode, as far as the stream's budget
-  /// goes and the object is not damaged. An error is thrown only when no entry came before it.
+  /// With `attributes`, entries include attributes and count as one lookup of their inode each, within the stream's
+  /// budget and except for damaged objects. An error is thrown only if no entry precedes it.
   ///
-  /// - Throws: `damaged` where the names of objects cannot be read; `stale` when the class is gone.
+  /// - Throws: `damaged` if the names of objects cannot be read; `stale` if the class is gone.
   public func readDirectory<Sink: DirectorySink>(
     _ stream: DirectoryStream,
     from position: UInt64,
@@ -231,9 +234,9 @@ public final class FileTree: Sendable {
     try stream.node.list(stream, from: position, attributes: attributes, into: &sink, tree)
   }
 
-  /// Makes a file and opens it. It becomes an object when it is saved, if its name is one of an object.
+  /// Creates a file and opens it. It becomes an object when it is saved, if its name is that of an object.
   ///
-  /// - Throws: `refused(.exists)` if there is one and `isExclusive`; `readOnly`, `forbidden`, `nameTooLong`.
+  /// - Throws: `refused(.exists)` if the file exists and `isExclusive`; `readOnly`, `forbidden`, `nameTooLong`.
   public func create(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -252,7 +255,7 @@ public final class FileTree: Sendable {
     return CreatedFile(attributes: attributes, file: home.owning(created.file, shownAs: attributes.inode))
   }
 
-  /// Makes a file without opening it.
+  /// Creates a file without opening it.
   public func makeNode(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -264,21 +267,21 @@ public final class FileTree: Sendable {
     return created.attributes
   }
 
-  /// Refuses to make what files here cannot be, such as a pipe or a hard link, and notes why.
+  /// Returns and records the error for creating an unsupported kind of file, such as a pipe or a hard link.
   public func refuse(_ kind: UnsupportedKind, _ parent: InodeNumber, _ name: [UInt8]) -> FileTreeError {
     do throws(FileTreeError) {
       guard isWritable else { throw .readOnly }
       let home = try place(parent)
       let shown = home.tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
       let error = FileTreeError.refused(.forbidden, "\(kind.rawValue) cannot be made: a class holds objects, as files")
-      // Emacs makes a symbolic link for each file that is edited, and does without it.
+      // Emacs tries to create a symbolic link as a lock for each edited file, and works without it.
       if ScratchNames.contains(name) { return error }
       return try home.tree.noting(kind.operation, shown) { () throws(FileTreeError) in throw error }
     } catch { return error }
   }
 
-  /// Removes a name: a file in memory, or an object with all that hangs from it. After a text
-  /// of the caller's was refused for an object, the first removal fails.
+  /// Removes a file in memory, or an object with the objects that it owns. If a text of the caller was refused for the
+  /// object, the first removal fails.
   public func unlink(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -288,8 +291,8 @@ public final class FileTree: Sendable {
     try home.tree.unlink(Overlay.Place(directory: home.inode, name: name), by: caller)
   }
 
-  /// Gives a file another name. A file in memory that gets an object's name is saved as that object. An object that
-  /// gets another name keeps its own, which is hidden as long as the other one stays.
+  /// Renames a file. A file in memory that gets an object's name is saved as that object. An object that is renamed
+  /// keeps its own name, which is hidden while the new one exists.
   public func rename(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -305,14 +308,14 @@ public final class FileTree: Sendable {
     let tree = source.tree
     let former = Overlay.Place(directory: source.inode, name: name)
     let new = Overlay.Place(directory: goal.inode, name: newName)
-    // A scratch file says nothing of itself.
+    // The name of a scratch file has no meaning to the user.
     let shown = tree.overlay.file(at: former) == nil ? former : new
     try tree.noting("rename", tree.shownPath(of: shown)) { () throws(FileTreeError) in
       try tree.rename(former, to: new, rule, by: caller)
     }
   }
 
-  /// Adds a class, a snapshot or a transaction. A transaction belongs to the caller and has these permission bits.
+  /// Adds a class, a snapshot or a transaction. A transaction belongs to the caller and gets these permission bits.
   public func makeDirectory(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -330,7 +333,7 @@ public final class FileTree: Sendable {
     return try lookup(parent, name)
   }
 
-  /// Removes a class that has no objects, a snapshot or a transaction.
+  /// Removes an empty class, a snapshot or a transaction.
   public func removeDirectory(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -346,10 +349,10 @@ public final class FileTree: Sendable {
 
   // MARK: files and links
 
-  /// Opens a file in any way; `release` ends it.
+  /// Opens a file; `release` closes it.
   ///
-  /// - Throws: `isADirectory`; `stale` if the object is gone; `damaged` if it cannot be read, whatever its neighbours;
-  ///   for writing also `readOnly` and `forbidden`.
+  /// - Throws: `isADirectory`; `stale` if the object is gone; `damaged` if it cannot be read, regardless of other
+  ///   objects; for writing also `readOnly` and `forbidden`.
   public func open(
     _ inode: InodeNumber,
     _ access: OpenAccess = OpenAccess(),
@@ -363,14 +366,14 @@ public final class FileTree: Sendable {
     return home.owning(file, shownAs: inode)
   }
 
-  /// Where a symbolic link leads.
+  /// Returns the destination of a symbolic link.
   public func destination(_ inode: InodeNumber) throws(FileTreeError) -> [UInt8] {
     let home = try place(inode)
     return try home.tree.node(home.inode).destination(home.tree)
   }
 
-  /// Does something in a directory. A class that was removed is as any directory that was removed, unless its name
-  /// leads to another one by now: then `stale` lets the kernel look the name up again.
+  /// Runs `body` on a directory. A removed class behaves like any removed directory, unless its name now refers to
+  /// another class: then `stale` makes the kernel look the name up again.
   private func inDirectory<T>(
     _ place: TreePlace,
     _ body: (any Node) throws(FileTreeError) -> T
@@ -389,7 +392,7 @@ public enum UnsupportedKind: String, Sendable {
   case symbolicLink = "a symbolic link"
   case special = "a pipe, socket or device"
 
-  /// What a program asked for.
+  /// The requested operation.
   fileprivate var operation: String {
     switch self {
     case .hardLink: "link"

@@ -1,79 +1,79 @@
-// The error of this layer. One table elsewhere maps it to an errno.
+// The error of this layer. `ErrnoTable` maps it to an errno.
 
 import Glibc
 import RealmJSON
 public import RealmPages
 
-/// The kinds of refused changes, each with an errno of its own.
+/// The kinds of refused changes, each with its own errno.
 public enum Refusal: Sendable, Hashable {
-  /// The text or name does not say what the class can hold: not JSON, a wrong type, a link to nothing.
+  /// The text or name is not valid for the class: not JSON, a wrong type, a link to a missing object.
   case invalid
   /// A number beyond the range of its type.
   case outOfRange
   /// The object, class or file exists already.
   case exists
-  /// A string, binary or file beyond a limit.
+  /// A string, binary value or file beyond a limit.
   case tooLarge
   /// A name beyond a limit.
   case nameTooLong
-  /// Something that is computed, reserved, or never changes.
+  /// The target is computed, reserved or immutable.
   case forbidden
-  /// A directory that holds something.
+  /// A directory that is not empty.
   case notEmpty
-  /// No space, on the disk or for files in memory.
+  /// No space on the disk or for files in memory.
   case noSpace
-  /// Another writer did not end in time.
+  /// Another writer did not finish in time.
   case busy
-  /// The realm file is not where it was, or is another one now.
+  /// The realm file was moved or replaced.
   case moved
-  /// Another program changed it since.
+  /// Another program has changed the data meanwhile.
   case conflict
   /// A rename from one tree into another.
   case otherTree
   /// Other programs have the realm open.
   case inUse
-  /// The system does not let this process do it.
+  /// The system denies access to this process.
   case noAccess
   /// The disk failed.
   case inputOutput
-  /// A feature that files here do not have.
+  /// A feature that these files do not support.
   case unsupported
-  /// More work than one call may be.
+  /// More work than one call may do.
   case timedOut
   /// The server of a synced realm cannot be reached.
   case offline
-  /// The realm takes no changes, or none of this program.
+  /// The realm accepts no changes, or none from this program.
   case readOnly
 }
 
-/// Why an operation on the tree failed.
+/// The reason why an operation on the tree failed.
 public enum FileTreeError: Error, Sendable, CustomStringConvertible {
-  /// No such name.
+  /// The name does not exist.
   case notFound
-  /// The inode was valid once, but its object or class is gone. A new lookup of its name tells what is there now.
+  /// The inode was valid once, but its object or class is gone. A new lookup of its name shows the present state.
   case stale
-  /// A directory is needed, and this is none.
+  /// A directory is needed, but this is not one.
   case notADirectory
-  /// A file is needed, and this is a directory.
+  /// A file is needed, but this is a directory.
   case isADirectory
-  /// The tree shows data; it does not change it.
+  /// The tree is read-only.
   case readOnly
   /// The file has no such extended attribute.
   case noSuchAttribute
-  /// Attributes of this namespace do not exist here.
+  /// The namespace of the attribute is not supported.
   case unsupportedAttribute
-  /// Commits came faster than the read could be made; nothing is wrong with the file.
+  /// Commits arrived faster than the read could finish; the file is not damaged.
   case busy
-  /// Bytes of the realm break the format. `place` is a path of the tree, `problem` says what was found.
+  /// Bytes of the realm violate the format. `place` is a path in the tree, `problem` describes the damage.
   case damaged(place: String, problem: String)
-  /// The realm file cannot be read any more.
+  /// The realm file can no longer be read.
   case unavailable(EngineError)
-  /// A change that is not made, and why, in one line for the user.
+  /// A refused change with the reason, in one line for the user.
   case refused(Refusal, String)
-  /// The mount was asked to show a class that the file does not have.
+  /// The options name a class that the file does not have.
   case noSuchClass(String, available: [String])
 
-  /// What happened and where.
+  /// The problem and its place.
   public var description: String {
     switch self {
     case .notFound: "no such file or directory"
@@ -92,7 +92,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The error without anything that a text said: where it was, and of which kind it is.
+  /// The error without values from the text: only its position and kind.
   var withoutValues: String {
     guard case .refused(let refusal, let reason) = self else { return description }
     let problem: String
@@ -111,14 +111,16 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     return place + problem + "; the user who wrote it can read the whole reason"
   }
 
-  /// Whether the system keeps this process away from the realm: by the mode of a folder, or by its encryption.
+  /// True if this process has no access to the realm: because of the mode or encryption of a folder, or because the
+  /// file belongs to an untrusted user.
   public var isLockedOut: Bool {
     guard case .unavailable(let error) = self else { return false }
     return [.file(EACCES), .file(EPERM), .file(ENOKEY), .untrusted].contains(error.reason)
   }
 
-  /// Whether the write of a whole text fails with this already, because many programs do not look at what closing says:
-  /// it is about the text, or no server is there to take it. Other states of the realm or the system are left to close.
+  /// True if writing a complete text already fails with this error, because many programs ignore errors from `close`.
+  /// These are errors of the text, or an unreachable server. Other states of the realm or the system are reported by
+  /// `close`.
   var endsWrite: Bool {
     switch self {
     case .refused(.busy, _), .refused(.inUse, _), .refused(.noSpace, _), .refused(.noAccess, _),
@@ -129,25 +131,25 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether the realm file is encrypted, with a key that the mount does not have.
+  /// True if the realm file is encrypted and the mount has no key.
   public var needsKey: Bool {
     if case .unavailable(let error) = self { error.reason == .keyNeeded } else { false }
   }
 
-  /// Whether the realm file is encrypted with another key than the one that the mount has.
+  /// True if the realm file is encrypted with a key other than the mount's.
   public var hasOtherKey: Bool {
     if case .unavailable(let error) = self { error.reason == .wrongKey } else { false }
   }
 
-  /// A format error met at `place`.
+  /// A format error found at `place`.
   static func damaged(_ place: String, _ error: EngineError) -> FileTreeError {
     .damaged(place: place, problem: error.description)
   }
 }
 
 extension FileTreeError {
-  /// Why the text of a file is refused. Where a link leads to nothing, the reason also says how files are saved that
-  /// link to each other.
+  /// The error for a refused text. If a link has no target, the reason also explains how to save files that link to
+  /// each other.
   init(_ error: JSONInputError, _ links: MissingLinks) {
     guard case .linkTargetMissing = error.kind, links == .refuse else {
       self.init(error)
@@ -160,7 +162,7 @@ extension FileTreeError {
     )
   }
 
-  /// What a text that cannot be taken is to the tree.
+  /// The error for a text that cannot be applied.
   init(_ error: JSONInputError) {
     let refusal: Refusal
     switch error.kind {
@@ -179,7 +181,7 @@ extension FileTreeError {
 }
 
 extension FileTreeError {
-  /// What a refused change or a failed commit is to the tree.
+  /// The error for a refused change or a failed commit.
   init(_ error: EngineError) {
     let refusal: Refusal
     switch error.reason {

@@ -1,9 +1,9 @@
-// chmod, chown, utimens and truncate. Owner, group and mode of objects follow from the realm file. Modes, groups and
-// times that are set are kept in memory; another owner is refused.
+// chmod, chown, utimens and truncate. Owner, group and mode of objects follow from the realm file. A mode, group or
+// time that is set is kept in memory; changing the owner is refused.
 
 import RealmPages
 
-/// What setattr changes; nil leaves as it is.
+/// The attributes that setattr changes; nil for no change.
 public struct MetadataChange: Sendable {
   /// Permission bits, without the type.
   public var permissions: UInt32?
@@ -11,16 +11,16 @@ public struct MetadataChange: Sendable {
   public var owner: UInt32?
   /// Group id.
   public var group: UInt32?
-  /// Bytes.
+  /// The size in bytes.
   public var size: Int?
   /// The modification time.
   public var modified: Time?
 
   /// A time to set.
   public enum Time: Sendable {
-    /// The present.
+    /// The present time.
     case now
-    /// Another one.
+    /// A given time.
     case at(seconds: Int64, nanoseconds: Int32)
   }
 
@@ -29,7 +29,7 @@ public struct MetadataChange: Sendable {
 }
 
 extension MetadataChange.Time {
-  /// The time, which `now` takes from the clock.
+  /// The time to set; for `now` read from the clock.
   var timestamp: Timestamp {
     switch self {
     case .now: Timestamp.now

@@ -1,6 +1,6 @@
-// What a mount tells about itself: the extended attribute `system.realmfs.status` of its root. It is worked out from
-// memory alone, so asking for it neither reads the realm nor counts as use of it. For an attribute in the namespace
-// `user` the kernel would first ask for the mode of the root, and that is a use.
+// The status of a mount: the extended attribute `system.realmfs.status` of its root. It is computed from memory only,
+// so requesting it neither reads the realm nor counts as use. For an attribute in namespace `user` the kernel would
+// first request the attributes of the root, which counts as use.
 
 import Glibc
 package import RealmJSON
@@ -9,11 +9,11 @@ import Threads
 
 /// A mount, as `realmfs status` shows it.
 package struct MountReport: Equatable, Sendable {
-  /// How a realm is mounted.
+  /// The mode in which a realm is mounted.
   package enum Mode: String, Sendable {
     case readWrite = "read-write"
     case readOnly = "read-only"
-    /// Other programs do not know of the mount.
+    /// Read-only and invisible to other programs.
     case immutable
   }
 
@@ -22,21 +22,21 @@ package struct MountReport: Equatable, Sendable {
   /// The path of the realm.
   package let file: String
   package let mode: Mode
-  /// How long ago the realm was used; nil if that is not known.
+  /// Seconds since the last use of the realm; nil if unknown.
   package let idleSeconds: Int?
-  /// How many versions are held under a name.
+  /// The number of snapshots.
   package let snapshots: Int
 
   /// The attribute of the root that holds the report.
   package static let attribute = "system.realmfs.status"
 
-  /// Takes the facts.
+  /// A report with these values.
   package init(process: Int32, file: String, mode: Mode, idleSeconds: Int?, snapshots: Int) {
     (self.process, self.file, self.mode) = (process, file, mode)
     (self.idleSeconds, self.snapshots) = (idleSeconds, snapshots)
   }
 
-  /// Reads the value of the attribute; nil if it is something else.
+  /// Parses the value of the attribute; nil if it is invalid.
   package init?(_ text: [UInt8]) {
     guard let facts = JSONValue(report: text), let file = facts["file"]?.string,
       let process = facts["pid"]?.number.flatMap({ Int32(exactly: $0) }), process > 0,
@@ -73,7 +73,7 @@ package struct MountReport: Equatable, Sendable {
 }
 
 extension TreeContext {
-  /// True if `caller` can enter the mount. Answered from memory, as the report is.
+  /// True if `caller` can enter the mount. Computed from memory, like the report.
   func mayEnter(_ caller: Caller) -> Bool {
     if Caller.isTrusted(caller.user) { return true }
     guard options.admitsOtherUsers, let rules = views.lastRules else { return false }

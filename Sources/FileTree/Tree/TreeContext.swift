@@ -1,5 +1,5 @@
-// What all nodes of a mount share: the versions that they read, the numbers that they have, the files in memory over
-// them, and the way to save. Nodes get it with each call.
+// The state that all nodes of a mount share: the versions they read, their inode numbers, the files in memory, and the
+// saver. It is passed to each call of a node.
 
 import Glibc
 import RealmJSON
@@ -17,40 +17,40 @@ final class TreeContext: Sendable {
   let texts: TextCache
   let openFiles: OpenFiles
   let overlay: Overlay
-  /// What files in memory may take, those of all trees of the mount together.
+  /// The memory budget for files in memory, shared by all trees of the mount.
   let memory: MemoryBudget
   let statistics = StatisticsMemory()
-  /// Nil for a tree that only shows.
+  /// Nil for a read-only tree.
   let saver: Saver?
   let refusals = RefusalLog()
-  /// Objects and properties that programs removed and may replace.
+  /// Removed objects and properties that the program may be about to replace.
   let removals = RemovalRecords()
-  /// The properties of which it was reported that new objects have their defaults.
+  /// The properties for which it was already reported that new objects get the default value.
   let defaultedProperties = DefaultedProperties()
-  /// Properties that were removed and have their defaults, because they cannot be null.
+  /// Removed properties that have their default value because they cannot be null.
   let removedFields = RemovedFields()
-  /// Objects whose files were emptied and closed, and not opened for writing since.
+  /// Objects whose files were truncated to 0 and closed, and not opened for writing since.
   let emptiedFiles = EmptiedFiles()
-  /// What was written to files of other names than their objects'.
+  /// Texts written to files whose names are not those of their objects.
   let aliasTexts = AliasTexts()
-  /// The texts that objects had.
+  /// Former texts of objects.
   let trash = Trash()
-  /// The versions that are held under a name.
+  /// The named snapshots.
   let snapshots = SnapshotTable()
-  /// Files that are read without handles, in a frozen tree.
+  /// Files read without handles in a frozen tree.
   let frozenFiles = FrozenFiles()
-  /// The pipes behind `.realm/changes`.
+  /// The pipes that `.realm/changes` links to.
   let changePipes = ChangePipes()
   /// The transactions over several files.
   let transactions: TransactionTable
-  /// The transaction whose tree this is; nil for the realm's.
+  /// The transaction that this tree belongs to; nil for the tree of the realm.
   let staged: StagedTransaction?
   /// Names that the kernel must look up again.
   let dentryInvalidations = DentryInvalidations()
   let damageLog: DamageLog
   /// `.realm`.
   let control: ControlDirectoryNode
-  /// How many entries a directory stream lists with attributes unasked.
+  /// The number of entries that a directory stream lists with attributes before the kernel looks up any of them.
   let listingBudget: Int
 
   init(
@@ -68,7 +68,7 @@ final class TreeContext: Sendable {
     let budget = budget ?? MemoryBudget(options.memoryLimit)
     memory = budget
     transactions = TransactionTable(memory: options.memoryLimit)
-    // The numbers of a transaction's tree are not those that the kernel knows.
+    // The inode numbers of a transaction's tree are not the ones that the kernel knows.
     openFiles = OpenFiles(seedsPageCache: staged == nil && !options.isFrozen)
     self.options = options
     self.listingBudget = listingBudget
@@ -90,7 +90,7 @@ final class TreeContext: Sendable {
     )
   }
 
-  /// The state of a tree that shows one version for good and changes nothing.
+  /// The state of a read-only tree of one version.
   convenience init(_ realm: Realm, showing hold: VersionHold, _ options: TreeOptions) {
     self.init(
       realm,
@@ -119,17 +119,19 @@ final class TreeContext: Sendable {
   @inline(__always)
   func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T { try views.read(body) }
 
-  /// Runs `body` on the newest view, or the last one that there was: see `Views.readable`.
+  /// Runs `body` on the newest view, or on the last known one: see `Views.readable`.
   func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
     try views.readable(body)
   }
 
-  /// What a link to an object that does not exist is. In a transaction, files may come in any order.
+  /// The handling of links to missing objects. In a transaction, files may arrive in any order.
   var missingLinks: MissingLinks { staged == nil ? .refuse : .expect }
 
   // MARK: nodes
 
-  /// What an inode stands for; `stale` if nothing.
+  /// The node of an inode.
+  ///
+  /// - Throws: `stale` if there is none.
   func node(_ inode: InodeNumber) throws(FileTreeError) -> any Node {
     if let (ordinal, key) = inode.packedObject { return ObjectNode(inode, ordinal, key) }
     if inode.isHashed {
@@ -141,12 +143,12 @@ final class TreeContext: Sendable {
     return node
   }
 
-  /// The number of an object, without counting a reference.
+  /// The inode number of an object, without counting a reference.
   func number(_ directory: TableDirectory, _ key: ObjKey) -> InodeNumber {
     views.number(directory.ordinal, key)
   }
 
-  /// Takes back references that the kernel held on an inode.
+  /// Releases references of the kernel to an inode.
   func forget(_ inode: InodeNumber, lookups: UInt64) {
     if inode.isHashed {
       objectInodes.forget(inode, lookups: lookups)
@@ -155,7 +157,7 @@ final class TreeContext: Sendable {
     }
   }
 
-  /// Whether a directory has an entry with this name.
+  /// True if a directory has an entry with this name.
   func hasEntry(_ name: [UInt8], _ directory: any Node) throws(FileTreeError) -> Bool {
     do throws(FileTreeError) {
       let attributes = try lookUp(name, in: directory)
@@ -172,7 +174,7 @@ final class TreeContext: Sendable {
     overlay.file(at: Overlay.Place(directory: directory, name: name)) != nil
   }
 
-  /// The attributes of the entry called `name`: a file in memory, or what the directory itself has.
+  /// The attributes of the entry called `name`: a file in memory, or an entry of the directory node.
   func lookUp(_ name: [UInt8], in directory: any Node) throws(FileTreeError) -> FileAttributes {
     try Self.checkLength(name)
     if let file = overlay.file(at: Overlay.Place(directory: directory.inode, name: name)) {
@@ -182,8 +184,8 @@ final class TreeContext: Sendable {
     return try directory.lookUp(name, self)
   }
 
-  /// Attributes with the size that the open handles of an inode give a file, told to a thread that asks; 0 for nobody
-  /// in particular. Where handles read different texts the kernel must ask each time.
+  /// The attributes with the file size that a thread sees through the open handles of the inode; 0 for no particular
+  /// thread. If handles read different texts, the kernel must not cache the attributes.
   func withOpenSizes(
     _ attributes: FileAttributes,
     for thread: Int32 = 0,
@@ -199,14 +201,16 @@ final class TreeContext: Sendable {
     return attributes
   }
 
-  /// Refuses names that no directory can have.
+  /// Throws `refused(.nameTooLong)` for names that no directory can hold.
   static func checkLength(_ name: [UInt8]) throws(FileTreeError) {
     if name.count > NAME_MAX { throw .refused(.nameTooLong, "a name has at most 255 bytes") }
   }
 
   // MARK: texts of objects
 
-  /// Renders an object; `stale` if it does not exist, `damaged` if it cannot be read.
+  /// Renders an object.
+  ///
+  /// - Throws: `stale` if it does not exist, `damaged` if it cannot be read.
   func text(of key: ObjKey, _ directory: TableDirectory, _ view: VersionView) throws(FileTreeError) -> [UInt8] {
     let text: [UInt8]?
     do {

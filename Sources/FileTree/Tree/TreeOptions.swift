@@ -1,60 +1,60 @@
-// What the user chooses about the tree.
+// The user's options for the tree.
 
 public import RealmJSON
 public import RealmPages
 
-/// How a realm is shown as a tree.
+/// Options for showing a realm as a tree.
 public struct TreeOptions: Sendable {
-  /// The notation of object files.
+  /// The JSON style of object files.
   public var json = JSONStyle.plain
-  /// Whether the root lists `.realm`; looking it up always works.
+  /// True if the root lists `.realm`, and directories their dot entries; looking them up always works.
   public var showControl = false
   /// The names of the classes to show; nil shows all.
   public var classes: [String]?
-  /// By the name of a class's directory: the query that finds the objects that it lists, in Realm Query Language.
-  /// Others are there all the same, for programs that name them.
+  /// For class directories, by name: a query in Realm Query Language that selects the objects to list. Other objects
+  /// are not listed but can be opened by name.
   public var queries: [String: String] = [:]
   /// The owner of every file and directory, instead of the realm file's.
   public var uid: UInt32?
   /// The group of every file and directory, instead of the realm file's.
   public var gid: UInt32?
-  /// Permission bits that nothing has. Given any mask, the realm file's own mode counts no more.
+  /// Permission bits to clear for files and directories. If any mask is set, the mode of the realm file is ignored.
   public var umask: UInt32?
-  /// Permission bits that files do not have, instead of `umask`.
+  /// Permission bits to clear for files, instead of `umask`.
   public var fmask: UInt32?
-  /// Permission bits that directories do not have, instead of `umask`.
+  /// Permission bits to clear for directories, instead of `umask`.
   public var dmask: UInt32?
-  /// True if the kernel lets in users other than the one who mounted, as far as modes allow.
+  /// True if the kernel admits users other than the one who mounted, as far as modes allow.
   public var admitsOtherUsers = false
-  /// What saving an object does to properties that its text does not have.
+  /// The effect of saving on properties that are missing in the text.
   public var write = WriteMode.patch
-  /// Whether the version that is the newest now is shown for good, whatever is committed. Only for a tree that shows.
+  /// True if the tree permanently shows the version that is the newest now. Only for a read-only tree.
   public var isFrozen = false
-  /// How long a save may take to reach the disk after it returned, in milliseconds; 0 has each save wait for the disk.
+  /// The time in milliseconds within which a returned save reaches the disk; 0 makes each save wait for the disk.
   public var groupCommit = 0
-  /// How long a save waits while other programs are writing.
+  /// The time that a save waits for other writers.
   public var lockTimeout = RealmWriter.patience
-  /// How long a query may take.
+  /// The time limit of a query.
   public var queryTimeout = Duration.seconds(30)
-  /// When a query that begins now has taken too long.
+  /// The deadline of a query that begins now.
   var queryDeadline: ContinuousClock.Instant { .now.advanced(by: queryTimeout) }
-  /// True if `mkdir` in the root makes a class.
+  /// True if `mkdir` in the root adds a class.
   public var createsClasses = false
-  /// The bytes that files in memory may take together.
+  /// The maximum size of all files in memory, in bytes.
   public var memoryLimit = 256 << 20
-  /// What `.realm/README` and `.realm/info.json` say of this program.
+  /// The program version shown in `.realm/README` and `.realm/info.json`.
   public var productVersion = ""
-  /// What `.realm/sync.json` says, and `.realm/info.json` under `sync`; nil for a realm that is not synced.
+  /// The contents of `.realm/sync.json`, and of `sync` in `.realm/info.json`; nil for a realm that is not synced.
   public var syncReport: (@Sendable () -> String)?
-  /// Called with the class, the file name and the text of an object before a commit changes or deletes it, and without
-  /// a class for the schema; returns why the text cannot be kept, or nil.
+  /// Called with the class, file name and text of an object before a commit changes or deletes it, and without a class
+  /// for the schema. Returns the reason why the text cannot be kept, or nil.
   public var keepFormerText: (@Sendable (_ className: String?, _ name: String, _ text: [UInt8]) -> String?)?
-  /// Called with the path and the content of each file that is in memory only when the mount ends; returns where it is
-  /// kept.
+  /// Called when the mount ends, with the path and content of each file that is only in memory. Returns the path where
+  /// the content was saved.
   public var keepUnsaved: (@Sendable (_ path: String, _ content: [UInt8]) throws(EngineError) -> String)?
-  /// Called with one line for each damaged thing that was met; at most 100 different lines.
+  /// Called with one line for each damage found; at most 100 different lines.
   public var log: (@Sendable (String) -> Void)?
 
-  /// All classes, plain notation, owner and mode of the realm file.
+  /// Shows all classes in plain style, with the owner and mode of the realm file.
   public init() {}
 }

@@ -1,9 +1,10 @@
-// A mount has one tree for the realm and one for each transaction, whose inodes have other numbers inside.
+// Maps inodes to trees. A mount has one tree for the realm and one for each transaction, which uses its own inode
+// numbers internally.
 
 import Synchronization
 
 extension FileTree {
-  /// Where an inode is: in the realm's tree, or in that of a transaction.
+  /// The place of an inode: in the tree of the realm or of a transaction.
   func place(_ inode: InodeNumber) throws(FileTreeError) -> TreePlace {
     if tree.transactions.wereAny, let node = tree.nodes.node(inode) as? StagedNode {
       return TreePlace(tree: try node.transaction.context(), inode: node.inner, outside: node)
@@ -12,14 +13,14 @@ extension FileTree {
   }
 }
 
-/// A node in the tree that it belongs to.
+/// An inode in the tree that it belongs to.
 struct TreePlace {
   let tree: TreeContext
   let inode: InodeNumber
-  /// What the kernel knows, if the tree is that of a transaction.
+  /// The node that the kernel knows, if the tree is that of a transaction.
   let outside: StagedNode?
 
-  /// Attributes of this node, as the kernel knows it.
+  /// Attributes of this node with the inode number that the kernel knows.
   func shown(_ attributes: FileAttributes) -> FileAttributes {
     guard let outside else { return attributes }
     var attributes = attributes.uncached
@@ -27,13 +28,13 @@ struct TreePlace {
     return attributes
   }
 
-  /// Attributes of an entry of this node, which the kernel then knows.
+  /// Attributes of an entry of this node; counts as a kernel lookup.
   func known(_ attributes: FileAttributes, _ main: TreeContext) -> FileAttributes {
     guard let outside else { return attributes }
     return StagedNode.enter(attributes, outside.transaction, main)
   }
 
-  /// A handle that was opened in the tree.
+  /// Assigns a handle that was opened here to the tree.
   func owning(_ file: OpenFile, shownAs inode: InodeNumber) -> OpenFile {
     file.shownInode = inode.value
     if outside != nil { file.home.withLock { $0 = tree } }

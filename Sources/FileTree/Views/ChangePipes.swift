@@ -1,6 +1,6 @@
-// The pipes behind `.realm/changes`. Each program that follows the link gets a named pipe of its own, outside the
-// mount. A program that waits in a pipe waits in the kernel, not for this server: it can be frozen, killed or polled
-// while the server itself is frozen, and it reads the end of the file when the server ends, however it ends.
+// The pipes that `.realm/changes` links to. Each program that follows the link gets its own named pipe, outside the
+// mount. A waiting reader therefore blocks in the kernel, not in this server: it can be frozen, killed or polled while
+// the server itself is frozen, and it reads end of file when the server ends, however it ends.
 
 import Glibc
 import RealmJSON
@@ -9,21 +9,21 @@ import Threads
 
 /// All pipes of a mount, and the thread that writes to them.
 final class ChangePipes: @unchecked Sendable {
-  // Unchecked: variables are touched under the monitor's lock.
+  // Unchecked: variables are accessed only under the monitor's lock.
   private let monitor = Monitor()
-  /// In the order in which they were made.
+  /// In order of creation.
   private var pipes: [ChangePipe] = []
   private var folder: String?
   private var thread: Thread?
   private var isEnding = false
   private var lastNumber: UInt64 = 0
 
-  /// How often the thread looks for commits and readers while there are pipes.
+  /// The interval at which the thread checks for commits and readers while there are pipes.
   private static let interval = Duration.milliseconds(20)
-  /// How many pipes are kept that no program has opened: looking where the link leads makes one, too.
+  /// The maximum number of unopened pipes: reading the link creates a pipe even if it is never opened.
   private static let mostUnopened = 16
 
-  /// A number that was never returned before.
+  /// Returns a number that was never returned before.
   func newNumber() -> UInt64 {
     monitor.locked {
       lastNumber += 1
@@ -31,10 +31,10 @@ final class ChangePipes: @unchecked Sendable {
     }
   }
 
-  /// Makes a pipe that gives the lines of `feed` to the program that opens it, and returns its path. Programs that
-  /// `rules` let read the files of the tree can open it, if they can reach the runtime folder of this user.
+  /// Creates a pipe that delivers the lines of `feed` to the program that opens it, and returns its path. Programs that
+  /// may read files of the tree under `rules` can open it, if they can reach the runtime folder of this user.
   ///
-  /// - Throws: `inputOutput` or `noSpace` if the system does not give a pipe or a thread.
+  /// - Throws: `inputOutput` or `noSpace` if the system cannot create a pipe or a thread.
   func make(_ feed: sending ChangeFeed, _ rules: AccessRules) throws(FileTreeError) -> [UInt8] {
     let folder = try usableFolder()
     let pipe: ChangePipe
@@ -54,7 +54,7 @@ final class ChangePipes: @unchecked Sendable {
     throw .refused(.noSpace, "there is no thread for .realm/changes")
   }
 
-  /// Ends the thread and all pipes: their readers find the end of the file after what was written.
+  /// Ends the thread and all pipes: their readers reach end of file after the data written.
   func stop() {
     let thread = monitor.locked {
       isEnding = true
@@ -69,7 +69,7 @@ final class ChangePipes: @unchecked Sendable {
     }
   }
 
-  /// The folder that has the pipes, which is made when the first one is wanted.
+  /// The folder of the pipes; created for the first pipe.
   private func usableFolder() throws(FileTreeError) -> String {
     let made: Result<String, EngineError> = monitor.locked {
       if let folder { return .success(folder) }
@@ -81,7 +81,7 @@ final class ChangePipes: @unchecked Sendable {
           continue
         }
         let made = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // Others may open a pipe whose name they were told, but not list the names.
+        // Other users may open a pipe whose name they know, but not list the names.
         unsafe _ = chmod(made, 0o711)
         folder = made
         return .success(made)
@@ -105,23 +105,23 @@ final class ChangePipes: @unchecked Sendable {
   }
 }
 
-/// One named pipe and what is to be written to it. One thread at a time.
+/// One named pipe and the data to write to it. Used by one thread at a time.
 private final class ChangePipe {
   let path: String
-  /// Whether a program has opened it.
+  /// True once a program has opened the pipe.
   private(set) var isOpened = false
   private let writeEnd: Int32
   private let feed: ChangeFeed
-  /// What the feed gave and the pipe has not taken yet.
+  /// Data from the feed that is not yet written to the pipe.
   private var rest: ArraySlice<UInt8> = []
 
-  /// What is taken from the feed at once.
+  /// The number of bytes taken from the feed at once.
   private static let block = 16 << 10
 
   init(in folder: String, _ feed: sending ChangeFeed, _ rules: AccessRules) throws(EngineError) {
     path = folder + "/" + String(UInt64.random(in: .min ... .max), radix: 36)
     self.feed = feed
-    // Only this process writes, so the mode has no bit for that.
+    // Only this process writes, so the mode has no write bits.
     let mode = rules.filePermissions & 0o444
     guard unsafe mkfifo(path, 0o600) == 0 else { throw .failed("mkfifo", path, errno) }
     // A pipe can be opened for writing only while it is open for reading.
@@ -133,7 +133,8 @@ private final class ChangePipe {
       unsafe unlink(path)
       throw .failed("open", path, code)
     }
-    // Only root can give it away; for others the owner of the realm is who mounted it, or their group may read it.
+    // Only root can change the owner. For other users the owner of the realm is the mounting user, or their group may
+    // read it.
     unsafe _ = lchown(path, rules.owner, rules.group)
     unsafe chmod(path, mode)
   }
@@ -148,7 +149,7 @@ private final class ChangePipe {
     return unsafe poll(&state, 1, 0) >= 0 && state.revents & Int16(POLLERR) == 0
   }
 
-  /// Writes what the realm's commits change, as much as the pipe takes. False when its reader has gone.
+  /// Writes the changes of new commits until the pipe is full. Returns false if its reader has gone.
   func serve() -> Bool {
     if hasReader {
       if !isOpened {
@@ -158,8 +159,8 @@ private final class ChangePipe {
       return write()
     }
     if isOpened { return false }
-    // A program that opens it for writing, as only root can, gets EPIPE instead of waiting for a reader. What it has
-    // written until then is discarded.
+    // A program that opens the pipe for writing, which only root can, gets EPIPE instead of waiting for a reader. Data
+    // it has written until then is discarded.
     let readEnd = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     if readEnd >= 0 {
       var discarded = [UInt8](repeating: 0, count: 4096)
@@ -188,7 +189,7 @@ private final class ChangePipe {
     }
   }
 
-  /// Makes the lines of what has come. What cannot be read now is tried again with the next look, and a gap tells what
-  /// was missed.
+  /// Generates the lines of new commits. Commits that cannot be read now are retried at the next check; a gap line
+  /// reports missed ones.
   private func advance() { try? feed.advance() }
 }

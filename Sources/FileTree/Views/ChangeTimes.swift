@@ -1,7 +1,8 @@
-// When the text of objects last changed, as far as commits seen tell. A commit moves the time of the objects that it
-// changed (ChangedObjects.swift); where these are not known, of all objects of the tables that it changed.
+// The times of the last changes to the texts of objects, as far as they follow from observed commits. A commit moves
+// the time of the objects it changed (ChangedObjects.swift) or, if those are unknown, of all objects in the tables it
+// changed.
 //
-// Invariant: a stamp changes whenever any text of the table's objects may have changed, and times never go back.
+// Invariant: a stamp changes whenever any text of the table's objects may have changed, and times never go backwards.
 
 import RealmPages
 import Threads
@@ -10,13 +11,13 @@ import Threads
 struct ChangeStamp: Sendable, Hashable {
   /// The generation of the view in which the change was noticed; texts of equal stamps are equal.
   var generation: UInt64
-  /// Shown as mtime of objects that have no time of their own.
+  /// The mtime of objects without an individual time.
   var modified: Timestamp
-  /// The version since which `modified` holds; times of single objects that were set before count no more.
+  /// The version since which `modified` holds. It overrides individual times set before that version.
   var version: UInt64
-  /// Shown as mtime of the directory: the last change of any object.
+  /// The mtime of the directory: the last change of any object.
   var touched: Timestamp
-  /// When it was noticed; nil for what was there when the mount began.
+  /// When the change was noticed; nil for the state at the start of the mount.
   var noticed: MonotonicTime?
 }
 
@@ -29,7 +30,7 @@ struct ChangeTimes: Sendable {
 
   private var known: [TableOrdinal: Known] = [:]
 
-  /// The times of a mount's first view: everything has the realm file's own time.
+  /// The times of a mount's first view: everything has the time of the realm file.
   init() {}
 
   /// The stamp of a table; nil for a table of another version.
@@ -40,8 +41,8 @@ struct ChangeTimes: Sendable {
   /// - Parameters:
   ///   - tables: all tables of its version, with their ordinals
   ///   - file: distinguishes the realm file from one that replaced it
-  ///   - stamp: what tables get that changed
-  ///   - changed: the objects that changed; nil if all can have
+  ///   - stamp: the stamp for changed tables
+  ///   - changed: the objects that changed; nil if any object may have changed
   /// - Returns: the times of the new version
   func advanced(
     to tables: [(ordinal: TableOrdinal, table: Table)],
@@ -57,7 +58,7 @@ struct ChangeTimes: Sendable {
         next.known[ordinal] = old
       } else {
         var new = stamp
-        // Commits within one tick of the file system's clock still have different times.
+        // Commits within one tick of the file system's clock must still get different times.
         if let old = known[ordinal]?.stamp {
           if !(old.touched < new.touched) { new.touched = old.touched.nextNanosecond }
           let areKnown = changed.map { !$0.unknown.contains(table.key) } ?? false
@@ -70,14 +71,15 @@ struct ChangeTimes: Sendable {
   }
 }
 
-/// Numbers that differ when texts can differ.
+/// Fingerprints of tables, which differ if texts may differ.
 private struct Fingerprints {
   private let byKey: [TableKey: Table]
   private let schema: UInt64
 
   init(_ tables: [Table], file: UInt64) {
     byKey = Dictionary(tables.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
-    // Texts name classes (in Mixed links) and show the primary keys of other tables, so all depend on these.
+    // Texts contain class names (in Mixed links) and primary keys of other tables, so every fingerprint depends on
+    // these.
     var schema = file
     for table in tables {
       schema = Self.mix(schema, UInt64(table.key.value))
@@ -87,9 +89,9 @@ private struct Fingerprints {
     self.schema = schema
   }
 
-  /// A number that changes with the content of the table and of the embedded objects that its texts include. That of a
-  /// link's target does not count: the text shows its primary key, which never changes, and when the target is deleted,
-  /// the link itself is changed.
+  /// A fingerprint that changes with the content of the table and of the embedded objects in its texts. The content of
+  /// a link's target does not matter: the text shows its primary key, which never changes, and deleting the target
+  /// changes the link itself.
   func ofTexts(_ table: Table) -> UInt64 {
     var seen: Set<TableKey> = [table.key]
     var pending = [table]
@@ -104,7 +106,7 @@ private struct Fingerprints {
     return fingerprint
   }
 
-  /// A step of FNV-1a, over words.
+  /// One step of a word-based FNV-1a.
   private static func mix(_ hash: UInt64, _ word: UInt64) -> UInt64 {
     let product = (hash ^ word) &* 0x0000_0100_0000_01b3
     return product ^ product >> 29

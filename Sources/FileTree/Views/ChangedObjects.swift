@@ -1,34 +1,35 @@
-// Which objects have other texts than in the view before, so that only theirs get a new time: the mount knows what its
-// own commits changed, and what others changed is found by what both versions share.
+// Determines the objects whose texts differ from the previous view, so that only these get a new time. The mount knows
+// the changes of its own commits; changes of other programs are found by comparing both versions, skipping the nodes
+// they share.
 
 import RealmPages
 
 /// The objects that changed between two views.
 struct ChangedObjects {
-  /// Those that the newer view has.
+  /// The changed objects that exist in the newer view.
   var objects: [ObjectReference] = []
-  /// The tables of which not all changed objects are known; any object of theirs may have changed.
+  /// The tables whose changed objects are not all known; any of their objects may have changed.
   var unknown: Set<TableKey> = []
-  /// Whether there are the same classes and objects in both.
+  /// True if both views have the same classes and objects.
   var namesStay = false
-  /// Objects that the newer view has no more. They may be among `objects` instead.
+  /// Objects that the newer view no longer has. They may be in `objects` instead.
   var removed: [ObjectReference] = []
-  /// The tables of which not all removed objects are known.
+  /// The tables whose removed objects are not all known.
   private var removedUnknown: Set<TableKey> = []
 
   init(namesStay: Bool = false) { self.namesStay = namesStay }
 
-  /// True if all objects of a table are known that changed, came or went.
+  /// True if all changed, added and removed objects of a table are known.
   func tellsAll(of table: TableKey) -> Bool { !unknown.contains(table) && !removedUnknown.contains(table) }
 
-  /// Of a table in which more objects changed, all have the time of the table: to find them would hold up the first
-  /// reader of the version.
+  /// The maximum number of changed objects per table. With more, all objects get the time of the table, because finding
+  /// them would delay the first reader of the version.
   static let most = 10_000
 
-  /// Finds them. Nil if any object of any table may have changed, as after a change of the schema, or if that cannot be
-  /// found out from what both versions share.
+  /// Finds the changes between two versions. Returns nil if any object of any table may have changed, as after a schema
+  /// change, or if the versions do not share nodes.
   ///
-  /// Precondition: that of `VersionDifference`. Cost: that of reading what changed.
+  /// Precondition: that of `VersionDifference`. Cost: that of reading the changes.
   static func between(_ old: Snapshot, _ new: Snapshot) -> ChangedObjects? {
     do throws(EngineError) {
       let difference = try VersionDifference(from: old, to: new)
@@ -62,14 +63,14 @@ struct ChangedObjects {
       }
       return found
     } catch {
-      // What is damaged has the time of its table; reading it tells what is wrong.
+      // Damaged objects get the time of their table; reading them reports the damage.
       return nil
     }
   }
 }
 
 extension Table {
-  /// Whether texts of its objects, and of objects that link to them, differ only where values do.
+  /// True if both versions of the table render equal values as equal texts, also in objects that link to them.
   fileprivate func looks(like other: Table) -> Bool {
     key == other.key && name.isExactly(other.name) && kind == other.kind && primaryKey?.key == other.primaryKey?.key
       && columns.elementsEqual(other.columns) { $0.key == $1.key && $0.name.isExactly($1.name) }

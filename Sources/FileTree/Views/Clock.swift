@@ -1,4 +1,4 @@
-// Times as text, as file names and logs have them.
+// Times as text for file names and logs.
 
 import RealmJSON
 import RealmPages
@@ -8,7 +8,7 @@ enum Clock {
   /// A time to the second, as `2024-05-01T10:00:00Z`.
   static func text(_ seconds: Int64) -> String {
     let text = OutputBuffer()
-    // Without a date, there is the number.
+    // Outside the range of dates, use the number.
     return text.append(date: Timestamp(seconds: seconds, nanoseconds: 0)) ? text.string : "\(seconds)"
   }
 

@@ -1,13 +1,13 @@
-// Reports damage once, however often the kernel asks for the damaged object.
+// Reports damage once, however often the kernel requests the damaged object.
 
 import Synchronization
 
-/// Passes on lines that were not passed on before.
+/// Forwards lines that were not forwarded before.
 final class DamageLog: Sendable {
   private let sink: @Sendable (String) -> Void
   private let reported = Mutex<Set<String>>([])
 
-  /// The number of different lines that are passed on.
+  /// The maximum number of different lines forwarded.
   private static let mostLines = 100
 
   init(_ sink: @escaping @Sendable (String) -> Void) { self.sink = sink }

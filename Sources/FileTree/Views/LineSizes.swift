@@ -1,14 +1,14 @@
-// The sizes of `.all.jsonl` and `.all.csv` of whole classes, kept up to date: objects are counted in groups of
-// neighbours, and a commit makes only those groups be counted anew in which something changed.
+// The sizes of `.all.jsonl` and `.all.csv` of whole classes, kept up to date. Sizes are stored per group of
+// neighbouring objects, and after a commit only the groups with changes are counted again.
 //
-// Each view that is made says which objects changed (`note`); where that is not known, the class is counted from the
-// start when somebody asks again. Invariant: a class is counted right as of the generation of its stamp, but for the
-// groups of the objects in `changed`.
+// Each new view reports the changed objects (`note`); if those are unknown, the class is counted from scratch at the
+// next request. Invariant: the sizes of a class are correct as of the generation of its stamp, except for groups with
+// objects in `changed`.
 
 import RealmPages
 import Synchronization
 
-/// The sizes of all lines of classes.
+/// The total sizes of the lines of classes.
 final class LineSizes: Sendable {
   /// A text of a class.
   struct Text: Hashable, Sendable {
@@ -16,22 +16,22 @@ final class LineSizes: Sendable {
     let form: ObjectLines.Form
   }
 
-  /// Objects whose keys lie behind those of the group before.
+  /// A range of objects, whose keys follow those of the previous group.
   struct Group {
-    /// No object of the group has a larger key.
+    /// The upper bound of the keys in the group.
     let last: Int64
     let objects: Int
-    /// Of their lines.
+    /// The size of their lines.
     let bytes: Int
   }
 
   private struct Counted {
-    /// In the order of their keys; the last one ends at the largest key.
+    /// In key order; the last group ends at the largest key.
     var groups = [Group(last: .max, objects: 0, bytes: 0)]
-    /// Keys of objects in groups that are to be counted anew.
+    /// Keys of objects whose groups must be counted again.
     var changed: Set<Int64> = [.max]
     var generation: UInt64
-    /// Held while groups are counted, which is done once.
+    /// Held while groups are counted, so that they are counted once.
     let turn = Turn()
   }
 
@@ -47,18 +47,18 @@ final class LineSizes: Sendable {
   private let state = Mutex(State())
   private let rendered = Atomic<Int>(0)
 
-  /// How many objects were rendered to be counted.
+  /// The number of objects rendered for counting.
   var renderedCount: Int { rendered.load(ordering: .relaxed) }
 
-  /// The objects of a group. An object that changes makes so many be rendered.
+  /// The number of objects in a group, and so the number rendered for each changed object.
   private static let groupCount = 256
-  /// The most changed objects recorded for a class before its count is dropped.
+  /// The maximum number of changed objects recorded for a class; with more, its count is dropped.
   private static let mostChanged = 100_000
-  /// The most texts counted at once.
+  /// The maximum number of texts with counts.
   private static let mostTexts = 64
 
-  /// Notes that `view` is the newest, and what changed since the one before; nil if that is not known. Calls come in
-  /// the order of the versions.
+  /// Records the newest view and the changes since the previous one; nil if those are unknown. Must be called in
+  /// version order.
   func note(_ view: VersionView, _ changes: ChangedObjects?) {
     state.withLock { state in
       state.newest = view
@@ -77,18 +77,18 @@ final class LineSizes: Sendable {
     }
   }
 
-  /// True if somebody has asked for the size of a text, so that it is known or being found.
+  /// True if the size of a text was requested before, so that it is known or being computed.
   func isCounted(_ text: Text) -> Bool { state.withLock { $0.counted[text] != nil } }
 
-  /// The size of a text in a version in which its table has the stamp of `generation`. Nil if an object is damaged, or
-  /// the newest version has another stamp and nobody asked before it came.
+  /// The size of a text in a version in which its table has the stamp of `generation`. Returns nil if an object is
+  /// damaged, `isGood` returns false, or the table has another stamp in the newest version.
   ///
-  /// `lines` are those of the version; `isGood` tells afterwards whether they could be trusted. Cost: that of rendering
-  /// the groups in which something changed since the last call.
+  /// `lines` are the lines of that version; `isGood` is called afterwards and returns true if they were valid. Cost:
+  /// that of rendering the groups that changed since the last call.
   func size(of text: Text, _ generation: UInt64, _ lines: ObjectLines, isGood: () -> Bool) -> Int? {
     guard let turn = begin(text, generation) else { return nil }
     return turn.mutex.withLock { _ in
-      // What changes from here on is counted next time.
+      // Changes from here on are counted next time.
       guard let (known, changed) = take(text, generation, turn) else { return nil }
       var groups = known
       if !changed.isEmpty {
@@ -103,7 +103,7 @@ final class LineSizes: Sendable {
     }
   }
 
-  /// The turn at counting a text; nil if that would be for nothing.
+  /// The lock for counting a text; nil if the table has another stamp in the newest version.
   private func begin(_ text: Text, _ generation: UInt64) -> Turn? {
     state.withLock { state in
       if let counted = state.counted[text] { return counted.generation == generation ? counted.turn : nil }
@@ -125,7 +125,7 @@ final class LineSizes: Sendable {
     }
   }
 
-  /// Changes what is known of a text, unless that was forgotten meanwhile.
+  /// Updates the counts of a text, unless they were dropped meanwhile.
   private func change(_ text: Text, _ turn: Turn, _ body: (inout Counted) -> Void) {
     state.withLock { state in
       guard var counted = state.counted[text], counted.turn === turn else { return }
@@ -134,7 +134,7 @@ final class LineSizes: Sendable {
     }
   }
 
-  /// The groups after those with changed objects were counted anew; nil if an object is damaged.
+  /// The groups, with those that contain changed objects counted again; nil if an object is damaged.
   private func count(_ groups: [Group], _ changed: Set<Int64>, _ lines: ObjectLines) -> [Group]? {
     var result: [Group] = [], first = ObjKey.none.value
     let changed = changed.sorted()

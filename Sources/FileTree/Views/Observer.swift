@@ -1,20 +1,20 @@
-// Calls an observer, on any thread, when something happened.
+// A thread-safe holder of one callback, which is called on any thread.
 
 import Synchronization
 
-/// The observer; none at first.
+/// Holds the observer; initially none.
 final class Observer: Sendable {
-  /// A function that is read out of a generic container is wrapped once more and put back so: after a million times it
-  /// would be called through a million wrappers. In a structure it stays as it is.
+  /// A closure that is read from a generic container and stored back gets another reabstraction thunk each time: after
+  /// a million times, a call would go through a million thunks. A struct member does not.
   private struct Action {
     let run: @Sendable (Bool) -> Void
   }
 
   private let action = Mutex<Action?>(nil)
 
-  /// Sets what is called, with whether all names still lead to what they led to before.
+  /// Sets the observer. `namesStay` is true if all names still refer to the same inodes.
   func set(_ run: @escaping @Sendable (_ namesStay: Bool) -> Void) { action.withLock { $0 = Action(run: run) } }
 
-  /// Calls it.
+  /// Calls the observer.
   func notify(namesStay: Bool = false) { action.withLock { $0 }?.run(namesStay) }
 }

@@ -1,13 +1,13 @@
-// Which objects this mount's own commits changed, and the times of single objects, which follow from commits or which
-// the user set.
+// The objects that this mount's own commits changed, and the times of individual objects, which follow from commits or
+// were set by the user.
 
 import RealmPages
 import Synchronization
 
-/// The commits of this mount, until a view was made that shows them.
+/// The commits of this mount that no view shows yet.
 final class OwnChanges: Sendable {
   private struct Commit {
-    /// Nil if they are not known.
+    /// Nil if the objects are not known.
     let objects: [ObjectReference]?
     let namesStay: Bool
   }
@@ -19,10 +19,10 @@ final class OwnChanges: Sendable {
 
   private let state = Mutex(State())
 
-  /// More commits than that between two views are not told apart.
+  /// The maximum number of commits tracked between two views.
   private static let limit = 10_000
 
-  /// Notes a commit that is about to be made, so that no reader takes the version for another program's.
+  /// Records a commit that is about to be made, so that no reader attributes the version to another program.
   func note(_ version: UInt64, _ objects: [ObjectReference]?, namesStay: Bool) {
     state.withLock { state in
       if state.commits.count >= Self.limit { state.commits.removeAll() }
@@ -30,11 +30,11 @@ final class OwnChanges: Sendable {
     }
   }
 
-  /// Notes that a commit was not made after all.
+  /// Records that a commit failed.
   func forget(_ version: UInt64) { state.withLock { $0.commits[version] = nil } }
 
-  /// The objects that the commits after `old` up to `new` changed, once for each commit; nil if those of one are not
-  /// known. Forgets the commits before.
+  /// The objects changed by the commits after `old` up to `new`, once for each commit; nil if the objects of any commit
+  /// are unknown. Discards the commits up to `old`.
   func changes(after old: UInt64, upTo new: UInt64) -> ChangedObjects? {
     state.withLock { state in
       if state.commits.isEmpty { return nil }
@@ -51,7 +51,7 @@ final class OwnChanges: Sendable {
   }
 }
 
-/// Times of single objects.
+/// Times of individual objects.
 final class ObjectTimes: Sendable {
   private struct Entry {
     let time: Timestamp
@@ -61,7 +61,7 @@ final class ObjectTimes: Sendable {
 
   private struct State {
     var times: [InodeNumber: Entry] = [:]
-    /// What objects without a time of their own have, since times were forgotten.
+    /// The time of objects without an entry, once entries have been discarded.
     var others: Entry?
   }
 
@@ -69,8 +69,8 @@ final class ObjectTimes: Sendable {
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
 
-  /// Times of up to `limit` objects. With one more, all are forgotten: so that no time goes back, all objects have that
-  /// of the last one then.
+  /// Times of up to `limit` objects. With one more, all entries are discarded and all objects get the last time set, so
+  /// that no time goes backwards.
   init(limit: Int = 100_000) { self.limit = limit }
 
   /// Sets the time of objects.
@@ -82,7 +82,7 @@ final class ObjectTimes: Sendable {
     }
   }
 
-  /// Sets the time of an object, or a later one if that is what it has.
+  /// Sets the time of an object, or the next nanosecond after its present time if that is later.
   func move(_ inode: InodeNumber, to time: Timestamp, version: UInt64) {
     isUsed.store(true, ordering: .releasing)
     state.withLock { state in

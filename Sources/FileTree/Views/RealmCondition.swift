@@ -1,5 +1,6 @@
-// What became of the realm file while it is mounted: moved, removed, replaced, encrypted, unreadable. Each change is
-// reported once, in the log and in `.realm/errors`; whoever works in the tree may never look at the file itself.
+// Tracks what happens to the realm file while it is mounted: moved, removed, replaced, encrypted, unreadable. Each
+// change is reported once, in the log and in `.realm/errors`, because users of the mount may never look at the file
+// itself.
 
 import RealmPages
 import Synchronization
@@ -8,14 +9,14 @@ import Synchronization
 final class RealmCondition: Sendable {
   private struct State {
     var standing: Standing?
-    /// Why the realm cannot be read; nil if it can.
+    /// The reason why the realm cannot be read; nil if it can.
     var problem: String?
   }
 
   private let path: String
   private let report: @Sendable (String) -> Void
   private let state = Mutex(State())
-  /// The same as the state, for a look without a lock: the standing, or nothing while there is a problem.
+  /// A copy of the state for checks without the lock: the packed standing, or -1 while there is a problem.
   private let quick = Atomic<Int>(-1)
 
   /// Reports changes of the realm at `path`.
@@ -23,7 +24,7 @@ final class RealmCondition: Sendable {
     (self.path, self.report) = (path, report)
   }
 
-  /// Notes that the realm could be read.
+  /// Records that the realm could be read.
   @inline(__always)
   func note(_ standing: Standing) {
     if quick.load(ordering: .relaxed) != standing.packed { change(to: standing) }
@@ -38,7 +39,7 @@ final class RealmCondition: Sendable {
     for text in texts { report("\(path): \(text)") }
   }
 
-  /// Notes that the realm cannot be read.
+  /// Records that the realm cannot be read.
   func note(_ error: EngineError) {
     let isNew = state.withLock { state in
       defer { state.problem = error.description }
@@ -48,7 +49,7 @@ final class RealmCondition: Sendable {
     if isNew { report("the realm cannot be shown: \(error)\(Self.advice(error.reason))") }
   }
 
-  /// What changed, where the reason is not what it says when a file is opened for the first time.
+  /// Advice for errors whose cause is a change since the realm was mounted.
   private static func advice(_ reason: EngineError.Reason) -> String {
     switch reason {
     case .keyNeeded: "; it was replaced since it was mounted: mount it again with its key, or put the former file back"

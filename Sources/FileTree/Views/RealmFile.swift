@@ -1,10 +1,10 @@
-// What this layer asks the operating system itself: what the file system of the realm file has.
+// Queries the file system that holds the realm file.
 
 import Glibc
 
-/// The realm file from outside.
+/// The file system of the realm file.
 enum RealmFile {
-  /// The file system that the file lies on; nil if it cannot be asked.
+  /// The status of the file system that holds `path`; nil on error.
   static func fileSystem(_ path: String) -> statvfs? {
     var status = statvfs()
     return unsafe statvfs(path, &status) == 0 ? status : nil

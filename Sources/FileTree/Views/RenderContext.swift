@@ -1,21 +1,21 @@
-// What one thread needs to make names and texts of one version: a renderer, which keeps cursors, and buffers.
-// Contexts are lent from a pool, so that no two threads ever use one at the same time.
+// The tools that one thread needs to render names and texts of one version: a renderer, which keeps cursors, and
+// buffers. A pool lends the contexts. Invariant: no two threads use one at the same time.
 
 import RealmJSON
 import RealmPages
 import Synchronization
 
-/// The tools of one thread.
+/// The rendering tools of one thread.
 final class RenderContext: @unchecked Sendable {
-  // Unchecked: the pool lends a context to one thread at a time, under its lock.
+  // Unchecked: the pool, under its lock, lends a context to one thread at a time.
   let renderer: ObjectRenderer
   private let text = OutputBuffer()
-  /// For file names.
+  /// The buffer for file names.
   let name = OutputBuffer()
 
   init(_ snapshot: Snapshot, _ style: JSONStyle) { renderer = ObjectRenderer(snapshot, style: style) }
 
-  /// The text of the object that `cursor` stands on.
+  /// The text of the object at `cursor`.
   func render(_ cursor: ObjectCursor) throws(RenderError) -> [UInt8] {
     text.reset()
     try renderer.render(cursor, layout: .pretty, into: text)
@@ -29,7 +29,7 @@ final class RenderContext: @unchecked Sendable {
   }
 }
 
-/// The contexts of one version that are not in use.
+/// The idle contexts of one version.
 final class RenderContextPool: Sendable {
   private let idle = Mutex<[RenderContext]>([])
   private let snapshot: Snapshot
@@ -40,7 +40,7 @@ final class RenderContextPool: Sendable {
     self.style = style
   }
 
-  /// Lends a context for the time of `body`.
+  /// Lends a context to `body`.
   func lend<R, E: Error>(_ body: (RenderContext) throws(E) -> R) throws(E) -> R {
     let context = idle.withLock { $0.popLast() } ?? RenderContext(snapshot, style)
     defer { idle.withLock { $0.append(context) } }

@@ -1,4 +1,5 @@
-// The sizes of texts that are made while they are read, in one version, where finding one means making all of the text.
+// The sizes of texts of one version that are generated while they are read. Computing such a size takes generating the
+// whole text.
 
 import Synchronization
 
@@ -8,10 +9,10 @@ final class StreamSizes: Sendable {
 
   private let sizes = Mutex<[NodeIdentity: Int]>([:])
 
-  /// The size, if it was noted.
+  /// The size, if it is known.
   func size(of node: NodeIdentity) -> Int? { sizes.withLock { $0[node] } }
 
-  /// Remembers a size. With too many of them, the others are forgotten.
+  /// Stores a size. If there are too many, discards the others.
   func note(_ size: Int, of node: NodeIdentity) {
     sizes.withLock { sizes in
       if sizes.count >= Self.most { sizes = [:] }

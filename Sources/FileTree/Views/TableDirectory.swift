@@ -1,4 +1,4 @@
-// One table of one version as a directory: its name, its place in the tree, and how its objects are named.
+// One table of one version as a directory: its name, its place in the tree, and the names of its objects.
 
 import RealmJSON
 import RealmNames
@@ -7,13 +7,13 @@ import Synchronization
 
 /// A table as a directory of objects.
 final class TableDirectory: Sendable {
-  /// Where a table's directory is.
+  /// The place of a table's directory.
   enum Place: Sendable {
     /// In the root: a class that the mount shows.
     case root
-    /// In `.realm/tables`: a table of the SDK's own.
+    /// In `.realm/tables`: an internal table of the SDK.
     case tables
-    /// Nowhere: an embedded class, or one that the mount does not show.
+    /// Nowhere: an embedded class, or a class that the mount does not show.
     case nowhere
   }
 
@@ -25,7 +25,8 @@ final class TableDirectory: Sendable {
   let stamp: ChangeStamp
   private let registered: TableRegistry.Registered
   private let longNames = LongNames()
-  /// The primary key that names objects: classes have one or not, other tables go by object key.
+  /// The primary key column, which names objects; nil for classes without one and for other tables, whose objects are
+  /// named by object key.
   private let namingColumn: Int?
 
   init(_ table: Table, _ registered: TableRegistry.Registered, _ place: Place, _ stamp: ChangeStamp) {
@@ -41,26 +42,27 @@ final class TableDirectory: Sendable {
   /// The inode of the directory.
   var inode: InodeNumber { registered.inode }
 
-  /// For messages.
+  /// The name for messages.
   var shownName: String { String(decoding: name, as: UTF8.self) }
 
   // MARK: interest
 
-  /// Notes that the kernel asked for an object of the table.
+  /// Records that the kernel requested an object of the table.
   func noteInterest() { registered.interest.add(1, ordering: .relaxed) }
 
-  /// Grows with each call of `noteInterest`, across versions.
+  /// The number of calls of `noteInterest`, across versions.
   var interest: UInt64 { registered.interest.load(ordering: .relaxed) }
 
   // MARK: names of objects
 
-  /// Replaces `name` by the file name of the object that `cursor` stands on.
+  /// Replaces `name` with the file name of the object at `cursor`.
   func name(of cursor: ObjectCursor, into name: OutputBuffer) throws(EngineError) {
     name.reset()
     try NameEscaping.append(fileOf: cursor, column: namingColumn, to: name)
   }
 
-  /// The object whose file has this name; nil if there is none. Cost O(log n); the first long name of a class, O(n).
+  /// The object whose file has this name; nil if there is none. Cost: O(log n), but O(n) for the first long name of a
+  /// class.
   func objectKey(named name: [UInt8]) throws(EngineError) -> ObjKey? {
     if let damage = table.damage { throw damage }
     let type = namingColumn.map { table.columns[$0].type }
@@ -73,20 +75,20 @@ final class TableDirectory: Sendable {
   }
 }
 
-/// The objects of a class whose names are shortened and end in a hash, found by one scan and remembered.
+/// The objects of a class whose names are shortened and end in a hash; found by one scan and cached.
 private final class LongNames: Sendable {
   private struct Known {
     var keys: [UInt64: ObjKey] = [:]
-    /// Whether `keys` holds all there are.
+    /// True if `keys` contains all such objects.
     var isComplete = false
   }
 
-  /// Beyond this many, names are looked up by a scan each.
+  /// The maximum number of cached names; each lookup of a further name takes a scan.
   private static let maximumCount = 65_536
 
   private let known = Mutex<Known?>(nil)
 
-  /// The object of `directory` with this name, which bears `digest`.
+  /// The object of `directory` with this name, which contains `digest`.
   func find(_ digest: UInt64, _ name: [UInt8], in directory: TableDirectory) throws(EngineError) -> ObjKey? {
     if let known = known.withLock({ $0 }) {
       if let key = known.keys[digest] { return try isName(name, of: key, directory) ? key : nil }
@@ -103,7 +105,7 @@ private final class LongNames: Sendable {
     return actual.equals(name)
   }
 
-  /// Reads the names of all objects, remembers the shortened ones, and returns the one that is wanted.
+  /// Scans the names of all objects, caches the shortened ones and returns the object called `name`.
   private func scan(for name: [UInt8], _ directory: TableDirectory) throws(EngineError) -> ObjKey? {
     var found = Known(isComplete: true)
     var wanted: ObjKey?
@@ -113,14 +115,14 @@ private final class LongNames: Sendable {
       do {
         if try !cursor.next() { break }
       } catch {
-        // What lies behind the damage cannot be reached, but what was found before is good.
+        // Objects after the damage cannot be reached, but those before it are valid.
         if wanted != nil { return wanted }
         throw error
       }
       do {
         try directory.name(of: cursor, into: actual)
       } catch {
-        continue  // An object whose primary key is damaged is not the wanted one.
+        continue  // An object with a damaged primary key cannot match.
       }
       // A shortened name has at least 229 + 18 + 5 bytes.
       guard actual.count >= 252,

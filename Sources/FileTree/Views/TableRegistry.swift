@@ -1,15 +1,15 @@
-// The tables that a mount has met, in that order. Append-only, so an ordinal (and with it an inode number) never
-// comes to mean another table.
+// The tables that a mount has seen, in the order in which they were first seen. Invariant: append-only, so an ordinal,
+// and with it an inode number, never refers to another table.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 import Synchronization
 
-/// Gives each table an ordinal for the life of the mount.
+/// Assigns each table an ordinal for the lifetime of the mount.
 final class TableRegistry: Sendable {
-  /// A table as the registry knows it. The name is part of it because a file that is replaced by another one can
-  /// give the same key to another table.
+  /// The key of a table in the registry. It includes the name because in a file that replaces another, the same table
+  /// key can denote another table.
   private struct Identity: Hashable {
     let key: TableKey
     let name: String
@@ -24,20 +24,20 @@ final class TableRegistry: Sendable {
   private let state = Mutex(State())
   private let nodes: NodeTable
 
-  /// A registry that gives each table a directory in `nodes`.
+  /// A registry that creates a directory in `nodes` for each table.
   init(_ nodes: NodeTable) { self.nodes = nodes }
 
-  /// What outlives the versions of a table.
+  /// The properties of a table that are the same in all versions.
   final class Registered: Sendable {
     let ordinal: TableOrdinal
-    /// The number of the table's directory.
+    /// The inode number of the table's directory.
     let inode: InodeNumber
     /// The escaped name.
     let name: [UInt8]
-    /// False for a table of the SDK's own.
+    /// False for an internal table of the SDK.
     let isClass: Bool
-    /// Grows whenever the kernel asks for an object of the table by name or inode, so that directory streams know that
-    /// their reader wants attributes.
+    /// Incremented whenever the kernel requests an object of the table by name or inode, so that directory streams
+    /// detect that their reader wants attributes.
     let interest = Atomic<UInt64>(0)
 
     init(_ ordinal: TableOrdinal, _ inode: InodeNumber, _ table: Table) {
@@ -50,7 +50,7 @@ final class TableRegistry: Sendable {
     }
   }
 
-  /// The registration of `table`, new if it was not met before; nil once 262,143 tables have been met.
+  /// Returns the registration of `table`, creating it if needed; nil once the limit of 262,143 tables is reached.
   func register(_ table: Table) -> Registered? {
     state.withLock { state in
       let identity = Identity(key: table.key, name: table.name)
@@ -67,13 +67,13 @@ final class TableRegistry: Sendable {
     }
   }
 
-  /// The number of a table's directory; nil if no table has this ordinal.
+  /// The inode number of a table's directory; nil if no table has this ordinal.
   func inode(_ ordinal: TableOrdinal) -> InodeNumber? { registered(ordinal)?.inode }
 
   /// True if a table is a class, or if no table has this ordinal.
   func isClass(_ ordinal: TableOrdinal) -> Bool { registered(ordinal)?.isClass ?? true }
 
-  /// The escaped name of a table, also of one that is gone.
+  /// The escaped name of a table, even if the table is gone.
   func name(_ ordinal: TableOrdinal) -> [UInt8]? { registered(ordinal)?.name }
 
   private func registered(_ ordinal: TableOrdinal) -> Registered? {

@@ -1,12 +1,12 @@
-// The texts of objects that were rendered lately, so that stat, open and a second open render once.
+// A cache of recently rendered texts of objects, so that stat, open and a second open render only once.
 //
-// Bounded in bytes and in entries; the oldest text goes first, which suits scans. A text belongs to an inode and to the
-// generation of its table's last change, so commits to other tables leave it valid. Invariant: each entry in use is
-// in the chain of its inode's hash exactly once. The table of entries grows with their number.
+// Bounded in bytes and entries; the oldest text is evicted first, which suits scans. A text belongs to an inode and the
+// generation of its table's last change, so commits to other tables leave it valid. Invariant: each used entry is in
+// the chain of its inode's hash exactly once. The table of entries grows with their number.
 
 import Synchronization
 
-/// A text, or only its size when the text is too large to keep.
+/// A text, or only its size if the text is too large to keep.
 struct CachedText: Sendable {
   let size: Int
   let text: [UInt8]?
@@ -14,7 +14,7 @@ struct CachedText: Sendable {
 
 /// Texts by inode.
 final class TextCache: Sendable {
-  /// One text to remember.
+  /// One text to cache.
   struct Item: Sendable {
     let inode: InodeNumber
     let generation: UInt64
@@ -30,32 +30,32 @@ final class TextCache: Sendable {
     var next: Int32 = -1
     var isUsed = false
 
-    /// What the entry counts for.
+    /// The bytes that the entry counts as.
     var cost: Int { (text?.count ?? 0) + 64 }
   }
 
   fileprivate struct State {
-    /// A ring: entries come in at `newest` and go at `oldest`.
+    /// A ring: entries are added at `newest` and removed at `oldest`.
     var entries: [Entry]
     var oldest = 0
     var newest = 0
-    /// The first slot of each chain; as many chains as slots.
+    /// The first slot of each chain. There are as many chains as slots.
     var chains: [Int32]
     var bytes = 0
     var count = 0
   }
 
-  /// Texts above this many bytes are remembered by their size alone.
+  /// The size limit of a cached text in bytes; of larger texts only the size is cached.
   static let largestText = 4 << 20
 
-  /// Who makes many texts at a time stops at so many bytes.
+  /// The byte limit for rendering texts in one batch.
   static let mostAtOnce = 1 << 20
 
   private let state: Mutex<State>
   private let maximumBytes: Int
   private let mostSlots: Int
 
-  /// The number of slots that an empty cache has.
+  /// The number of slots of an empty cache.
   private static let firstSlots = 16
 
   /// A cache of at most `slots` texts, a power of 2.
@@ -68,10 +68,10 @@ final class TextCache: Sendable {
     )
   }
 
-  /// A cache for one of many trees: enough for the calls of one program that reads a file.
+  /// A cache for one of many trees, large enough for one program that reads a file.
   static var small: TextCache { TextCache(maximumBytes: 256 << 10, slots: 1024) }
 
-  /// The text of `inode` as of `generation`, if it is still here.
+  /// The text of `inode` as of `generation`, if it is cached.
   func find(_ inode: InodeNumber, _ generation: UInt64) -> CachedText? {
     state.withLock { state in
       guard let slot = state.slot(of: inode), state.entries[slot].generation == generation else { return nil }
@@ -79,7 +79,7 @@ final class TextCache: Sendable {
     }
   }
 
-  /// The size of the text of `inode` as of `generation`, if it is still known.
+  /// The size of the text of `inode` as of `generation`, if it is cached.
   func size(of inode: InodeNumber, _ generation: UInt64) -> Int? {
     state.withLock { state in
       guard let slot = state.slot(of: inode), state.entries[slot].generation == generation else { return nil }
@@ -87,7 +87,7 @@ final class TextCache: Sendable {
     }
   }
 
-  /// Remembers texts and forgets as many old ones as are in the way.
+  /// Adds texts, evicting old ones as needed.
   func insert(_ items: [Item]) {
     if items.isEmpty { return }
     state.withLock { state in
@@ -120,7 +120,7 @@ extension TextCache.State {
     entry.size = item.text.count
     entry.text = isKept ? item.text : nil
     entry.isUsed = true
-    if count == 0 { oldest = newest } else if oldest == newest { removeOldest() }  // the ring has come round
+    if count == 0 { oldest = newest } else if oldest == newest { removeOldest() }  // the ring is full
     while count > 0, bytes + entry.cost > maximumBytes { removeOldest() }
     let chain = chain(of: item.inode)
     entry.next = chains[chain]

@@ -1,35 +1,34 @@
-// One version of the realm as a tree: its directories, its times, and the tools and texts that belong to it.
-// Immutable but for its caches. A view is made from the one before, so that what did not change keeps its ordinals
-// and times.
+// One version of the realm as a tree: its directories, times, render contexts and cached texts. Immutable except for
+// its caches. A view is created from the previous one, so that unchanged tables keep their ordinals and times.
 
 import RealmJSON
 import RealmPages
 import Synchronization
 import Threads
 
-/// What the tree is at one version.
+/// The tree at one version.
 final class VersionView: Sendable {
   let snapshot: Snapshot
   /// Counts the views of a mount, from 1.
   let generation: UInt64
-  /// All tables, in the order in which the mount met them.
+  /// All tables, in the order in which the mount first saw them.
   let directories: [TableDirectory]
   let rules: AccessRules
-  /// Time of the version, as far as the realm file tells.
+  /// The time of the version: the modification time of the realm file.
   let modified: Timestamp
   /// The realm file's size in bytes.
   let fileSize: Int
   /// Distinguishes the realm file from one that replaced it.
   let fileIdentity: UInt64
   let contexts: RenderContextPool
-  /// The texts of the control files of this version. A text can be kept here before it is known to be good, because the
-  /// view is not used any more once it is not.
+  /// The texts of the control files of this version. A text may be stored here before it is validated: if validation
+  /// fails, the view is not used again.
   let controlTexts = Mutex<[InodeNumber: [UInt8]]>([:])
 
-  /// The sizes of texts of this version that are made while they are read.
+  /// The sizes of texts of this version that are generated while they are read.
   let streamSizes = StreamSizes()
 
-  /// What queries with DISTINCT and LIMIT found in this version.
+  /// The results of queries with DISTINCT and LIMIT in this version.
   let selections = SelectionMemory()
 
   private let times: ChangeTimes
@@ -39,7 +38,7 @@ final class VersionView: Sendable {
   private let internals: [[UInt8]: Int]
   private let classes: [[UInt8]: Int]
 
-  /// What a view is made from.
+  /// The inputs for creating a view.
   struct Source {
     let snapshot: Snapshot
     let status: FileStatus
@@ -50,11 +49,11 @@ final class VersionView: Sendable {
     let previous: VersionView?
     /// The present time on the monotonic clock.
     let now: MonotonicTime
-    /// The objects that changed since the previous view; nil if all can have.
+    /// The objects that changed since the previous view; nil if any object may have changed.
     let changed: ChangedObjects?
     let objectTimes: ObjectTimes
     let keptModes: KeptModes
-    /// Whether the mount changes objects.
+    /// True if the mount is writable.
     let isWritable: Bool
   }
 
@@ -128,15 +127,15 @@ final class VersionView: Sendable {
     return directory.isChangeable ? attributes : attributes.readOnly
   }
 
-  /// When the text of an object last changed.
+  /// The time of the last change to the text of an object.
   @inline(__always)
   func modified(_ inode: InodeNumber, in directory: TableDirectory) -> Timestamp {
     let stamp = directory.stamp
     return objectTimes.time(of: inode, since: stamp.version) ?? stamp.modified
   }
 
-  /// Gives objects that a commit changed a time of their own, and returns their numbers. `isOwn` is whether the mount
-  /// made it, just now.
+  /// Records individual times for the objects that a commit changed, and returns their inode numbers. `isOwn` is true
+  /// if this mount made the commit, just now.
   func noteChanges(
     _ changed: ChangedObjects,
     isOwn: Bool,

@@ -1,23 +1,23 @@
-// The newest view of the realm, and the one loop that makes reads of it safe.
+// The newest view of the realm, and the loop that makes all reads of it safe.
 //
-// A version stays readable for a moment only after a newer one has come, and in an immutable mount not at all: other
-// writers may reuse what it refers to. Every operation therefore works on the newest version and asks afterwards
-// whether what it read can be trusted; if not, it is thrown away and read again. Nothing read is handed out or
-// remembered before that check.
+// A version stays readable only briefly after a newer one is committed, and not at all in an immutable mount: other
+// writers may reuse its space. Every operation therefore works on the newest version and then checks whether what it
+// read was valid; if not, the result is discarded and read again. Invariant: nothing read is returned or cached before
+// that check.
 
 import Glibc
 import RealmPages
 import Synchronization
 import Threads
 
-/// What a row of views changed, for whoever remembers names and attributes.
+/// The changes of several successive views, for a cache of names and attributes.
 struct ViewNews {
-  /// Whether all of them have the same classes and objects.
+  /// True if all views have the same classes and objects.
   private(set) var namesStay = true
-  /// The objects that changed, if the names stay.
+  /// The changed objects, if `namesStay`.
   private(set) var inodes: Set<InodeNumber> = []
 
-  /// With more objects than that, all that is remembered of names is forgotten instead.
+  /// The maximum number of changed objects; with more, the whole name cache is dropped instead.
   private static let most = 1000
 
   mutating func add(_ changed: [InodeNumber], namesStay stay: Bool) {
@@ -27,34 +27,34 @@ struct ViewNews {
   }
 }
 
-/// The versions of a realm as trees.
+/// Provides views of the newest version of a realm.
 final class Views: Sendable {
-  /// Which objects the mount's own commits changed.
+  /// The objects that the mount's own commits changed.
   let ownChanges = OwnChanges()
   let lineSizes = LineSizes()
   let objectTimes = ObjectTimes()
   let keptModes = KeptModes()
-  /// Called, on whichever thread, when a version is seen that was not seen before.
+  /// Called on any thread when a new version is first seen.
   let observer = Observer()
   let registry: TableRegistry
   private let realm: Realm
   private let options: TreeOptions
   private let objectInodes: InodeTable
-  /// Nil for a tree that only shows.
+  /// Nil for a read-only tree.
   private let writer: RealmWriter?
   private let condition: RealmCondition
   private let newest = Mutex<VersionView?>(nil)
-  /// The one version that is shown instead of the newest.
+  /// The version that is shown instead of the newest.
   let held: VersionHold?
-  /// Counts the reads of that version.
+  /// Counts the reads of `held`.
   private let heldReads = Atomic<UInt>(0)
   private let news = Mutex(ViewNews())
-  /// Held while a view is made, so that it is made once.
+  /// Held while a view is created, so that each view is created once.
   private let making = Mutex<Void>(())
 
-  /// How often a read is tried while commits keep coming, which takes up to a fifth of a second.
+  /// The maximum number of attempts of a read while commits keep coming, which takes up to 200 ms.
   private static let attempts = 100
-  /// The same of a version that is held: once it cannot be trusted, it never can.
+  /// Like `attempts`, but for a held version: once it is invalid, it stays invalid.
   private static let heldAttempts = 3
 
   init(
@@ -75,11 +75,11 @@ final class Views: Sendable {
     registry = TableRegistry(nodes)
   }
 
-  /// Whether the newest version is shown, and not one for good.
+  /// True if the tree follows the newest version; false if it shows a held one.
   var isFollowing: Bool { held == nil }
 
-  /// Runs `body` on the newest view, again while commits come in between. Results and errors count only if the view was
-  /// still the newest when `body` ended; `body` must not keep anything by itself.
+  /// Runs `body` on the newest view and repeats it if a commit came in between. Results and errors are valid only if
+  /// the view was still the newest when `body` ended, so `body` must not store anything itself.
   func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
     let attempts = isFollowing ? Self.attempts : Self.heldAttempts
     let result = try realm.read(attempts: attempts, pauses: true, latest: newestSnapshot) {
@@ -89,8 +89,8 @@ final class Views: Sendable {
     return result
   }
 
-  /// Runs `body` like `read`; while the realm cannot be read, on the last view that there was. For what the view knows
-  /// without reading the file: names of classes, modes, what was refused.
+  /// Runs `body` like `read`, or on the last known view while the realm cannot be read. For data that a view has
+  /// without reading the file: names of classes, modes, refusals.
   func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
     do throws(FileTreeError) { return try read(body) } catch {
       guard case .unavailable = error, let view = newest.withLock({ $0 }) else { throw error }
@@ -98,7 +98,7 @@ final class Views: Sendable {
     }
   }
 
-  /// Owner and modes as the last view has them, without looking for a newer one; nil before the first.
+  /// The owner and modes of the last view, without checking for a newer one; nil before the first.
   var lastRules: AccessRules? { newest.withLock { $0?.rules } }
 
   private func newestSnapshot() throws(FileTreeError) -> Snapshot {
@@ -117,10 +117,10 @@ final class Views: Sendable {
     }
   }
 
-  /// The newest version, after commits that are not on disk yet have reached the file that they were made in, if the
-  /// path does not lead there any more.
+  /// The newest version. If the path no longer refers to the open file, pending group commits are first synced to the
+  /// file in which they were made.
   private func newestSettled() throws(EngineError) -> Snapshot {
-    // Asked first, because another thread may be settling while this one looks.
+    // Check this first: another thread may be syncing at the same time.
     if options.groupCommit > 0, let writer, writer.hasUnsynced {
       for _ in 0..<Self.looks {
         do throws(EngineError) {
@@ -135,13 +135,13 @@ final class Views: Sendable {
     return try realm.latest()
   }
 
-  /// How often a thread looks that finds another one settling.
+  /// The number of retries while another thread is syncing.
   private static let looks = 3
-  /// How long it waits for that.
+  /// The time to wait for another thread's save.
   private static let settlingPatience = Duration.milliseconds(500)
 
-  /// Brings what waits for `-o group_commit` to disk, or gives it up where that cannot be any more, unless another
-  /// thread is saving for long; whether there was something.
+  /// Syncs commits delayed by `-o group_commit`, or gives them up if that is no longer possible. Returns false if there
+  /// were none, or another thread kept the writer busy.
   private func settle() -> Bool {
     guard let writer, writer.hasUnsynced else { return false }
     do throws(EngineError) { try writer.sync(timeout: Self.settlingPatience) } catch {
@@ -151,8 +151,8 @@ final class Views: Sendable {
     return true
   }
 
-  /// The view of the version that a transaction changes. No other program can commit meanwhile, so what is read in it
-  /// counts.
+  /// The view of the version that a transaction is based on. No other program can commit meanwhile, so reads of it are
+  /// valid.
   func view(of transaction: borrowing WriteTransaction) throws(FileTreeError) -> VersionView {
     try view(of: transaction.base)
   }
@@ -163,7 +163,7 @@ final class Views: Sendable {
       let previous = newest.withLock { $0 }
       if let previous, previous.snapshot === snapshot { return (previous, false, true) }
       let (view, changed) = try make(snapshot, previous)
-      // Times of a view that was read from reused space would be carried on.
+      // Invalid times of a view read from reused space would carry over to later views.
       guard realm.isCurrent(snapshot) else { throw .busy }
       let namesStay = changed?.namesStay ?? false
       lineSizes.note(view, changed)
@@ -174,7 +174,7 @@ final class Views: Sendable {
     return view
   }
 
-  /// The view of a version, and what differs from the one before; nil if that is not known.
+  /// Creates the view of a version. Returns it with the changes since the previous view; nil if those are unknown.
   private func make(
     _ snapshot: Snapshot,
     _ previous: VersionView?
@@ -208,7 +208,7 @@ final class Views: Sendable {
     return (view, changed)
   }
 
-  /// What views have shown since the last call. One caller at a time.
+  /// Returns and resets the changes since the last call. One caller at a time.
   func takeNews() -> ViewNews {
     news.withLock { news in
       defer { news = ViewNews() }
@@ -216,12 +216,12 @@ final class Views: Sendable {
     }
   }
 
-  /// The number of an object, without counting a reference.
+  /// The inode number of an object, without counting a reference.
   func number(_ ordinal: TableOrdinal, _ key: ObjKey) -> InodeNumber {
     InodeNumber(object: ordinal, key) ?? objectInodes.number(of: ordinal, key)
   }
 
-  /// What commits of others changed, if the former version can still be read.
+  /// The changes by commits of other programs; nil if the previous version can no longer be read.
   private func found(since previous: VersionView, _ snapshot: Snapshot) -> ChangedObjects? {
     guard previous.fileIdentity == UInt64(realm.standing.file), realm.isCurrent(previous.snapshot) else { return nil }
     let found = ChangedObjects.between(previous.snapshot, snapshot)
@@ -230,7 +230,9 @@ final class Views: Sendable {
 }
 
 extension VersionView {
-  /// The table with this ordinal; `stale` if it is gone.
+  /// The table with this ordinal.
+  ///
+  /// - Throws: `stale` if it is gone.
   func existing(_ ordinal: TableOrdinal) throws(FileTreeError) -> TableDirectory {
     guard let directory = directory(ordinal) else { throw .stale }
     return directory

@@ -1,5 +1,5 @@
-// From argv to checked arguments, by the option table alone. Options and operands may come in any order, `--` ends the
-// options; what the table does not know is a usage error that names it.
+// Parses the command line against the option table. Options and operands can come in any order, `--` ends the options,
+// and an option that is not in the table is a usage error.
 
 import RealmPages
 
@@ -11,19 +11,19 @@ struct Arguments: Sendable {
   /// The `-o` options in the order given, their values nil for flags.
   private(set) var mountOptions: [(spec: MountOptionSpec, value: String?)] = []
 
-  /// How often an option was given.
+  /// Returns how often an option was given.
   func count(_ option: OptionName) -> Int { values[option]?.count ?? 0 }
 
-  /// Whether an option was given.
+  /// Returns true if an option was given.
   func has(_ option: OptionName) -> Bool { count(option) > 0 }
 
-  /// The value of an option, or nil if it was not given.
+  /// Returns the value of an option, or nil if it was not given.
   func value(_ option: OptionName) -> String? { values[option]?.last }
 
-  /// All values of an option that may repeat.
+  /// Returns all values of an option that may repeat.
   func allValues(_ option: OptionName) -> [String] { values[option] ?? [] }
 
-  /// The value of one of our own mount options; empty for a flag that was given.
+  /// Returns the value of a mount option of realmfs: empty for a flag, nil if it was not given.
   func mountOption(_ name: MountOptionName) -> String? {
     mountOptions.last { $0.spec.kind == .own(name) }.map { $0.value ?? "" }
   }
@@ -35,21 +35,21 @@ struct Arguments: Sendable {
     }
   }
 
-  /// The same arguments without the first operand, as commands with a word of their own before FILE need them.
+  /// These arguments without the first operand, for commands that have an action before FILE.
   var withoutFirstOperand: Arguments {
     var rest = self
     rest.operands.removeFirst()
     return rest
   }
 
-  /// A usage error of this command.
+  /// Returns a usage error of this command.
   func usage(_ message: String) -> CommandFailure { .usage(message, command: command) }
 }
 
 extension Arguments {
-  /// Parses what follows the command's name.
+  /// Parses the words after the command name.
   ///
-  /// `--help` anywhere ends the checks, since nothing else will be done.
+  /// If `--help` is given, nothing else is checked, because the command only prints its help.
   init(_ command: CommandName, _ words: [String]) throws(CommandFailure) {
     self.command = command
     var rest = words[...]
@@ -71,7 +71,7 @@ extension Arguments {
   }
 
   private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
-    // By scalars: a value that begins with a combining mark is one character with the sign before it.
+    // Split by scalars: a combining mark at the start of a value forms one character with the `=`.
     let parts = word.unicodeScalars.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       .map { Substring($0) }
     guard let spec = spec(where: { $0.name.rawValue == parts[0] }) else {
@@ -87,7 +87,7 @@ extension Arguments {
     try take(spec, value: value)
   }
 
-  /// A cluster of short flags; the first that takes a value takes the rest of the word, or the next word.
+  /// Parses a cluster of short options. The first one with a value takes the rest of the word, or the next word.
   private mutating func takeShort(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
     var letters = word
     while let letter = letters.popFirst() {
@@ -110,7 +110,7 @@ extension Arguments {
   private mutating func take(_ spec: OptionSpec, value: String) throws(CommandFailure) {
     if has(spec.name) && !spec.mayRepeat { throw usage("option --\(spec.name.rawValue) is given twice") }
     if case .words(let words) = spec.completion, !words.contains(value) {
-      throw usage("option --\(spec.name.rawValue): '\(value)' is none of \(words.joined(separator: ", "))")
+      throw usage("option --\(spec.name.rawValue): unknown value '\(value)'; use \(words.joined(separator: ", "))")
     }
     if spec.name == .classes { try checkClasses(value, separator: ",", option: "--class") }
     values[spec.name, default: []].append(value)
@@ -134,16 +134,16 @@ extension Arguments {
     mountOptions.append((spec, value))
   }
 
-  /// The option of this command that was probably meant.
+  /// Returns a hint with the option of this command nearest to `name`, or an empty string.
   private func suggestion(_ name: String) -> String {
     let known = Options.options(of: command).map(\.name.rawValue)
     return KnownNames(known).nearest(to: name).map { "; did you mean --\($0)?" } ?? ""
   }
 
-  /// A list of classes with nothing in it would show nothing.
+  /// Refuses an empty class name, as in an empty list, which would select nothing.
   private func checkClasses(_ value: String, separator: Character, option: String) throws(CommandFailure) {
     if value.parts(unescaped: separator).contains("") {
-      throw usage("\(option): '\(value)' has an empty name of a class; names are separated by '\(separator)'")
+      throw usage("\(option): '\(value)' has an empty class name; names are separated by '\(separator)'")
     }
   }
 
@@ -173,7 +173,7 @@ extension Arguments {
     }
   }
 
-  /// What was probably meant by an argument too many.
+  /// Returns a hint for an unexpected argument, or an empty string.
   private func hint(_ word: String) -> String {
     if command == .cat { return "; did you mean '\(operands[1])/\(word)'?" }
     return command == .schema ? "; for one class: --class \(word)" : ""

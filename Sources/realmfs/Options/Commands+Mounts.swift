@@ -1,4 +1,4 @@
-// The commands that mount realms and tell of mounts.
+// The commands that mount realms, unmount them and list mounts.
 import RealmPages
 import RealmTransfer
 
@@ -9,63 +9,65 @@ extension Options {
       arguments: [
         ArgumentSpec(
           "FILE",
-          "the Realm file; not there with --default, --in-memory and --sync",
+          "the Realm file; omitted with --default, --in-memory and --sync",
           completion: .file,
           absentWith: [.defaultRealm, .inMemory, .sync]
         ),
         ArgumentSpec("MOUNTPOINT", "an existing directory", completion: .directory),
       ],
-      summary: "show a Realm file as a directory tree",
+      summary: "mount a Realm file as a directory tree",
       description: [
         """
-        Each class becomes a directory, each object a JSON file named by its primary key. The command returns when the \
-        tree is live, with a true exit status; a process in the background serves it until it is unmounted.
+        Each class is a directory, each object a JSON file named by its primary key. The command returns when the \
+        mount is ready, and its exit status reports failures; a background process serves the mount until it is \
+        unmounted.
         """,
         """
-        Saving a file is a transaction: when close or fsync returns, the change is on disk, or the error says that it \
-        was refused. The reason is in the extended attribute user.realmfs.error of the file, in .realm/errors and in \
-        the log; the refused text stays readable under .realm/rejected/. realmfs-mount(8) says more.
+        Saving a file is a transaction: when close or fsync returns, the change is on disk, or the error reports that \
+        it was refused. The reason is in the extended attribute user.realmfs.error of the file, in .realm/errors and \
+        in the log; the refused text is kept in .realm/rejected/. See SAVING in realmfs-mount(8).
         """,
         """
-        Files of older formats and with sync history, and mounts with --read-only or --immutable, are read-only: every \
-        change is refused with EROFS. A stale mount of realmfs at MOUNTPOINT is detached first. SIGTERM, SIGINT and \
-        SIGHUP unmount; further signals of these change nothing.
+        Files of older formats, files with sync history, and mounts with --read-only or --immutable are read-only: \
+        every change fails with EROFS. A stale realmfs mount at MOUNTPOINT is detached first. SIGTERM, SIGINT and \
+        SIGHUP unmount; repeating them has no further effect.
         """,
         """
-        Apps and other mounts can have the realm open at the same time: each sees the other's commits, and writers \
-        take turns. A program that has the realm for itself, or shares it in a way that realmfs does not know, makes \
-        mount refuse and name it; --immutable mounts all the same, read-only.
+        Apps and other mounts can have the realm open at the same time: each sees the commits of the others, and \
+        writers take turns. If a program has the realm open exclusively, or shares it in a way unknown to realmfs, \
+        mount fails and names the program; --immutable mounts nevertheless, read-only.
         """,
         """
-        Programs that have a realm open together share the memory of FILE.lock, and the owner of the realm can write \
-        anything into it, and so hold up a program of root's or show it false versions. So root reads a realm \
-        that belongs to another user, or has a lock file of another user's, as with --immutable, and says so; with \
-        --trust-owner root takes part and can save. The commands that change a realm need --trust-owner only while \
+        Programs that have a realm open share the memory of FILE.lock. The owner of the realm can write anything into \
+        it, and so block a program run by root or show it false versions. If the realm or its lock file belongs to \
+        another user, root therefore reads it as with --immutable, and the command reports this. With --trust-owner, \
+        root joins the other programs and can save. The commands that change a realm need --trust-owner only while \
         another program has the realm open.
         """,
         """
-        They coordinate through a lock file beside FILE. If FILE is a symbolic link, it is the one that programs use, \
-        beside the link or beside what it leads to, and beside the link if none is in use, as with Realm's engine. A \
-        file that is moved, replaced or removed while it is mounted is shown on, or what has taken its place is; saves \
-        go to the file at FILE, or fail with ESTALE.
+        Programs coordinate through a lock file next to FILE. If FILE is a symbolic link, it is the lock file in use, \
+        next to the link or next to its target; if neither is in use, the one next to the link, as with Realm's \
+        engine. If FILE is moved, replaced or removed while it is mounted, the mount keeps showing it or follows the \
+        new file; saves go to the file at FILE, or fail with ESTALE.
         """,
         """
-        With --schema the realm is made if it does not exist, and gets the classes and properties that it lacks; \
-        classes that the schema does not name stay. What would lose or convert data is refused, unless the schema \
-        version grows and --migrate or --delete-if-migration-needed says what becomes of the data.
+        With --schema, the realm is created if it does not exist, and missing classes and properties are added; \
+        classes that the schema does not name are kept. A change that would lose or convert data is refused, unless \
+        the schema version increases and --migrate or --delete-if-migration-needed determines what happens to the \
+        data.
         """,
         """
-        The command of --migrate finds the realm as it is in the directory $REALMFS_OLD and as it will be, with the \
-        new schema, in $REALMFS_NEW, where it can change everything. It is run if the schema version grows. When it \
-        ends with 0, the new realm takes the place of the old in one step; otherwise nothing is changed. No other \
-        program can have the realm open meanwhile.
+        The command of --migrate runs if the schema version increases. It finds the realm as it is in the directory \
+        $REALMFS_OLD, and the realm with the new schema in $REALMFS_NEW, where it can change everything. If it exits \
+        with 0, the new realm replaces the old one in one step; otherwise nothing changes. No other program can have \
+        the realm open meanwhile.
         """,
         """
-        With --sync the realm of a sync server is mounted: it is downloaded to a mirror, follows the changes of \
-        others, and a save is sent to the server and returns when it has come back. Without the server the tree can be \
-        read, and a save fails with ENETDOWN; a save that the server has not answered in time fails with ETIMEDOUT, \
-        and is sent again if it had been sent. What the server refuses fails with EPERM. The file .realm/sync.json \
-        tells how things stand.
+        With --sync, a realm on a sync server is mounted: it is downloaded to a mirror and follows the changes of \
+        others. A save is sent to the server, and returns when it has come back. Without the server, the tree can be \
+        read, and a save fails with ENETDOWN. A save that the server does not answer in time fails with ETIMEDOUT; if \
+        it was sent, it is sent again. A save that the server refuses fails with EPERM. .realm/sync.json shows the \
+        current state.
         """,
       ],
       examples: [
@@ -76,11 +78,11 @@ extension Options {
     ),
     CommandSpec(
       name: .umount,
-      arguments: [ArgumentSpec("MOUNTPOINT", "where a realm is mounted", completion: .directory)],
-      summary: "end a mount",
+      arguments: [ArgumentSpec("MOUNTPOINT", "the mount point of a realm", completion: .directory)],
+      summary: "unmount a realm",
       description: [
-        "Only mounts of realmfs are touched. Without root, fusermount3 does the work.",
-        "A mount that has files in memory only, such as refused texts, stays mounted: the files are named, and the "
+        "Only realmfs mounts are unmounted. Without root privileges, fusermount3 is used.",
+        "A mount that has files in memory only, such as refused texts, stays mounted: the files are listed, and the "
           + "exit status is 9. Save or remove them, or use --discard.",
       ],
       examples: ["realmfs umount people"]
@@ -88,29 +90,29 @@ extension Options {
     CommandSpec(
       name: .tx,
       arguments: [
-        ArgumentSpec("MOUNTPOINT", "where a realm is mounted, read-write", completion: .directory),
-        ArgumentSpec("CMD", "the command and its arguments, best behind --", mayRepeat: true),
+        ArgumentSpec("MOUNTPOINT", "the mount point of a realm, mounted read-write", completion: .directory),
+        ArgumentSpec("CMD", "the command and its arguments, preferably after --", mayRepeat: true),
       ],
-      summary: "run a command whose changes are made in one commit, or not at all",
+      summary: "run a command in a transaction",
       description: [
         """
-        The command runs in a directory that shows the realm as it is now, like the mount point itself. Other users \
-        do not see what it changes there. If it ends with 0, all of that is committed at once; otherwise nothing is \
-        changed. Objects that it makes may link to each other in any order; only those of a class without primary \
-        key have to be there before a link to them. $REALMFS_TX is the directory. A relative path to the program \
-        itself is one from where you are.
+        The command runs in a directory that shows the current version of the realm, like the mount point itself. Its \
+        changes are not visible elsewhere. If it exits with 0, all of them are committed at once; otherwise nothing \
+        changes. New objects can link to each other in any order, but an object of a class without primary key must \
+        exist before a link to it. $REALMFS_TX is the directory. A relative path to the program itself is relative to \
+        the directory in which realmfs was started.
         """,
         """
         The exit code is 0 only after the mount has confirmed that the commit is on disk. It is 11, with the reasons, \
-        if a text was refused and not mended, if another program has changed an object that the command has changed, \
-        too, if another program dropped the transaction, or if the mount ended before it confirmed the commit.
+        if a text was refused and not corrected, if another program changed an object that the command changed as \
+        well, if another program dropped the transaction, or if the mount ended before it confirmed the commit.
         """,
         """
-        If the command fails, the exit code is that of the command, 128 and the signal if one ended it, 127 if it was \
-        not found and 126 if it could not be run. Signals are passed on to the command.
+        If the command fails, the exit code is that of the command: 128 plus the signal number if a signal ended it, \
+        127 if it was not found, 126 if it could not be run. Signals are passed on to the command.
         """,
         """
-        The same by hand: mkdir MOUNTPOINT/.realm/tx/NAME, work in there, then touch .commit in it, or remove it.
+        To do this by hand: mkdir MOUNTPOINT/.realm/tx/NAME, make changes in it, then touch .commit in it, or remove it.
         """,
       ],
       examples: [
@@ -123,18 +125,19 @@ extension Options {
       summary: "list the mounts of realms on this machine",
       description: [
         """
-        A line for each mount: the realm file, the mount point, the process that serves it, \
-        read-write, read-only or immutable, how long ago it last looked at the realm, and how many versions \
-        .realm/snapshots holds. A mount that was idle for some seconds leaves the realm to other programs, and asking \
-        does not end that.
+        Prints a line for each mount: the realm file, the mount point, the process that serves it, read-write, \
+        read-only or immutable, the time since it last accessed the realm, and the number of versions in \
+        .realm/snapshots. A mount that has been idle for some seconds releases the realm to other programs; this \
+        command does not change that.
         """,
         """
-        Root also sees the mounts of other mount namespaces, such as those of containers and of 'unshare -m', with how to \
-        enter them. A background mount in a namespace that all other processes have left is named with how to end it.
+        Root also sees the mounts of other mount namespaces, such as those of containers and of 'unshare -m', with the \
+        command that enters them. A background mount in a namespace that all other processes have left is listed with \
+        the command that ends it.
         """,
         """
-        A mount that does not answer within two seconds, or that belongs to another user and lets no others in, is \
-        listed with what the mount table says. The exit code is 0 without mounts, too.
+        A mount that does not answer within two seconds, or that belongs to another user and does not let others in, \
+        is listed with the data of the mount table. The exit code is 0 even if there are no mounts.
         """,
       ],
       examples: ["realmfs status", "realmfs status --json"]

@@ -7,12 +7,11 @@ extension Options {
     CommandSpec(
       name: .info,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
-      summary: "say what a file is, how large, which classes it has and who uses it",
+      summary: "show format, size and classes of a file, and who uses it",
       description: [
         """
-        If the file does not open, the message says why, and the exit code tells the reasons apart. What the file \
-        looks like, which root its header selects, which versions can still be read and what to do is printed all the \
-        same.
+        If the file does not open, the message gives the reason, and so does the exit code. The command still prints \
+        what the file looks like, which root its header selects, which versions can still be read, and what to do.
         """
       ],
       examples: ["realmfs info people.realm", "realmfs info --long people.realm"]
@@ -20,12 +19,12 @@ extension Options {
     CommandSpec(
       name: .schema,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
-      summary: "print the schema as JSON, as source of model classes or as a drawing",
+      summary: "print the schema as JSON, as model classes or as a diagram",
       description: [
         """
-        The form of JSON is the canonical object schema of Realm's JavaScript SDK, which 'realmfs create' reads. The \
-        others are model classes for the SDKs of that language, or with dot (graphviz), mermaid and svg a drawing of \
-        the classes and their links.
+        The JSON form is the canonical object schema of Realm's JavaScript SDK, which 'realmfs create' reads. The \
+        other forms are model classes for the SDK of that language or, for dot (Graphviz), mermaid and svg, a diagram \
+        of the classes and their links.
         """
       ],
       examples: [
@@ -51,8 +50,8 @@ extension Options {
       description: [
         types,
         """
-        rename keeps the objects, their keys and the links to them. rm refuses a class that has objects, unless \
-        --force is given, and a class that properties of other classes link to.
+        rename keeps the objects, their keys and the links to them. rm refuses to remove a class that properties of \
+        other classes link to, and a class that has objects, unless --force is given.
         """,
         schemaChanges,
       ],
@@ -83,9 +82,9 @@ extension Options {
       description: [
         types,
         """
-        add gives objects that exist null, an empty collection, or the default of a type that cannot be null: 0, \
-        false, an empty text, 1970-01-01. rename keeps the values. rm refuses a property that has a value other than \
-        null or an empty collection in any object, unless --force is given.
+        add gives existing objects null, an empty collection, or the default of a type that cannot be null: 0, false, \
+        an empty string, 1970-01-01. rename keeps the values. rm refuses to remove a property that has a value other \
+        than null or an empty collection in any object, unless --force is given.
         """,
         schemaChanges,
       ],
@@ -102,7 +101,7 @@ extension Options {
         ArgumentSpec("FILE", "the Realm file", completion: .file),
         ArgumentSpec(
           "CLASS[/NAME]",
-          "a class, or one object of it as the mount names it; without it the classes are listed",
+          "a class, or an object by its file name in a mount; if omitted, the classes are listed",
           completion: .names(.classOrObject),
           isOptional: true
         ),
@@ -110,12 +109,12 @@ extension Options {
       summary: "print objects as JSON, without a mount",
       description: [
         """
-        A class is printed in the order of the object keys: on a terminal as a table that fits it, elsewhere as JSON \
-        Lines, one compact object a line. An object is printed exactly as its file in the mounted tree; so are the \
-        files below .realm/ and those with a dot, such as CLASS/.all.csv.
+        A class is printed in the order of its object keys: on a terminal as a table that fits, otherwise as JSON \
+        Lines, one compact object per line. An object is printed exactly like its file in a mount; so are the files in \
+        .realm/ and those whose names begin with a dot, such as CLASS/.all.csv.
         """,
         rows,
-        "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
+        "A damaged object is reported on standard error and skipped; the others follow, and the exit code is 4.",
       ],
       examples: [
         "realmfs cat people.realm",
@@ -127,37 +126,43 @@ extension Options {
       name: .export,
       arguments: [
         ArgumentSpec("FILE", "the Realm file", completion: .file),
-        ArgumentSpec("OUT", "what to make; - or nothing for standard output", completion: .file, isOptional: true),
+        ArgumentSpec(
+          "OUT",
+          "the file or directory to create; - or nothing for standard output",
+          completion: .file,
+          isOptional: true
+        ),
       ],
-      summary: "write objects as JSON Lines, JSON, CSV, TSV, a SQLite database or a spreadsheet",
+      summary: "write objects as JSON Lines, JSON, CSV, TSV, SQLite or a spreadsheet",
       description: [
         """
-        A name OUT that ends in .jsonl, .json, .csv, .tsv, .sqlite, .db or .xlsx is a file of that format; one of CSV \
-        or TSV has one class, that of its name if there is no --class, one of JSON is an array. Any other name is a \
-        directory with a file for each class, as JSON Lines if --format does not say csv or tsv; json makes the files \
-        of the mounted tree there. OUT appears complete or not at all; only an empty directory is replaced.
+        If OUT ends in .jsonl, .json, .csv, .tsv, .sqlite, .db or .xlsx, it is a file of that format. A CSV or TSV \
+        file holds one class, that of its name unless --class is given; a JSON file is an array. Any other OUT is a \
+        directory with a file for each class, in JSON Lines unless --format selects csv or tsv; with json, it holds \
+        the files of a mount. OUT appears complete or not at all; only an empty directory is replaced.
         """,
         """
-        Lines of JSON begin with "$class" where several classes share a stream, and with "$key", the object key, in a \
-        class without primary key. In CSV an empty field is null and "" is the empty string; links are the primary key \
-        of their target; collections, embedded objects and mixed values are JSON. --delimiter ';' --decimal comma \
-        writes what spreadsheets of many countries open, and import reads again.
+        JSON lines begin with "$class" if several classes share a stream, and with "$key", the object key, in a class \
+        without primary key. In CSV, an empty field is null and "" is the empty string; links are the primary key of \
+        their target; collections, embedded objects and mixed values are JSON. --delimiter ';' --decimal comma writes \
+        the CSV that spreadsheets expect in many countries; import reads it as well.
         """,
         """
-        A database has a table for each class, embedded ones too, with the object key as _key, a foreign key for each \
-        link, and a child table CLASS.PROPERTY for each collection. With --verify, the finished file is read back and \
-        compared with what was read from the realm, class by class, and its links and pages are checked; the report \
-        goes to standard output. What is not the same is removed, and the exit code is 1. SQLite has no -0.0, which \
-        counts as 0.0.
+        A SQLite database has a table for each class, including embedded ones, with the object key as _key, a foreign \
+        key for each link, and a child table CLASS.PROPERTY for each collection. With --verify, the finished file is \
+        read back and compared with the objects read from the realm, class by class, and its links and pages are \
+        checked; the report goes to standard output. A file that differs is removed, and the exit code is 1. SQLite \
+        has no -0.0, which counts as 0.0.
         """,
         """
         A spreadsheet (.xlsx) has a sheet for each class. A column has one type: decimals are text, and so are whole \
         numbers if one of them is beyond 2^53, and dates if one of them is before March 1900 or all are finer than \
-        milliseconds. Other dates that are finer, and doubles of more than 16 digits, are rounded; a note says how \
-        many. Dates are in UTC. A class of more than 1048575 objects is refused. A text of more than 32767 characters \
-        is left out and named, and the exit code is 1; an empty string is an empty cell, as null is.
+        milliseconds. Other dates finer than milliseconds, and doubles of more than 16 digits, are rounded; a note \
+        reports how many. Dates are in UTC. A class of more than 1048575 objects is refused. A string of more than \
+        32767 characters is left out and reported, and the exit code is 1. An empty string is an empty cell, like \
+        null.
         """,
-        "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
+        "A damaged object is reported on standard error and skipped; the others follow, and the exit code is 4.",
       ],
       examples: [
         "realmfs export people.realm people-jsonl",
@@ -173,34 +178,34 @@ extension Options {
         ArgumentSpec("FILE", "the Realm file", completion: .file),
         ArgumentSpec(
           "SOURCE",
-          "what 'realmfs export' writes: a file, a directory, or - for standard input",
+          "output of 'realmfs export': a file, a directory, or - for standard input",
           completion: .file
         ),
       ],
-      summary: "make and change objects from JSON Lines, JSON, CSV or TSV",
+      summary: "create and change objects from JSON Lines, JSON, CSV or TSV",
       description: [
         """
-        A record with the primary key of an object changes that object, and only what differs; properties that it does \
-        not name keep their values. Any other record makes an object. A required property that it does not name has \
-        its default, such as 0 or 1970-01-01; a note says for how many objects. Links may lead to objects that come \
-        later, and in circles.
+        A record with the primary key of an existing object changes that object, and only where it differs; properties \
+        that the record does not name keep their values. Any other record creates an object. A required property that \
+        it does not name gets its default, such as 0 or 1970-01-01; a note reports for how many objects. Links can \
+        point to objects that come later, and can form cycles.
         """,
         """
-        Everything is one transaction: the first record that cannot be taken is named with file and line, and nothing \
-        is changed. --batch commits every N records, for more than fits into memory.
+        An import is one transaction: the first bad record is reported with file and line, and nothing changes. \
+        --batch commits every N records, for data that does not fit into memory.
         """,
         """
-        The class is what "$class" in a line says, or the name of the file or directory, or --class. An object of a \
-        class without primary key is known by its object key, in "$key" or as the name of its file. Classes and \
-        properties must exist: 'realmfs schema' and 'realmfs create --schema' carry them over.
+        The class is given by "$class" in a line, by the name of the file or directory, or by --class. An object of a \
+        class without primary key is identified by its object key, in "$key" or as the name of its file. Classes and \
+        properties must exist; copy them with 'realmfs schema' and 'realmfs create --schema'.
         """,
         """
-        CSV is read as spreadsheets write it: the separator , ; | or tab is detected, or in a first line sep=; and a \
-        byte order mark tells UTF-8 or UTF-16. TRUE, FALSE, 1 and 0 are booleans; days and times are 2024-05-01, \
-        2024-05-01 10:00 or 1.5.2024 10:00, in UTC. A date or number that can be read in two ways, such as 01/02/2024 \
-        or 1.234 between semicolons, is refused; so are digits in groups and exponents where a whole number belongs, \
-        such as 1,000 and 1e3. An empty field is null if the property can be null, else the empty string; a list, a \
-        number or a link then keeps its value. Empty rows are skipped.
+        CSV is read as spreadsheets write it. The separator , ; | or tab is detected, or given by a first line such as \
+        "sep=;", and a byte order mark selects UTF-8 or UTF-16. TRUE, FALSE, 1 and 0 are booleans; dates and times are \
+        2024-05-01, 2024-05-01 10:00 or 1.5.2024 10:00, in UTC. An ambiguous date or number, such as 01/02/2024 or \
+        1.234 between semicolons, is refused; so are grouped digits and exponents in a whole number, such as 1,000 and \
+        1e3. An empty field is null if the property can be null, otherwise the empty string; a list, a number or a \
+        link keeps its value in that case. Empty rows are skipped.
         """,
       ],
       examples: [
@@ -214,44 +219,45 @@ extension Options {
       name: .query,
       arguments: [
         ArgumentSpec("FILE", "the Realm file", completion: .file),
-        ArgumentSpec("CLASS", "the class that is asked", completion: .names(.oneClass)),
+        ArgumentSpec("CLASS", "the class to query", completion: .names(.oneClass)),
         ArgumentSpec(
           "QUERY",
-          "Realm Query Language, such as 'age > 30 SORT(name ASC) LIMIT(10)'; without it all objects",
+          "Realm Query Language, such as 'age > 30 SORT(name ASC) LIMIT(10)'; if omitted, all objects",
           completion: .names(.query),
           isOptional: true
         ),
       ],
-      summary: "print the objects of a class that a query finds, or sums and averages of them",
+      summary: "print the objects that a query finds, or aggregates of them",
       description: [
         rows,
         """
-        --count, --sum, --avg, --min and --max print a value for all objects that are found, or with --group-by for \
-        each value that there is of a property. One value alone is printed bare, several as a row.
+        --count, --sum, --avg, --min and --max print a value for all objects found or, with --group-by, for each value \
+        of a property. A single value is printed bare, several values as a row.
         """,
         """
-        Comparisons are ==, !=, <, <=, >, >=, IN, BETWEEN, BEGINSWITH, ENDSWITH, CONTAINS and LIKE (with * and ?); [c] \
-        behind one ignores case, [d] diacritics, [cd] both. They are joined with AND, OR, NOT and parentheses. A path \
-        leads through links (dog.name), backwards (@links.Person.dog.age), into lists (tags[0]) and dictionaries \
-        (map['key'], map.@keys). A list before a comparison means any of its elements; ANY, ALL and NONE say so. \
-        @count, @min, @max, @sum and @avg aggregate over a list, SUBQUERY(friends, $f, $f.age > 9).@count counts \
-        objects, and + - * / calculate. A property with the name of a keyword or with odd characters is written \
-        between backquotes: `null` == 3.
+        Comparisons are ==, !=, <, <=, >, >=, IN, BETWEEN, BEGINSWITH, ENDSWITH, CONTAINS and LIKE (with * and ?). \
+        After an operator, [c] ignores case, [d] ignores diacritics, [cd] both. Comparisons are combined with AND, OR, \
+        NOT and parentheses. A path follows links (dog.name) and backlinks (@links.Person.dog.age), and leads into \
+        lists (tags[0]) and dictionaries (map['key'], map.@keys). A list before a comparison means any of its \
+        elements; ANY, ALL and NONE are explicit. @count, @min, @max, @sum and @avg aggregate a list, \
+        SUBQUERY(friends, $f, $f.age > 9).@count counts objects, and + - * / are arithmetic operators. A property with \
+        the name of a keyword or with special characters is enclosed in backquotes: `null` == 3.
         """,
         """
-        Values are numbers, "strings", true, false, NULL, oid(..), uuid(..), B64"..", binary("..") and \
-        obj("Dog", "Fido"), the object with that primary key. Dates are written as objects show them, bare or in \
-        quotes: 2024-05-01T10:00:00.5Z; 2024-05-01 is the first moment of that day in UTC. SORT(path, path DESC), \
-        DISTINCT(path) and LIMIT(n) come behind, in their order, or alone. TRUEPREDICATE finds all.
+        Values are numbers, "strings", true, false, NULL, oid(..), uuid(..), B64"..", binary("..") and obj("Dog", \
+        "Fido"), the object with that primary key. Dates are written as in objects, with or without quotes: \
+        2024-05-01T10:00:00.5Z; 2024-05-01 is the start of that day in UTC. SORT(path, path DESC), DISTINCT(path) and \
+        LIMIT(n) follow the predicate, are applied in the order given, and can be used without a predicate. \
+        TRUEPREDICATE finds all objects.
         """,
         """
-        $0, $1 and so on are the values of --arg, whatever characters they contain. A value takes the type of what it \
-        is compared with: a text is taken as it is, a link is compared with the primary key, null is null except where \
-        texts are compared. $K0 is a value that is a path of properties.
+        $0, $1 and so on are the values of --arg, which can contain any characters. A value takes the type of what it \
+        is compared with: strings are used unchanged, a link is compared with the primary key, and null is null except \
+        in a comparison of strings. $K0 is an argument that is a path of properties.
         """,
         """
-        Primary keys and search indexes are used for == and IN, behind single links too (owner._id == 5). A mistake is \
-        shown at its column, with exit code 2.
+        Primary keys and search indexes are used for == and IN, also after single links (owner._id == 5). Errors point \
+        at the column, with exit code 2.
         """,
       ],
       examples: [
@@ -265,17 +271,17 @@ extension Options {
       name: .set,
       arguments: [
         ArgumentSpec("FILE", "the Realm file", completion: .file),
-        ArgumentSpec("CLASS/NAME", "an object, named as in the mounted tree", completion: .names(.object)),
-        ArgumentSpec("PROPERTY=VALUE...", "what to set", completion: .names(.assignment), mayRepeat: true),
+        ArgumentSpec("CLASS/NAME", "an object by its file name in a mount", completion: .names(.object)),
+        ArgumentSpec("PROPERTY=VALUE...", "the properties to set", completion: .names(.assignment), mayRepeat: true),
       ],
       summary: "set properties of an object",
       description: [
         """
-        One transaction, by the rules of saving a file in a mounted tree: all properties are set, or none. Properties \
-        that are not named keep their values.
+        One transaction, with the rules of saving a file in a mount: all properties are set, or none. Properties that \
+        are not named keep their values.
         """,
         values,
-        "An array, dictionary or embedded object replaces the one that is stored.",
+        "An array, dictionary or embedded object replaces the stored one.",
       ],
       examples: [
         "realmfs set people.realm Person/4 age=22 dog=Rex",
@@ -289,20 +295,20 @@ extension Options {
         ArgumentSpec("CLASS", "the class of the objects", completion: .names(.oneClass)),
         ArgumentSpec(
           "OBJECT|PROPERTY=VALUE...",
-          "JSON objects, or arrays of them; or the properties of one object; without it standard input is read",
+          "JSON objects or arrays of them, or the properties of one object; if omitted, standard input is read",
           completion: .names(.assignment),
           isOptional: true,
           mayRepeat: true
         ),
       ],
-      summary: "make new objects",
+      summary: "create objects",
       description: [
         """
-        One transaction, by the rules of saving a file in a mounted tree: all objects are made, or none. Properties \
-        that are not named take the default of their type. An object whose primary key exists is refused; 'realmfs \
-        set' changes it, and 'realmfs import' makes or changes.
+        One transaction, with the rules of saving a file in a mount: all objects are created, or none. Properties that \
+        are not named get the default of their type. An object whose primary key already exists is refused; use \
+        'realmfs set' to change it, or 'realmfs import' to create or change objects.
         """,
-        "PROPERTY=VALUE is read as 'realmfs set' reads it.",
+        "PROPERTY=VALUE has the form that 'realmfs help set' describes.",
       ],
       examples: [
         "realmfs insert people.realm Dog '{\"name\": \"Laika\", \"weight\": 5}'",
@@ -316,7 +322,7 @@ extension Options {
         ArgumentSpec("FILE", "the Realm file", completion: .file),
         ArgumentSpec(
           "CLASS QUERY|CLASS/NAME...",
-          "a class and which of its objects, or objects named as in the mounted tree",
+          "a class and a query, or objects by their file names in a mount",
           completion: .names(.objectsOrQuery),
           mayRepeat: true
         ),
@@ -324,10 +330,11 @@ extension Options {
       summary: "delete objects",
       description: [
         """
-        One transaction: all of these objects are deleted, or none. Links to them become null or leave their list, and \
-        objects embedded in them are deleted too. QUERY is that of 'realmfs query'; TRUEPREDICATE finds all.
+        One transaction: all of these objects are deleted, or none. Links to them become null or are removed from \
+        their list, and their embedded objects are deleted too. QUERY is in the language of 'realmfs query'; \
+        TRUEPREDICATE finds all objects.
         """,
-        "On a terminal it asks first. --dry-run shows the objects, and those whose links would change.",
+        "On a terminal, it asks for confirmation. --dry-run shows the objects, and those whose links would change.",
       ],
       examples: [
         "realmfs delete people.realm Dog/Fido Dog/Rex",
@@ -338,18 +345,18 @@ extension Options {
     CommandSpec(
       name: .undo,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
-      summary: "take back the last commit, and step by step those before it",
+      summary: "undo the last commit, and earlier ones step by step",
       description: [
         """
-        Brings objects, their keys and links, and the schema back to the version before the last commit, which \
-        'realmfs diff --previous' compares with the newest one, whoever made that commit. It is a commit like any \
-        other: apps and mounts that have the realm open see it. The next undo goes one version further back, and so \
-        on; --redo takes back the last undo. On a terminal it says what it would undo and asks first.
+        Restores objects, their keys and links, and the schema to the version before the last commit, whichever \
+        program made that commit; 'realmfs diff --previous' compares these two versions. An undo is a commit like any \
+        other: apps and mounts that have the realm open see it. The next undo goes back one more version, and so on; \
+        --redo reverts the last undo. On a terminal, it shows what it would undo and asks for confirmation.
         """,
         """
-        The version before the last commit is always there; those before it as long as no commit reuses their space. \
-        Where none is left, as in a file that was just made, compacted or copied, the exit code is 3. What cannot be \
-        brought back in full is refused, and nothing is changed.
+        The version before the last commit is always available, earlier ones until a commit reuses their space. If \
+        there is none, as in a file that was just created, compacted or copied, the exit code is 3. A version that \
+        cannot be restored in full is refused, and nothing changes.
         """,
       ],
       examples: ["realmfs undo --dry-run people.realm", "realmfs undo people.realm"]
@@ -357,23 +364,23 @@ extension Options {
     CommandSpec(
       name: .diff,
       arguments: [
-        ArgumentSpec("OLD", "a Realm file; the only one with --previous", completion: .file),
-        ArgumentSpec("NEW", "another", completion: .file, absentWith: [.previous]),
+        ArgumentSpec("OLD", "a Realm file; with --previous, the only one", completion: .file),
+        ArgumentSpec("NEW", "another Realm file", completion: .file, absentWith: [.previous]),
       ],
-      summary: "show what differs between two realms, or versions of one",
+      summary: "show what differs between two realms or versions of one",
       description: [
         """
-        One line each: - is only in OLD, + only in NEW, ~ in both but different. Classes and properties are compared \
-        by name, objects by primary key, or by object key where a class has none, sets by their elements in whatever \
-        order. A key is used for the files that are encrypted.
+        Prints one line for each difference: - is only in OLD, + only in NEW, ~ in both but different. Classes and \
+        properties are matched by name, objects by primary key, or by object key in a class without one; sets are \
+        compared regardless of order. A key is used for the files that are encrypted.
         """,
         """
-        With --previous there is one file, and its last two versions are compared: what the last commit did. The older \
-        one is in the file until the next commit, so programs that have the realm open wait with theirs meanwhile. A \
-        file that was just made, compacted or copied holds one version alone.
+        With --previous, there is one file, and its last two versions are compared: this shows what the last commit \
+        changed. The older version is in the file only until the next commit, so programs that have the realm open \
+        cannot commit meanwhile, and wait. A file that was just created, compacted or copied holds only one version.
         """,
         """
-        As of diff(1), the exit code is 0 if nothing differs, 1 if something does, and above 1 for trouble. --json \
+        As with diff(1), the exit code is 0 if nothing differs, 1 if something differs, and above 1 on errors. --json \
         prints JSON Lines.
         """,
       ],
@@ -389,23 +396,24 @@ extension Options {
       summary: "print a line for each new version of a realm",
       description: [
         """
-        The first line tells the version that is there, each other one which classes changed and how many objects they \
-        have. It goes on until it is interrupted. Versions that come in quick succession can share a line.
+        The first line shows the current version; each further line shows a new version, which classes changed and how \
+        many objects they have. The command runs until it is interrupted. Versions in quick succession can share a \
+        line.
         """,
         """
-        --exec runs a command with /bin/sh after each line and waits for it; REALMFS_VERSION is the version, \
-        REALMFS_CLASSES the classes that changed, separated by commas.
+        --exec runs a command with /bin/sh after each line and waits for it. REALMFS_VERSION is the version, \
+        REALMFS_CLASSES has the classes that changed, separated by commas.
         """,
         """
-        --diff shows below each line the objects that were made (+), changed (~) or deleted (-), as 'realmfs diff' \
-        does. The version that was shown last is kept in the file meanwhile, so read what is printed.
+        --diff shows the objects that were created (+), changed (~) or deleted (-) below each line, like 'realmfs \
+        diff'. The version shown last is kept in the file meanwhile, so read the output as it is printed.
         """,
         """
-        --changes prints one line of JSON for each object that a commit changed, whoever committed: its class and key, \
+        --changes prints one line of JSON for each object changed by a commit of any program: its class and key, \
         whether it was inserted, updated or deleted, and what differs, before and after. Commits in quick succession \
-        come together. A reader that is too slow, and one that begins with --since at a version that is not there any \
-        more, gets {"version":17,"time":"..","gap":true}: what changed up to that version is not known. The newest \
-        version is always there, the one before it until the next commit.
+        are combined. A reader that is too slow, or that begins with --since at a version that is no longer available, \
+        gets {"version":17,"time":"..","gap":true}: the changes up to that version are not known. The newest version \
+        is always available, the one before it until the next commit.
         """,
       ],
       examples: [

@@ -1,4 +1,4 @@
-// The options, in the order of the help.
+// The options, in the order in which help lists them.
 import RealmPages
 import RealmTransfer
 
@@ -24,13 +24,13 @@ extension Options {
       .readOnly,
       on: [.mount],
       group: .access,
-      "no changes through this mount, which still takes a place among the programs that have the realm open"
+      "refuse changes through this mount, which still joins the programs that have the realm open"
     ),
     OptionSpec(
       .immutable,
       on: [.mount],
       group: .access,
-      "read the file and touch nothing else: works in a read-only directory; other programs do not know of the mount"
+      "read the file and touch nothing else; works in a read-only directory; other programs do not notice the mount"
     ),
     OptionSpec(
       .classes,
@@ -45,48 +45,48 @@ extension Options {
       value: "CLASS",
       on: [.import],
       completion: .names(.classes),
-      "the class of records that do not tell theirs"
+      "the class of records that do not name one"
     ),
     OptionSpec(
       .format,
       value: "FORMAT",
       on: [.export],
       completion: .words(ExportFormat.allCases.map(\.rawValue)),
-      "jsonl, json, csv, tsv, sqlite or xlsx; by default what OUT ends in, else jsonl"
+      "jsonl, json, csv, tsv, sqlite or xlsx; by default the suffix of OUT, otherwise jsonl"
     ),
     OptionSpec(
       .format,
       value: "FORMAT",
       on: [.import],
       completion: .words(ImportFormat.allCases.map(\.rawValue)),
-      "jsonl, json (a tree of files, or files of objects or arrays), csv or tsv; by default what file names tell"
+      "jsonl, json (a tree of files, or files of objects or arrays), csv or tsv; by default from the file names"
     ),
     OptionSpec(
       .encoding,
       value: "ENCODING",
       on: [.import],
-      "the encoding of SOURCE by a name that iconv(1) knows, such as latin1 or windows-1252; by default that of the "
-        + "byte order mark, else UTF-8"
+      "the encoding of SOURCE, by its iconv(1) name, such as latin1 or windows-1252; by default that of the byte order "
+        + "mark, otherwise UTF-8"
     ),
     OptionSpec(
       .delimiter,
       value: "CHARACTER",
       on: [.import, .export],
-      "the separator of fields in CSV: a character, or tab, comma or semicolon; import detects , ; | and tab"
+      "the field separator in CSV: a character, or tab, comma or semicolon; import detects , ; | and tab"
     ),
     OptionSpec(
       .decimal,
       value: "MARK",
       on: [.import, .export],
       completion: .words(DecimalMark.allCases.map(\.rawValue)),
-      "point or comma: the decimal mark in CSV; by default a point; import takes both where ; | or tab separates fields"
+      "the decimal mark in CSV: point (default) or comma; import accepts both if the separator is ; | or tab"
     ),
     OptionSpec(
       .filter,
       value: "QUERY",
       on: [.export],
       completion: .names(.query),
-      "only objects that pass, in the language of 'realmfs query'; needs --class with one class"
+      "only objects that match, in the language of 'realmfs query'; requires --class with one class"
     ),
     OptionSpec(
       .format,
@@ -95,25 +95,25 @@ extension Options {
       completion: .words(SchemaForm.allCases.map(\.rawValue)),
       "json (default), swift, kotlin, csharp, typescript, dot, mermaid or svg"
     ),
-    OptionSpec(.long, on: [.info], "also the size and the properties of each class, which reads all of it"),
+    OptionSpec(.long, on: [.info], "also show the size and the properties of each class, which reads the whole realm"),
     OptionSpec(.previous, on: [.diff], "compare the version before the last commit with the newest one"),
     OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
-    OptionSpec(.diff, on: [.watch], excludes: [.changes], "show which objects changed, as 'realmfs diff' does"),
+    OptionSpec(.diff, on: [.watch], excludes: [.changes], "show which objects changed, like 'realmfs diff'"),
     OptionSpec(.changes, on: [.watch], excludes: [.execute], "print a line of JSON for each object that changes"),
-    OptionSpec(.since, value: "VERSION", on: [.watch], "with --changes: begin with what changed since VERSION"),
+    OptionSpec(.since, value: "VERSION", on: [.watch], "with --changes: begin with the changes since VERSION"),
     OptionSpec(
       .format,
       value: "FORMAT",
       on: [.cat, .query],
       completion: .words(RowFormat.allCases.map(\.rawValue)),
-      "jsonl, json (one array), table, csv or tsv; a table on a terminal, else jsonl"
+      "jsonl, json (one array), table, csv or tsv; by default table on a terminal, otherwise jsonl"
     ),
     OptionSpec(
       .argument,
       value: "VALUE",
       on: [.query, .delete],
       mayRepeat: true,
-      "a value for the query: the first one is $0, the next one $1"
+      "an argument of the query: the first is $0, the next $1"
     ),
     OptionSpec(
       .columns,
@@ -121,7 +121,7 @@ extension Options {
       on: [.cat, .query],
       mayRepeat: true,
       completion: .names(.paths),
-      "what to show of an object"
+      "the properties or paths to print"
     ),
     OptionSpec(.count, on: [.query], "print the number of objects"),
     OptionSpec(
@@ -130,7 +130,7 @@ extension Options {
       on: [.query],
       mayRepeat: true,
       completion: .names(.paths),
-      "print the sum of these numbers"
+      "print the sum of these properties"
     ),
     OptionSpec(
       .average,
@@ -138,7 +138,7 @@ extension Options {
       on: [.query],
       mayRepeat: true,
       completion: .names(.paths),
-      "print their average"
+      "print the average of these properties"
     ),
     OptionSpec(
       .least,
@@ -146,7 +146,7 @@ extension Options {
       on: [.query],
       mayRepeat: true,
       completion: .names(.paths),
-      "print the least number or first date"
+      "print the smallest number or earliest date"
     ),
     OptionSpec(
       .greatest,
@@ -154,7 +154,7 @@ extension Options {
       on: [.query],
       mayRepeat: true,
       completion: .names(.paths),
-      "print the greatest number or last date"
+      "print the greatest number or latest date"
     ),
     OptionSpec(
       .groupBy,
@@ -162,21 +162,21 @@ extension Options {
       on: [.query],
       mayRepeat: true,
       completion: .names(.paths),
-      "print these for each value of a property"
+      "print these values for each value of a property"
     ),
-    OptionSpec(.batch, value: "N", on: [.import], "commit every N records; without it everything is one transaction"),
+    OptionSpec(.batch, value: "N", on: [.import], "commit every N records; by default, the import is one transaction"),
     OptionSpec(
       .skipBad,
       value: "REJECTS",
       on: [.import],
       completion: .file,
-      "leave out records that cannot be taken and keep them, with the reasons, in a new file; the exit code is 1 then"
+      "skip bad records and write them, with the reasons, to a new file; the exit code is then 1"
     ),
     OptionSpec(
       .defaultRealm,
       on: [.mount],
       group: .realm,
-      "mount $XDG_DATA_HOME/realmfs/default.realm (~/.local/share if that is not set), which is made if need be"
+      "mount $XDG_DATA_HOME/realmfs/default.realm (default: ~/.local/share), creating it if necessary"
     ),
     OptionSpec(
       .inMemory,
@@ -187,14 +187,14 @@ extension Options {
         .seed, .immutable, .upgrade, .compactOnLaunch, .migrate, .deleteIfMigrationNeeded, .keyFile, .keyDescriptor,
         .keyCommand, .keyVariable,
       ],
-      "mount a realm in memory, which all your mounts with this ID share and which is gone with the last of them"
+      "mount a realm in memory; all your mounts with this ID share it, and it ends with the last of them"
     ),
     OptionSpec(
       .seed,
       value: "SEED",
       on: [.mount],
       completion: .file,
-      "if FILE does not exist, copy the realm SEED to it first, which has the same key"
+      "if FILE does not exist, first copy the realm SEED to it; SEED has the same key"
     ),
     OptionSpec(
       .verify,
@@ -207,55 +207,55 @@ extension Options {
       value: "SCHEMA",
       on: [.mount],
       completion: .file,
-      "the classes of the realm: a file in the form that 'realmfs schema' prints, or -"
+      "the classes of the realm: a file with the output of 'realmfs schema', or - for standard input"
     ),
     OptionSpec(
       .trash,
       value: "DIR",
       on: [.mount],
       completion: .directory,
-      "keep the text of each object that the mount changes or deletes, and the schema before a change, in DIR, too, as "
-        + "plain text; without it, the last ones are in .realm/trash, and gone with the mount"
+      "also keep the former text of each object that the mount changes or deletes, and the former schema, in DIR, as "
+        + "plain text; without this option, the latest ones are in .realm/trash until the mount ends"
     ),
     OptionSpec(
       .migrate,
       value: "CMD",
       on: [.mount],
       group: .migration,
-      "if the schema version grows, run CMD with /bin/sh to move the data over; see above"
+      "if the schema version increases, run CMD with /bin/sh to migrate the data; see above"
     ),
     OptionSpec(
       .deleteIfMigrationNeeded,
       on: [.mount],
       group: .migration,
-      "if the realm has another schema version, or would need a migration, replace it by an empty one"
+      "if the realm has another schema version, or would need a migration, replace it with an empty one"
     ),
     OptionSpec(
       .maxVersions,
       value: "N",
       on: [.mount],
-      "refuse a save, with EAGAIN, that would make more than N versions be in use at once"
+      "refuse a save with EAGAIN if it would bring more than N versions into use at once"
     ),
     OptionSpec(
       .fifoFolder,
       value: "DIR",
       on: [.mount],
       completion: .directory,
-      "make the pipe that tells of commits in DIR instead of beside FILE"
+      "create the pipe that signals commits in DIR instead of next to FILE"
     ),
     OptionSpec(
       .schemaFile,
       value: "SCHEMA",
       on: [.create],
       completion: .file,
-      "the classes: a file in the form that 'realmfs schema' prints, or - for standard input"
+      "the classes: a file with the output of 'realmfs schema', or - for standard input"
     ),
     OptionSpec(
       .jsonStyle,
       value: "STYLE",
       on: [.mount, .cat, .export, .query],
       completion: .words(jsonStyles),
-      "plain (default), ejson or canonical: how values are written; the same as -o json=STYLE"
+      "how values are written: plain (default), ejson or canonical; same as -o json=STYLE"
     ),
     OptionSpec(
       .keyFile,
@@ -292,28 +292,28 @@ extension Options {
       on: [.rekey],
       group: .newKey,
       completion: .file,
-      "read the key to come from this file"
+      "read the new key from this file"
     ),
     OptionSpec(
       .newKeyDescriptor,
       value: "N",
       on: [.rekey],
       group: .newKey,
-      "read the key to come from file descriptor N"
+      "read the new key from file descriptor N"
     ),
     OptionSpec(
       .newKeyCommand,
       value: "CMD",
       on: [.rekey],
       group: .newKey,
-      "run CMD with /bin/sh and read the key to come from its output"
+      "run CMD with /bin/sh and read the new key from its output"
     ),
     OptionSpec(
       .newKeyVariable,
       value: "VAR",
       on: [.rekey],
       group: .newKey,
-      "read the key to come from environment variable VAR, which is then wiped"
+      "read the new key from environment variable VAR, which is then wiped"
     ),
     OptionSpec(
       .sync,
@@ -323,7 +323,7 @@ extension Options {
       excludes: [
         .seed, .immutable, .upgrade, .compactOnLaunch, .migrate, .deleteIfMigrationNeeded, .schemaFile, .maxVersions,
       ],
-      "mount a realm of a sync server: realm://HOST:PORT/PATH, or realms:// with TLS"
+      "mount a realm on a sync server: realm://HOST:PORT/PATH, or realms:// with TLS"
     ),
     OptionSpec(
       .mirror,
@@ -331,16 +331,16 @@ extension Options {
       on: [.mount],
       excludes: [.inMemory, .defaultRealm],
       completion: .file,
-      "with --sync: where the local copy is; without it below $XDG_DATA_HOME/realmfs/mirrors (~/.local/share)"
+      "with --sync: the path of the local copy; by default below $XDG_DATA_HOME/realmfs/mirrors (~/.local/share)"
     ),
     OptionSpec(
       .shownObjects,
       value: "CLASS: QUERY",
       on: [.mount],
       mayRepeat: true,
-      "list only the objects of CLASS that QUERY finds; with --sync all are downloaded all the same"
+      "list only the objects of CLASS that QUERY finds; with --sync, all are still downloaded"
     ),
-    OptionSpec(.user, value: "ID", on: [.mount, .pull], "the user that ~ in the path of the URL stands for"),
+    OptionSpec(.user, value: "ID", on: [.mount, .pull], "the user that replaces ~ in the path of the URL"),
     OptionSpec(
       .tokenFile,
       value: "FILE",
@@ -361,56 +361,56 @@ extension Options {
       value: "FILE",
       on: [.mount, .pull],
       completion: .file,
-      "trust the certificates in this PEM file, instead of the system's, for realms://"
+      "for realms://, trust the certificates in this PEM file instead of the system's"
     ),
     OptionSpec(
       .timeout,
       value: "SECONDS",
       on: [.mount, .pull],
-      "give up when the server has not answered for so long (default 30): downloads, and saves of a mount"
+      "give up downloads, and saves of a mount, if the server does not answer for this long (default 30)"
     ),
     OptionSpec(
       .condition,
       value: "COND",
       on: [.compact],
-      "compact only if it is worth it: 'total > 100MB and used < 50%'"
+      "compact only if COND is true, such as 'total > 100MB and used < 50%'"
     ),
     OptionSpec(
       .compactOnLaunch,
       value: "COND",
       on: [.mount],
-      "compact the file before it is mounted, if COND holds as in 'compact --if' and no other "
-        + "program has the realm open"
+      "compact the file before it is mounted, if COND is true (see 'compact --if') and no other program has the realm "
+        + "open"
     ),
-    OptionSpec(.upgrade, on: [.mount], "bring a file of an older format to format 24 first, as 'realmfs upgrade' does"),
+    OptionSpec(.upgrade, on: [.mount], "first upgrade a file of an older format to format 24, like 'realmfs upgrade'"),
     OptionSpec(
       .backupFolder,
       value: "DIR",
       on: [.upgrade],
       completion: .directory,
-      "put the copy of the old file there instead of beside it"
+      "put the copy of the old file in DIR instead of next to it"
     ),
-    OptionSpec(.local, on: [.convert], "make a local realm; must be given"),
+    OptionSpec(.local, on: [.convert], "make a local realm; required"),
     OptionSpec(
       .noVerify,
       on: [.compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover],
-      "do not check the new file before it takes its place: saves time, and goes on with a damaged realm"
+      "skip the check of the new file: saves time, and continues even if the realm is damaged"
     ),
     OptionSpec(
       .foreground,
       short: "f",
       on: [.mount],
-      "serve in the foreground; tells systemd when the tree is live"
+      "serve in the foreground; notify systemd when the mount is ready"
     ),
     OptionSpec(
       .debug,
       short: "d",
       on: [.mount],
-      "print every request and answer; stays in the foreground"
+      "print every request and reply; implies the foreground"
     ),
     OptionSpec(.singleThread, short: "s", on: [.mount], "serve one request at a time"),
     OptionSpec(.discard, on: [.umount], "remove the files that are in memory only, and unmount"),
-    OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
+    OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the mount ends after its last use"),
     OptionSpec(
       .json,
       on: [
@@ -419,12 +419,12 @@ extension Options {
         .pull, .verifyReplica,
       ]
         + copiers,
-      "print JSON for programs to read"
+      "print JSON, for use by programs"
     ),
     OptionSpec(
       .trustOwner,
       on: [.mount, .import, .replicate, .verifyReplica] + editors,
-      "for root: take part in a realm of another user together with his programs, which can then harm this one"
+      "for root: share the realm of another user with that user's programs, which can then harm this program"
     ),
     OptionSpec(
       .asEmpty,
@@ -432,7 +432,7 @@ extension Options {
         .mount, .schema, .cat, .export, .import, .query, .watch, .replicate, .verifyReplica, .backup, .compact,
         .encrypt, .decrypt, .rekey, .upgrade, .convert,
       ] + editors,
-      "take a file that holds nodes, but whose header leads to none, for an empty realm; writing replaces the nodes"
+      "treat a file that holds nodes, but whose header points to none, as an empty realm; writing replaces the nodes"
     ),
     OptionSpec(
       .offset,
@@ -440,42 +440,42 @@ extension Options {
       on: [.recover],
       "the realm begins at byte N of FILE, such as a disk image"
     ),
-    OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
+    OptionSpec(.dryRun, on: editors, "show what would change, like 'realmfs diff', and change nothing"),
     OptionSpec(
       .sourceOf,
       value: "PATTERN",
       on: [.replicate, .verifyReplica],
-      "many realms: what a realm is called in the column realm, as the part {id} of its file's path: 'users/{id}.realm'"
+      "many realms: the value of the column realm is the part {id} of the file's path, as in 'users/{id}.realm'"
     ),
     OptionSpec(
       .schemaFile,
       value: "NAME",
       on: [.replicate, .verifyReplica],
-      "the schema in the database that has the tables (default realm)"
+      "the database schema that contains the tables (default realm)"
     ),
-    OptionSpec(.once, on: [.replicate], "bring the replica to the newest version, and end"),
+    OptionSpec(.once, on: [.replicate], "bring the replica to the newest version, then exit"),
     OptionSpec(
       .repair,
       on: [.replicate],
-      "compare all rows first and write those that differ, such as rows that another program has changed"
+      "first compare all rows and write those that differ, such as rows that another program changed"
     ),
     OptionSpec(
       .acceptReplacement,
       on: [.replicate],
-      "follow the file as it is now, although another realm, an older version or a damaged one has taken its place"
+      "follow the current file even if it was replaced by another realm, an older version or a damaged one"
     ),
     OptionSpec(.lag, on: [.replicate], "print a line of JSON on standard error for each transaction and each second"),
     OptionSpec(
       .partition,
       value: "KIND",
       on: [.replicate],
-      "many realms: divide new tables by realm, list for a part each or hash:N for N parts"
+      "many realms: partition new tables by realm: list (one partition each) or hash:N (N partitions)"
     ),
     OptionSpec(
       .connections,
       value: "N",
       on: [.replicate],
-      "many realms: write through up to N connections at a time (default 4)"
+      "many realms: write through up to N connections at once (default 4)"
     ),
     OptionSpec(
       .primaryKey,
@@ -485,24 +485,24 @@ extension Options {
     ),
     OptionSpec(.embedded, on: [.class], excludes: [.asymmetric], "add: objects of the class are parts of others"),
     OptionSpec(.asymmetric, on: [.class], "add: objects of the class are only uploaded to a server"),
-    OptionSpec(.force, on: [.class, .property], "rm: also remove objects, or values"),
+    OptionSpec(.force, on: [.class, .property], "rm: remove objects, or values, as well"),
     OptionSpec(
       .dotNetGuids,
       on: [.mount, .cat, .export, .query],
       excludes: [.sync, .inMemory],
-      "show UUIDs as an app with a .NET SDK before 10.10 showed the Guids that it wrote, whose bytes are in another "
-        + "order; a mount is read-only then. Without effect on a realm that a later SDK has converted"
+      "show UUIDs like apps with a .NET SDK before 10.10, which wrote the bytes of a Guid in another order; a mount is "
+        + "then read-only. No effect on a realm that a later SDK has converted"
     ),
-    OptionSpec(.redo, on: [.undo], "take back the last undo"),
-    OptionSpec(.yes, short: "y", on: [.delete, .undo], "do not ask, on a terminal either"),
+    OptionSpec(.redo, on: [.undo], "revert the last undo"),
+    OptionSpec(.yes, short: "y", on: [.delete, .undo], "do not ask for confirmation, even on a terminal"),
     OptionSpec(
       .quiet,
       short: "q",
       on: editors + [.import, .export, .pull, .replicate],
-      "do not say what was done"
+      "do not report what was done"
     ),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
-    OptionSpec(.seal, on: [.check], "compare the file with FILE.seal, and do nothing else"),
+    OptionSpec(.seal, on: [.check], "only compare the file with FILE.seal"),
     OptionSpec(
       .completions,
       value: "SHELL",
@@ -511,7 +511,7 @@ extension Options {
       "print the completions for bash, zsh or fish"
     ),
     OptionSpec(.man, on: [.help], isHidden: true, "print the man page"),
-    OptionSpec(.verbose, short: "v", on: readers, "say more about what happens, such as the form of the key"),
-    OptionSpec(.help, short: "h", on: CommandName.allCases, "explain the command"),
+    OptionSpec(.verbose, short: "v", on: readers, "print more details, such as the form of the key"),
+    OptionSpec(.help, short: "h", on: CommandName.allCases, "show help for the command"),
   ]
 }

@@ -1,7 +1,6 @@
-// The words in which this folder declares the command line. Parsing, help, man page and completions read the same
-// rows, so none of them can fall behind.
+// The types of the option table. Parser, help, man pages and completions read the same table, so they always agree.
 
-/// The commands, by the word that the user types.
+/// The commands, by the name that the user types.
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, `class`, property, cat, export, `import`, query, set, insert, delete,
     undo, diff, watch,
@@ -71,7 +70,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case sourceOf = "source-of"
 }
 
-/// The `-o NAME` mount options that realmfs itself obeys; all others are the kernel's.
+/// The mount options (`-o NAME`) that realmfs handles itself; all others are handled by the kernel.
 enum MountOptionName: String, CaseIterable, Sendable {
   case classes = "class"
   case json
@@ -90,30 +89,30 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case dotNetGuids = "dotnet_guids"
 }
 
-/// What a shell offers in place of a value.
+/// The words that a shell offers for a value.
 enum Completion: Sendable {
   case nothing, file, directory, command
   case words([String])
-  /// Names out of the realm, which `realmfs __complete` finds.
+  /// Names from the realm, which `realmfs __complete` looks up.
   case names(RealmNameKind)
 }
 
-/// Which names of a realm can stand at a place.
+/// The kinds of names from a realm that can be completed.
 enum RealmNameKind: Sendable {
-  /// A list of classes, or one.
+  /// A list of classes; one class.
   case classes, oneClass
-  /// An object as CLASS/NAME; or the class alone; or also a query behind it.
+  /// An object as CLASS/NAME; an object or a class; objects, or a class followed by a query.
   case object, classOrObject, objectsOrQuery
   /// PROPERTY=VALUE.
   case assignment
   /// A list of properties and of paths to them.
   case paths
   case query
-  /// A property of the class that is named before.
+  /// A property of the class named in an earlier argument.
   case property
 }
 
-/// Options of which at most one may be given.
+/// Groups of options of which at most one may be given.
 enum ExclusiveGroup: Sendable {
   case key, newKey, access, realm, migration, token
 }
@@ -124,9 +123,9 @@ struct ArgumentSpec: Sendable {
   let help: String
   let completion: Completion
   let isOptional: Bool
-  /// Whether any number of such arguments may follow.
+  /// True if the argument may be given any number of times.
   let mayRepeat: Bool
-  /// Options in whose presence the argument is not there.
+  /// Options with which the argument is omitted.
   let absentWith: [OptionName]
 
   init(
@@ -153,7 +152,7 @@ struct CommandSpec: Sendable {
   let summary: String
   /// Paragraphs for `help COMMAND` and the man page.
   let description: [String]
-  /// Commands to type, each a line of shell, in a directory with the sample realms of the tests.
+  /// Shell command lines that work in a directory with the sample realms of the tests.
   let examples: [String]
 
   init(
@@ -168,7 +167,7 @@ struct CommandSpec: Sendable {
   }
 }
 
-/// One long option and where it applies.
+/// One long option and the commands that take it.
 struct OptionSpec: Sendable {
   let name: OptionName
   let short: Character?
@@ -177,7 +176,7 @@ struct OptionSpec: Sendable {
   let help: String
   let commands: [CommandName]
   let group: ExclusiveGroup?
-  /// Further options that cannot be given together with this one.
+  /// Options outside of `group` that cannot be given together with this one.
   let excludes: [OptionName]
   let mayRepeat: Bool
   let isHidden: Bool
@@ -215,7 +214,7 @@ struct OptionSpec: Sendable {
 
 /// One `-o` option of `mount`.
 struct MountOptionSpec: Sendable {
-  /// Who obeys the option.
+  /// The component that handles the option.
   enum Kind: Sendable, Equatable {
     case own(MountOptionName)
     case kernel

@@ -1,5 +1,5 @@
-// The command line, declared once in this folder: a new option is one row of `OptionRows` and its use in the command;
-// help, man page, completions and the exclusive groups follow from the row.
+// The command line is declared once, in this folder: to add an option, add a row to `OptionRows` and use it in the
+// command. Help, man pages, completions and the exclusive groups are derived from the row.
 import RealmPages
 
 /// Every command, option and mount option of the program.
@@ -10,7 +10,7 @@ enum Options {
 }
 
 extension Options {
-  /// The formats that are read, as `2 to 11 and 20 to 24`.
+  /// The readable file formats, as `2 to 11 and 20 to 24`.
   static var formatsInWords: String {
     var ranges: [ClosedRange<Int>] = []
     for format in Realm.readableFormats.sorted() {
@@ -26,12 +26,12 @@ extension Options {
 
   static func command(_ name: CommandName) -> CommandSpec? { commands.first { $0.name == name } }
 
-  /// The visible options of a command, in table order.
+  /// Returns the visible options of a command, in table order.
   static func options(of command: CommandName) -> [OptionSpec] {
     options.filter { $0.commands.contains(command) && !$0.isHidden }
   }
 
-  /// The mount options that a command takes, in table order, without those it refuses.
+  /// Returns the mount options of a command, in table order, without those it refuses.
   static func mountOptions(of command: CommandName) -> [MountOptionSpec] {
     mountOptions.filter { option in
       if case .refused = option.kind { return false }

@@ -1,4 +1,4 @@
-// What a to-do list consists of.
+// The model classes of a to-do list.
 
 import Foundation
 import RealmSwift
