@@ -36,7 +36,11 @@ extension SchemaDescription {
       for property in description.properties {
         guard let target = property.target, !names.contains(ExactName(target)) else { continue }
         let place = text.member("properties", of: node).flatMap { text.member(property.name, of: $0) } ?? node
-        throw text.error(.wrongType, at: place, "\(target) is neither a type nor a class of this schema")
+        throw text.error(
+          .wrongType,
+          at: place,
+          "\(target) is neither a type nor a class of this schema\(PropertyDescription.hint(forType: target, classes: classes.map(\.name)))"
+        )
       }
     }
     self.init(version: version, classes: classes)
@@ -109,6 +113,20 @@ extension PropertyDescription {
 
   /// The names of the value types.
   package static let typeNames = PropertyReader.scalars.map(SchemaRenderer.name)
+
+  /// Names of the value types in other systems.
+  private static let foreignTypes = [
+    "integer": "int", "long": "int", "short": "int", "byte": "int", "bigint": "int", "number": "double",
+    "real": "double", "text": "string", "varchar": "string", "char": "string", "boolean": "bool", "binary": "data",
+    "blob": "data", "bytes": "data", "datetime": "date", "timestamp": "date", "time": "date", "decimal": "decimal128",
+    "numeric": "decimal128", "any": "mixed", "guid": "uuid",
+  ]
+
+  /// Returns `; did you mean string?` for a name that is neither a type nor one of `classes`, or an empty string.
+  package static func hint(forType name: String, classes: [String]) -> String {
+    let meant = foreignTypes[name.lowercased()] ?? KnownNames(typeNames + classes).nearest(to: name)
+    return meant.map { "; did you mean \($0)?" } ?? ""
+  }
 }
 
 extension JSONText {

@@ -66,6 +66,18 @@ struct QueryParser {
 
   private mutating func advance() { if index < tokens.count - 1 { index += 1 } }
 
+  /// A hint for words of SQL.
+  private var languageHint: String {
+    guard case .word(let word) = token.kind else { return "" }
+    switch word.uppercased() {
+    case "IS": return "; null is compared with ==, as in name == NULL"
+    case "ORDER": return "; objects are sorted with SORT(name ASC)"
+    case "GROUP": return "; the option --group-by groups objects"
+    case "OFFSET": return "; there is only LIMIT(n)"
+    default: return ""
+    }
+  }
+
   private func unexpected(_ wanted: String) -> QueryError {
     let found =
       switch token.kind {
@@ -77,7 +89,7 @@ struct QueryParser {
       case .textOptions(let options): "[\(options.letters)]"
       case .end: "the end"
       }
-    return QueryError(column: token.column, problem: "expected \(wanted), found \(found)")
+    return QueryError(column: token.column, problem: "expected \(wanted), found \(found)\(languageHint)")
   }
 
   private mutating func take(_ symbol: String) -> Bool {

@@ -132,10 +132,9 @@ extension RealmEdit {
     for property in links {
       guard let target = property.target else { continue }
       if classes.contains(where: { $0.isExactly(target) }) { continue }
-      let known = PropertyDescription.typeNames + classes
-      let hint = KnownNames(known).nearest(to: target).map { "did you mean \($0)? " } ?? ""
+      let hint = PropertyDescription.hint(forType: target, classes: classes)
       throw TransferError.unsuitable(
-        "\(description.name).\(property.name): there is no type or class \(target); \(hint)the types are "
+        "\(description.name).\(property.name): no type or class \(target)\(hint.isEmpty ? ";" : hint) the types are "
           + PropertyDescription.typeNames.joined(separator: ", ")
       )
     }

@@ -100,8 +100,9 @@ refused() { # WHAT STATUS PATTERN ARGUMENT...
   shift 3
   check_status "$status: $what" "$status" "$pattern" "$realmfs" "$@"
 }
-refused "a type that is none" 1 'Person.x: there is no type or class Strnig; did you mean string\? the types are int, ' \
+refused "a type that is none" 1 'Person.x: no type or class Strnig; did you mean string\? the types are int, ' \
   property add "$file" Person x Strnig
+refused "a type of another system" 1 'no type or class integer; did you mean int\?' property add "$file" Person x integer
 refused "a form that is none" 2 'x: "int!\[\]\?" is no type|x: ' property add "$file" Person x 'int?[]?'
 refused "a class that exists" 1 'there is a class Dog already' class add "$file" Dog
 refused "a name that is taken" 1 'there is a class Dog already' class rename "$file" Person Dog

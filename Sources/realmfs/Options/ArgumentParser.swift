@@ -134,8 +134,19 @@ extension Arguments {
     mountOptions.append((spec, value))
   }
 
+  /// Options of other programs, and what does the same here.
+  private static let guesses: [(names: [String], commands: [CommandName], use: String)] = [
+    (["limit", "max-rows", "top"], [.query, .cat], "LIMIT(n) in the query of 'realmfs query'"),
+    (["sort", "order", "order-by", "sort-by"], [.query, .cat], "SORT(PROPERTY ASC) in the query of 'realmfs query'"),
+    (["where", "filter", "query"], [.query, .cat], "'realmfs query FILE CLASS QUERY'"),
+    (["key", "password", "passphrase", "encryption-key"], CommandName.allCases, "--key-file FILE"),
+  ]
+
   /// Returns a hint with the option of this command nearest to `name`, or an empty string.
   private func suggestion(_ name: String) -> String {
+    if let guess = Self.guesses.first(where: { $0.names.contains(name) && $0.commands.contains(command) }) {
+      return "; use \(guess.use)"
+    }
     let known = Options.options(of: command).map(\.name.rawValue)
     return KnownNames(known).nearest(to: name).map { "; did you mean --\($0)?" } ?? ""
   }
