@@ -75,6 +75,16 @@ done | breach "try? needs a comment that says why the loss is right"
 
 code Sources | grep -E 'Mutex<.*->' | breach "a function in a generic container is wrapped at each look; put a structure around it"
 
+# ---- English ----
+
+comments() { grep -rnE '^ *//' --include='*.swift' --include='*.c' --include='*.h' Sources; }
+comments | grep -E '/// (What|Whether|Who|The same) ' | breach "begin with a noun phrase, a verb or \"True if\""
+comments | grep -wiE 'whoever|nobody|somebody|no one' | breach "name the actor: reader, writer, process, kernel, caller"
+comments | grep -iE '\b(stands? for|lets? go of|to be had|all the same|for good|is told|are told|anew)\b' |
+  breach "use the usual words: represents, releases, available, still, permanently, returns, again"
+comments | grep -E '\b(is|are) no [a-z]' | grep -viE 'there (is|are) no|(is|are) no (longer|larger|greater|more|smaller|less|older|newer)\b' |
+  breach "write \"is not a\" for \"is no\""
+
 # ---- unsafe memory: only where it must be, each place with its reason ----
 
 declare -A unsafe_places=(
@@ -145,8 +155,8 @@ declare -A unsafe_places=(
 )
 # The compiler demands the word `unsafe`. With it, calls of C that take a text or a place for their result, and bytes that
 # are passed on as they are, may stand anywhere. All else, and names of pointer types, only in the places above.
-calls="access|chdir|clinux_\\w+|clock_gettime|dup|faccessat|fclose|fstat|fstatat|getc|getenv|getgrnam|getpwnam|getpwuid|lstat|mkdir|mkdirat"
-calls+="|open|openat|pclose|pipe|poll|popen|pread|read|readlinkat|rename|renameat|rmdir|setenv|SHA1|SHA256|stat|statvfs|strtod|tmpfile"
+calls="access|chdir|chmod|clinux_\\w+|clock_gettime|dup|faccessat|fclose|fstat|fstatat|getc|getenv|getgrnam|getpwnam|getpwuid|lchown|lstat|mkdir|mkdirat"
+calls+="|mkdtemp|mkfifo|open|openat|pclose|pipe|poll|popen|pread|read|readlinkat|rename|renameat|rmdir|setenv|SHA1|SHA256|stat|statvfs|strtod|tmpfile"
 calls+="|unlink|unlinkat|unsetenv|vsnprintf|write"
 passed_on='\bString\((c|validatingC)String:|\.span\.bytes|\bunsafeBytes\b|\bwithUnsafeBytes|\bunsafeLoad'
 {

@@ -32,7 +32,7 @@ static inline void realmfs_bid_parse(const char *text, uint64_t *low, uint64_t *
   *high = value.w[1];
 }
 
-/// The NaN that the engine makes of a floating-point NaN: its sign and payload stay.
+/// Converts a floating-point NaN to a decimal NaN as the engine does: sign and payload are preserved.
 static inline void realmfs_bid_nan(double nan, uint64_t *low, uint64_t *high) {
   _IDEC_flags flags = 0;
   BID_UINT128 value = binary64_to_bid128(nan, 0, &flags);
@@ -40,7 +40,7 @@ static inline void realmfs_bid_nan(double nan, uint64_t *low, uint64_t *high) {
   *high = value.w[1];
 }
 
-/// Whether the decimal is an integer of 64 bits, which then is stored in `result`.
+/// Returns true and stores the integer in `result` if the decimal is a 64-bit integer.
 static inline int realmfs_bid_to_int64(uint64_t low, uint64_t high, int64_t *result) {
   _IDEC_flags flags = 0;
   *result = bid128_to_int64_xint(realmfs_bid(low, high), &flags);

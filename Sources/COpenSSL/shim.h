@@ -5,8 +5,8 @@
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
 
-// Has libcrypto allocate by these functions from now on; 0 if it has allocated already, or another part of the program
-// has chosen functions.
+// Makes libcrypto allocate with these functions from now on. Returns 0 if it has already allocated, or if another part of
+// the program has set functions.
 static inline int realmfs_allocate_by(
     void *(*allocate)(size_t, const char *, int), void *(*resize)(void *, size_t, const char *, int),
     void (*release)(void *, const char *, int)) {
@@ -15,8 +15,8 @@ static inline int realmfs_allocate_by(
   return present == CRYPTO_malloc && CRYPTO_set_mem_functions(allocate, resize, release) == 1;
 }
 
-// HMAC-SHA-224 with a key of 32 bytes: what depends on the key alone is computed once. The functions that take a
-// context by address look nothing up and allocate nothing, unlike those that OpenSSL 3 wants one to use.
+// HMAC-SHA-224 with a 32-byte key: the part that depends only on the key is computed once. The functions that take a
+// context by address do no lookups and no allocations, unlike those that OpenSSL 3 recommends.
 static inline void realmfs_hmac_prepare(const unsigned char key[32], SHA256_CTX *inner, SHA256_CTX *outer) {
   unsigned char block[64];
   for (int i = 0; i < 64; i++) block[i] = (unsigned char)((i < 32 ? key[i] : 0) ^ 0x36);

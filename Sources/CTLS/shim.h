@@ -6,7 +6,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-// Has the server named by its certificate: 1 on success. `is_address`: by an IP address instead of a host name.
+// Requires the server's certificate to be for `host`, an IP address if `is_address`. Returns 1 on success.
 static inline int realmfs_tls_expect(SSL *ssl, const char *host, int is_address) {
   SSL_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);

@@ -36,11 +36,8 @@ extension SchemaDescription {
       for property in description.properties {
         guard let target = property.target, !names.contains(ExactName(target)) else { continue }
         let place = text.member("properties", of: node).flatMap { text.member(property.name, of: $0) } ?? node
-        throw text.error(
-          .wrongType,
-          at: place,
-          "\(target) is neither a type nor a class of this schema\(PropertyDescription.hint(forType: target, classes: classes.map(\.name)))"
-        )
+        let hint = PropertyDescription.hint(forType: target, classes: classes.map(\.name))
+        throw text.error(.wrongType, at: place, "\(target) is neither a type nor a class of this schema\(hint)")
       }
     }
     self.init(version: version, classes: classes)

@@ -91,7 +91,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The kind of error.
   public let reason: Reason
-  /// What happened and what to do, as text, without the place.
+  /// The message without the place: the problem, and the remedy if there is one.
   public private(set) var problem: String
   /// The byte offset of the damaged node; nil if there is none.
   public let ref: Int?

@@ -49,8 +49,8 @@ enum TextMatch {
   /// represent vowels.
   private static let diacriticLimit: UInt32 = 0x510
 
-  /// Returns the string without diacritics, and in lower case if case is ignored. A precomposed `é` and an `e` followed
-  /// by a combining mark give the same result.
+  /// Returns the string without diacritics, and in lower case if case is ignored. A precomposed `é` and an `e` with
+  /// a combining mark give the same result.
   private static func withoutMarks(_ text: Bytes, _ options: TextOptions) -> [UInt8] {
     var bytes: [UInt8] = [], dropsMarks = false
     for scalar in unsafe String(decoding: text, as: UTF8.self)._nfd {

@@ -91,7 +91,7 @@ public struct ClassVerification: Sendable {
   public let name: String
   /// The number of exported objects, the number of elements in their collections, and the hash of all.
   public let exported: (objects: Int, elements: Int, hash: UInt64)
-  /// The same numbers for the database.
+  /// The corresponding numbers of the database.
   public let stored: (objects: Int, elements: Int, hash: UInt64)
 
   /// True if both sides are equal.

@@ -15,7 +15,7 @@ import Threads
 /// This process's place in the session of a realm, and the newest version there. Snapshots that outlive it keep the
 /// place.
 final class Participant: VersionReader {
-  /// What the realm was opened for.
+  /// The purpose for which the realm was opened.
   enum Role: Hashable {
     case reader
     case writer(create: Bool)

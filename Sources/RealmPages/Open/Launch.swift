@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// What was done to a realm before it was opened.
+/// A step taken before a realm was opened.
 public enum LaunchStep: Sendable {
   /// The file did not exist and is a copy of the seed.
   case seeded(from: String)

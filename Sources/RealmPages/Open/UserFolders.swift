@@ -10,7 +10,7 @@ package enum UserFolders {
   /// State that programs keep between runs: `$XDG_STATE_HOME`, or `~/.local/state`.
   package static var state: String { folder("XDG_STATE_HOME") ?? home + "/.local/state" }
 
-  /// What programs make for the time that they run: `$XDG_RUNTIME_DIR`, or `/run` for root and `/tmp` for others.
+  /// The folder of files that exist while a program runs: `$XDG_RUNTIME_DIR`, or `/run` for root and `/tmp` for others.
   package static var runtime: String { folder("XDG_RUNTIME_DIR") ?? (geteuid() == 0 ? "/run" : "/tmp") }
 
   private static var home: String {
