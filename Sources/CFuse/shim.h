@@ -17,8 +17,8 @@ static inline int realmfs_notify_epoch(struct fuse_session *session) {
   return written == (ssize_t)sizeof message ? 0 : -errno;
 }
 
-/// Stores a text of up to REALMFS_STORED_TEXT bytes in the page cache, like `fuse_lowlevel_notify_store`. Header and text
-/// are in one page, so the kernel looks it up once instead of three times. Returns 0 or -errno.
+/// Stores a text of up to REALMFS_STORED_TEXT bytes in the page cache, like `fuse_lowlevel_notify_store`. Header and
+/// text are in one page, so the kernel looks it up once instead of three times. Returns 0 or -errno.
 #define REALMFS_STORED_TEXT 4056
 static inline int realmfs_notify_store(struct fuse_session *session, uint64_t inode, const void *text, uint32_t size) {
   _Alignas(4096) struct {

@@ -5,8 +5,8 @@
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
 
-// Makes libcrypto allocate with these functions from now on. Returns 0 if it has already allocated, or if another part of
-// the program has set functions.
+// Makes libcrypto allocate with these functions from now on. Returns 0 if it has already allocated, or if another part
+// of the program has set functions.
 static inline int realmfs_allocate_by(
     void *(*allocate)(size_t, const char *, int), void *(*resize)(void *, size_t, const char *, int),
     void (*release)(void *, const char *, int)) {
