@@ -92,7 +92,7 @@ final class SyncedRealm: Sendable {
 
 extension SyncURL {
   /// What is said of a realm without any change: perhaps its path was mistyped.
-  var isNew: String { "\(self): the realm is new and empty; a server makes one for each path that is asked for" }
+  var isNew: String { "\(self): the realm is new and empty; a server creates one for each path that is requested" }
 }
 
 /// A download that is waited for, with its progress on a terminal.
