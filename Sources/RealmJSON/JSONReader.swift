@@ -41,7 +41,7 @@ struct JSONReader {
     skipSpace()
     if index < bytes.count {
       if bytes[index...].allSatisfy({ $0 == 0 }) { throw error(at: index, "zero bytes after the value; remove them") }
-      throw error(at: index, "text after the end of the value; remove it")
+      throw error(at: index, "unexpected text after the value; remove it")
     }
   }
 
@@ -148,7 +148,7 @@ struct JSONReader {
     }
     if let twice {
       let name = String(decoding: content(twice).prefix(80), as: UTF8.self)
-      throw error(at: Int(nodes[twice].start), "\"\(name)\" stands here for the second time; remove one of them")
+      throw error(at: Int(nodes[twice].start), "\"\(name)\" appears twice; remove one of them")
     }
   }
 
@@ -213,7 +213,7 @@ struct JSONReader {
     switch found() {
     case "NaN", "Infinity", "-Infinity", "nan", "inf": "; write {\"$numberDouble\":\"NaN\"} or the like"
     case "True", "False", "None", "TRUE", "FALSE", "NULL", "Null": "; JSON knows true, false and null"
-    case "'": "; strings stand in double quotes"
+    case "'": "; strings must be in double quotes"
     case "/", "#": "; JSON has no comments"
     case ",", "]", "}": "; it is missing"
     default: ""
@@ -362,7 +362,7 @@ struct JSONReader {
   }
 
   private func loneSurrogate(_ start: Int) -> JSONInputError {
-    error(at: start, "half of a surrogate pair, which is no character; write the whole pair or another character")
+    error(at: start, "half of a surrogate pair is not a character; write the whole pair or another character")
   }
 
   private mutating func fourDigits(_ start: Int) throws(JSONInputError) -> UInt32 {

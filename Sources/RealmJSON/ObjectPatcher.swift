@@ -227,7 +227,7 @@ public final class ObjectPatcher {
     switch target {
     case .object(let key):
       guard try schemas.contains(schema, key, transaction) else {
-        throw JSONInputError(.missingObject, "\(schema.name) object \(key) does not exist any more")
+        throw JSONInputError(.missingObject, "\(schema.name) object \(key) no longer exists")
       }
       try checkPrimaryKey(text, schema, key, transaction)
       return .existing(key)
@@ -288,7 +288,7 @@ public final class ObjectPatcher {
       throw text.error(
         .keyMismatch,
         at: node,
-        "\(text.describe(node)) is not this object's primary key, which cannot change; make a new object instead"
+        "\(text.describe(node)) is not this object's primary key, which cannot change; create a new object instead"
       )
     }
   }
@@ -318,7 +318,7 @@ extension JSONText {
     throw error(
       .keyMismatch,
       at: node,
-      "\(describe(node)) is not the primary key of this file's name; make them agree"
+      "\(describe(node)) does not match the primary key in the file name; make them agree"
     )
   }
 

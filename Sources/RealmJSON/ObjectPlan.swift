@@ -309,7 +309,7 @@ struct ObjectPlan {
       throw text.error(
         .wrongType,
         at: node,
-        "\(text.describe(node)) is no type of Extended JSON; put a dictionary with $ names into {\"$dictionary\": {..}}"
+        "\(text.describe(node)) is not Extended JSON; put a dictionary with $ names into {\"$dictionary\": {..}}"
       )
     }
     var values: [Value.Entry] = []
@@ -367,7 +367,7 @@ struct ObjectPlan {
       .linkTargetMissing,
       at: node,
       "there is no \(target.name) with the \(target.primaryKey == nil ? "object" : "primary") key \(key); "
-        + "make it first, or write null"
+        + "create it first, or write null"
     )
   }
 
@@ -542,7 +542,7 @@ struct ObjectPlan {
     for member in text.members(object) { entries.append((text.content(member.name), member.value)) }
     entries.sort { compare($0.key, $1.key) < 0 }
     for (a, b) in zip(entries, entries.dropFirst()) where a.key == b.key {
-      throw text.error(.syntax, at: b.node, "the key of this entry stands there twice; remove one of them")
+      throw text.error(.syntax, at: b.node, "duplicate dictionary key; remove one of the entries")
     }
     return entries
   }

@@ -45,7 +45,7 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
     case .badPrimaryKey(let table, let key): "links to \(table)/\(key), which has no usable primary key"
     case .tooDeep: "collections and embedded objects are nested too deeply"
     case .tooMany(let problem): problem
-    case .tooLarge: "the text is longer than a sound file of this size can give"
+    case .tooLarge: "the text is longer than an intact file of this size can produce"
     }
   }
 

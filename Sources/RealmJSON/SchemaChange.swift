@@ -140,7 +140,7 @@ public struct SchemaChange: Sendable {
     if let old, let new, new < old {
       throw SchemaChangeError(
         .oldVersion,
-        "the realm has schema version \(old), this schema is of version \(new); start from the newest schema"
+        "the realm has schema version \(old), this schema has version \(new); start from the newest schema"
       )
     }
     let hasGrown = new.map { new in old.map { new > $0 } ?? true } ?? false

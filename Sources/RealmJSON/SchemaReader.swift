@@ -28,7 +28,7 @@ extension SchemaDescription {
     for node in text.elements(list) {
       let description = try ClassDescription(text, node)
       if !names.insert(ExactName(description.name)).inserted {
-        throw text.error(.duplicate, at: node, "class \(description.name) stands here twice; remove one of them")
+        throw text.error(.duplicate, at: node, "class \(description.name) is defined twice; remove one of them")
       }
       classes.append(description)
     }
@@ -103,7 +103,7 @@ extension PropertyDescription {
   public init(name: String, type: String) throws(JSONInputError) {
     let text = try JSONText(Array(JSONValue.string(type).line.utf8))
     guard let property = try PropertyReader(text: text, name: name, node: JSONText.root).read() else {
-      throw text.error(.wrongType, at: JSONText.root, "\(type) is not stored in a realm")
+      throw text.error(.wrongType, at: JSONText.root, "\(type) cannot be stored in a realm")
     }
     self = property
   }
@@ -195,7 +195,7 @@ private struct PropertyReader {
     }
     if let node = text.member("optional", of: node), let isOptional = try text.flag("optional", of: self.node) {
       if let said = found.isNullable, said != isOptional {
-        throw text.error(.wrongType, at: node, "\"optional\" says something else than the type \(typeName)")
+        throw text.error(.wrongType, at: node, "\"optional\" contradicts the type \(typeName)")
       }
       found.isNullable = isOptional
     }
@@ -253,14 +253,14 @@ private struct PropertyReader {
     if rest.isEmpty {
       // `{}` alone is a dictionary of Mixed values.
       if found.collection != nil && found.isNullable == nil { return found }
-      throw text.error(.wrongType, at: node, "\"\(text.shown(node))\" is no type")
+      throw text.error(.wrongType, at: node, "\"\(text.shown(node))\" is not a type")
     }
     if let type = Self.scalars.first(where: { SchemaRenderer.name(of: $0) == rest }) {
       found.type = type
     } else if rest == "list" || rest == "set" || rest == "dictionary" || rest == "object" {
       throw text.error(.wrongType, at: node, "\(rest) needs an \"objectType\"; write {\"type\": \"\(rest)\", ..}")
     } else if rest.contains(where: Self.isOfForms) {
-      throw text.error(.wrongType, at: node, "\"\(text.shown(node))\" is no type; a short form is like \"int?[]\"")
+      throw text.error(.wrongType, at: node, "\"\(text.shown(node))\" is not a type; a short form is like \"int?[]\"")
     } else {
       found.type = .link
       found.target = String(rest)

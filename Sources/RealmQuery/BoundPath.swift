@@ -135,7 +135,7 @@ final class BoundPath {
         try bindSelection(&rest, property)
       }
       if let (_, column) = rest.first {
-        throw QueryError(column: column, problem: "\(name) is no link: nothing can follow it")
+        throw QueryError(column: column, problem: "\(name) is not a link, so a path cannot follow it")
       }
     }
     try checkEnding(path)
@@ -228,7 +228,7 @@ final class BoundPath {
       default: selection.append(element)
       }
       if property.collection == nil && property.type != .mixed {
-        throw QueryError(column: column, problem: "\(property.name) is no collection, so nothing can be picked from it")
+        throw QueryError(column: column, problem: "\(property.name) is not a collection: it has no elements to pick")
       }
       if property.collection == .set {
         throw QueryError(column: column, problem: "\(property.name) is a set: its elements have no index")
@@ -268,7 +268,7 @@ final class BoundPath {
         guard case .property(let index) = goal, table.columns[index].collection != nil else {
           throw QueryError(
             column: column,
-            problem: "\(aggregate.rawValue) needs a list of numbers, or a property behind it"
+            problem: "\(aggregate.rawValue) needs a list of numbers, or a property after it"
           )
         }
         try checkNumbers(table.columns[index], aggregate, column)
@@ -286,7 +286,7 @@ final class BoundPath {
     case .int, .float, .double, .decimal128, .mixed: return
     case .date where aggregate == .min || aggregate == .max: return
     default:
-      throw QueryError(column: place, problem: "\(column.name) has no \(aggregate.rawValue): it holds no numbers")
+      throw QueryError(column: place, problem: "\(column.name) has no \(aggregate.rawValue): it is not a number")
     }
   }
 

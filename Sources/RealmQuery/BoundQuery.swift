@@ -191,7 +191,7 @@ struct QueryBinder {
     guard case .path(let path) = expression, path.elements.count == 1, case .name(let name) = path.elements[0].element,
       table.columns.firstIndex(named: name, \.name) == nil
     else { return "" }
-    return "; if it is a text, write it in quotes: '\(name)'"
+    return "; if it is a string, write it in quotes: '\(name)'"
   }
 
   /// Returns a hint for comparing a link with a value: compare a property of the target instead.
@@ -214,7 +214,7 @@ struct QueryBinder {
     where side.quantifier != nil && side.quantifier != .any && !(side.path?.canBeQuantified ?? side.isList) {
       throw refuse("ALL and NONE need a list")
     }
-    if comparison == .isIn && !right.isList { throw refuse("IN needs a list behind it") }
+    if comparison == .isIn && !right.isList { throw refuse("IN needs a list after it") }
     if left.isTypeName != right.isTypeName { throw refuse("@type can only be compared with the name of a type") }
     if left.isTypeName && comparison != .equal && comparison != .notEqual && comparison != .isIn {
       throw refuse("@type can only be compared with ==, != and IN")
@@ -222,7 +222,7 @@ struct QueryBinder {
     guard let a = left.type, let b = right.type else {
       if comparison.isOfTexts, !left.isTypeName {
         for side in [left.type, right.type].compactMap({ $0 }) where !Self.isText(side) {
-          throw refuse("\(comparison.rawValue) compares texts")
+          throw refuse("\(comparison.rawValue) compares strings")
         }
       }
       return
@@ -235,7 +235,7 @@ struct QueryBinder {
       )
     }
     if comparison.isOfTexts && !Self.isText(b) {
-      throw refuse("\(comparison.rawValue) compares texts, not \(Self.name(b))")
+      throw refuse("\(comparison.rawValue) compares strings, not \(Self.name(b))")
     }
     if a == .link {
       switch comparison {
@@ -412,11 +412,11 @@ struct QueryBinder {
     case .stored(let table, let key): return HeldValue(.link(table, key))
     case .text(let text): return HeldValue(try argument(text, other, refuse))
     case .key(let key):
-      guard let target = other?.target else { throw refuse("an object needs a link to be compared with") }
+      guard let target = other?.target else { throw refuse("an object can only be compared with a link") }
       return HeldValue(.link(target.key, key))
     case .object(let className, let value):
       let found: Table?, object: ObjKey?
-      guard let key = PrimaryKey(value) else { throw refuse("a value of no type that primary keys have") }
+      guard let key = PrimaryKey(value) else { throw refuse("a value of a type that primary keys cannot have") }
       do throws(EngineError) {
         if let table = try snapshot.table(named: Table.classPrefix + className) {
           found = table
@@ -435,7 +435,7 @@ struct QueryBinder {
     case .value(let value, let text):
       if other?.isTypeName ?? false {
         guard case .string(let name) = value, let type = TypeName(String(decoding: name, as: UTF8.self)) else {
-          throw refuse("no name of a type; names are \(TypeName.names.joined(separator: ", "))")
+          throw refuse("not the name of a type; names are \(TypeName.names.joined(separator: ", "))")
         }
         return HeldValue(type.value)
       }
@@ -458,7 +458,7 @@ struct QueryBinder {
     guard let type = other?.type else { return .text(text) }
     if type == .link {
       if text == "null" { return .null }
-      guard let target = other?.target else { throw refuse("an object needs a link to be compared with") }
+      guard let target = other?.target else { throw refuse("an object can only be compared with a link") }
       guard let primaryKey = target.primaryKey else {
         throw refuse("objects of \(target.className ?? target.name) have no primary key that an argument can name")
       }

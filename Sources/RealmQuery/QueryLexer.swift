@@ -208,7 +208,7 @@ struct QueryLexer {
       switch try argument(String(decoding: name.dropFirst(2), as: UTF8.self), at: start) {
       case .value(.string(let bytes)): path = String(decoding: bytes, as: UTF8.self)
       case .text(let text): path = text
-      case .value: throw error(start, "\(String(decoding: name, as: UTF8.self)) needs a text that is a path")
+      case .value: throw error(start, "\(String(decoding: name, as: UTF8.self)) needs a string that is a path")
       }
       return .keyPath(path.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
     }
@@ -218,7 +218,7 @@ struct QueryLexer {
   /// Returns the argument with the given number.
   private func argument(_ digits: String, at start: Int) throws(QueryError) -> QueryArgument {
     if let number = Int(digits), arguments.indices.contains(number) { return arguments[number] }
-    let given = arguments.isEmpty ? "" : "; there are \(arguments.count)"
+    let given = arguments.isEmpty ? "" : " (\(arguments.count) given)"
     throw error(start, "argument $\(digits) has no value here\(given); write the value")
   }
 
@@ -329,14 +329,14 @@ struct QueryLexer {
     }
     if let end = endOfShownDate(from: position) {
       guard let date = Timestamp(lenient: text[index..<end]) else {
-        throw error(index, "no date of the years 1 to 9999")
+        throw error(index, "not a date in the years 1 to 9999")
       }
       index = end
       return .date(date)
     }
     guard (1900...9999).contains(year), (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
       second < 61, nanoseconds < 1_000_000_000
-    else { throw error(index, "no date of the years 1900 to 9999") }
+    else { throw error(index, "not a date in the years 1900 to 9999") }
     index = position
     let seconds = Timestamp.daysSince1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
     return .date(Timestamp(seconds: seconds, nanoseconds: Int32(seconds < 0 ? -nanoseconds : nanoseconds)))
@@ -388,7 +388,7 @@ struct QueryLexer {
     index += 1
     var content: [UInt8] = []
     while true {
-      guard index < text.count else { throw error(start, "the string has no end") }
+      guard index < text.count else { throw error(start, "unterminated string") }
       let byte = peek()
       index += 1
       if byte == quote { return content }

@@ -41,7 +41,7 @@ struct QueryParser {
   private var quotesHint: String {
     guard index > 0, case .word = tokens[index - 1].kind else { return "" }
     switch token.kind {
-    case .word, .integer, .operation: return "; a text is written in quotes"
+    case .word, .integer, .operation: return "; strings must be in quotes"
     default: return ""
     }
   }

@@ -77,9 +77,9 @@ public final class QueryAggregate {
     case (let known?, .min), (let known?, .max):
       switch known {
       case .int, .float, .double, .decimal128, .date, .mixed: type = known
-      default: throw QueryError(column: 1, problem: "no \(kind.rawValue): it holds neither numbers nor dates")
+      default: throw QueryError(column: 1, problem: "\(kind.rawValue) needs a property of numbers or dates")
       }
-    default: throw QueryError(column: 1, problem: "no \(kind.rawValue): it holds no numbers")
+    default: throw QueryError(column: 1, problem: "\(kind.rawValue) needs a property of numbers")
     }
     self.path = path
     accumulator = Accumulator(kind.aggregate, type: type)

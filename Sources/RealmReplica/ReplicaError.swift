@@ -26,7 +26,7 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
     case .connection(let text), .unsuitable(let text), .replaced(let text): text
     case .server(let state, let text): "PostgreSQL: \(text) (\(state))\(Self.advice[state].map { "; \($0)" } ?? "")"
     case .engine(let error): error.description
-    case .overtaken: "another program has written to the replica meanwhile"
+    case .overtaken: "another program wrote to the replica in the meantime"
     case .stopped: "stopped"
     }
   }

@@ -69,7 +69,8 @@ struct CSVForm {
   /// Returns the record as the JSON of an object.
   func json(_ record: CSVRecord) throws(CSVProblem) -> [UInt8] {
     if record.fields.count != targets.count {
-      throw CSVProblem("\(record.fields.count) fields, but the header has \(targets.count)")
+      let fields = record.fields.count == 1 ? "1 field" : "\(record.fields.count) fields"
+      throw CSVProblem("\(fields), but the header has \(targets.count)")
     }
     let out = OutputBuffer()
     out.append("{")

@@ -34,7 +34,7 @@ final class CSVSink: ExportSink {
   private func checkOne(_ tables: [Table]) throws(TransferError) {
     if tables.count == 1 { return }
     let names = tables.isEmpty ? "none" : tables.compactMap(\.className).joined(separator: ", ")
-    throw .unsuitable("a file of CSV has one class, here are \(names): choose one with --class, or name a directory")
+    throw .unsuitable("CSV holds one class (found \(names)): choose one with --class, or name a directory")
   }
 
   var hasOneClass: Bool { if case .path = target { false } else { true } }

@@ -132,7 +132,7 @@ public final class ImportSource {
       let (stem, known) = Self.parts(of: path.split(separator: "/").last.map(String.init) ?? path)
       guard let format = format ?? known ?? (path == "-" ? .jsonl : nil) else {
         throw .unsuitable(
-          "\(path): neither .jsonl nor .json nor .csv nor .tsv nor a directory; say what it is with --format"
+          "\(path): not .jsonl, .json, .csv, .tsv or a directory; name the format with --format"
         )
       }
       form = Form(format, isTree: false)

@@ -307,7 +307,7 @@ public struct Importer {
     }
     guard let table = try state.table(className, transaction) else {
       let hint = try state.classNames(transaction).hint(for: className)
-      throw .rejected("\(place): no class \(className); \(hint); --class names that of lines that do not tell theirs")
+      throw .rejected("\(place): no class \(className); \(hint); --class is for lines without \"$class\"")
     }
     return table
   }

@@ -60,7 +60,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
         if let key = try Self.find(Array(name.utf8), table) { return ObjectReference(table: table.key, key: key) }
       }
     } catch { throw .damaged("\(self): \(error)") }
-    throw .missingObject("no object \(self); names are those of the files that a mount shows")
+    throw .missingObject("no object \(self); NAME is the file name in a mount, without .json")
   }
 
   private static func find(_ name: [UInt8], _ table: Table) throws(EngineError) -> ObjKey? {

@@ -163,13 +163,13 @@ extension RealmEdit {
 
   private static func checkIsNew(_ name: String, in snapshot: Snapshot) throws {
     if try snapshot.table(named: Table.classPrefix + name) != nil {
-      throw TransferError.unsuitable("there is a class \(name) already")
+      throw TransferError.unsuitable("class \(name) already exists")
     }
   }
 
   private static func checkIsNew(_ property: String, in table: Table) throws(TransferError) {
     if table.columns.contains(where: { $0.name.isExactly(property) }) {
-      throw .unsuitable("\(table.className ?? table.name) has a property \(property) already")
+      throw .unsuitable("\(table.className ?? table.name) already has a property \(property)")
     }
   }
 

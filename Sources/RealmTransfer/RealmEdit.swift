@@ -7,7 +7,7 @@ public import RealmPages
 extension JSONInputError {
   /// The message for a new object whose primary key exists.
   static let exists =
-    "an object with this primary key exists; 'realmfs set' changes it, 'realmfs import' makes or changes objects"
+    "an object with this primary key exists; 'realmfs set' changes it, 'realmfs import' creates or changes objects"
 }
 
 /// Changes a realm.
@@ -169,7 +169,7 @@ public struct RealmEdit {
         if direction == .back { try transaction.undo(to: wanted) } else { _ = try transaction.restore(wanted) }
       } catch {
         guard [.badSchema, .forbidden].contains(error.reason) else { throw .engine(error) }
-        let hint = "'realmfs diff --previous' shows what the commit changed, to be changed by hand"
+        let hint = "'realmfs diff --previous' shows what the commit changed, to revert it by hand"
         throw .engine(EngineError(error.reason, "\(error); \(hint)"))
       }
       if !transaction.hasChanges { continue }

@@ -71,7 +71,7 @@ final class SQLiteSink: ExportSink {
     let path: String
     switch target {
     case .path(let name), .file(let name): path = name
-    case .stream: throw .unsuitable("a SQLite database needs a file to go to")
+    case .stream: throw .unsuitable("a SQLite database needs an output file")
     }
     if database == nil, comparesOnly {
       database = try SQLiteDatabase(path: path, isNew: false)

@@ -71,7 +71,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
   /// Begins a sheet; `name` must be valid for spreadsheets.
   func beginSheet(_ name: String) throws(TransferError) {
     unsafe sheet = workbook_add_worksheet(workbook, name)
-    guard let sheet = unsafe sheet else { throw .unsuitable("\(path): the sheet \(name) cannot be made") }
+    guard let sheet = unsafe sheet else { throw .unsuitable("\(path): cannot create the sheet \(name)") }
     unsafe sheets.append(sheet)
     unsafe worksheet_freeze_panes(sheet, 1, 0)
     row = 0

@@ -17,7 +17,7 @@ final class TreeSink: ExportSink {
   init(_ target: ExportTarget) { self.target = target }
 
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
-    guard case .path(let path) = target else { throw .unsuitable("a tree of files needs a directory to go to") }
+    guard case .path(let path) = target else { throw .unsuitable("a tree of files needs an output directory") }
     root = path
     try makeDirectory(root)
   }

@@ -66,7 +66,7 @@ final class XLSXSink: ExportSink {
   // MARK: classes
 
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
-    if case .stream = target { throw .unsuitable("a spreadsheet needs a file to go to") }
+    if case .stream = target { throw .unsuitable("a spreadsheet needs an output file") }
     try CSVRenderer.check(tables)
     var names: Set<String> = []
     sheets = [:]

@@ -23,13 +23,13 @@ extension Arguments {
   /// Throws a usage error if options contradict each other in a way that the option table cannot express.
   func checkMountOptions() throws(CommandFailure) {
     if wantsNoChanges, let option = Self.changing.first(where: { has($0) }) {
-      throw usage("option --\(option.rawValue) changes the realm, which a mount that only reads must not")
+      throw usage("option --\(option.rawValue) changes the realm and cannot be used with a read-only mount")
     }
     for option in [OptionName.migrate, .deleteIfMigrationNeeded] where has(option) && !has(.schemaFile) {
       throw usage("option --\(option.rawValue) needs a schema: add --schema")
     }
     if let url = value(.sync) {
-      if mountOption(.frozen) != nil { throw usage("mount option -o frozen: a synced realm is shown as it changes") }
+      if mountOption(.frozen) != nil { throw usage("mount option -o frozen cannot be used with --sync") }
       _ = try syncURL(url)
       _ = try syncTimeout()
     } else if let option = [OptionName.mirror, .user, .tokenFile, .tokenCommand, .authorities, .timeout].first(
@@ -90,7 +90,7 @@ extension Arguments {
   private func maximumActiveVersions() throws(CommandFailure) -> Int? {
     guard let text = value(.maxVersions) else { return nil }
     guard let count = Int(text), count >= 2 else {
-      throw usage("option --max-versions: '\(text)' is not a number from 2 on; a write needs two versions")
+      throw usage("option --max-versions: '\(text)' is not a number above 1; a write needs two versions")
     }
     return count
   }

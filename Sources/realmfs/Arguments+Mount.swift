@@ -11,7 +11,7 @@ extension Arguments {
     if let long, let short, long != short { throw usage("options --json-style \(long) and -o json=\(short) disagree") }
     guard let name = long ?? short else { return .plain }
     guard let style = JSONStyle(rawValue: name) else {
-      throw usage("mount option -o json: '\(name)' is none of \(Options.jsonStyles.joined(separator: ", "))")
+      throw usage("mount option -o json: '\(name)' is not one of \(Options.jsonStyles.joined(separator: ", "))")
     }
     return style
   }
@@ -31,10 +31,10 @@ extension Arguments {
     var queries: [String: String] = [:]
     for text in allValues(.shownObjects) {
       guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
-        throw usage("option --query: '\(text)' is not a class, a colon and a query: 'Person: age > 30'")
+        throw usage("option --query: '\(text)' is not CLASS: QUERY, such as 'Person: age > 30'")
       }
       let name = String(text[..<colon]), query = text[text.index(after: colon)...].drop { $0 == " " }
-      if query.isEmpty { throw usage("option --query: there is no query behind '\(name):'") }
+      if query.isEmpty { throw usage("option --query: no query after '\(name):'") }
       if queries.updateValue(String(query), forKey: name) != nil {
         throw usage("option --query: class \(name) has two queries; join them with 'and' or 'or'")
       }

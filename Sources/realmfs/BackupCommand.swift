@@ -6,7 +6,7 @@ enum BackupCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let source = try RealmSource(toCopy: arguments), target = arguments.operands[1]
     let sizes = try source.copy(to: target, key: source.realm.configuration.encryptionKey, title: "copying")
-    try CopyReport(path: target, sizes: sizes).print(arguments)
+    try CopyReport(path: target, sizes: sizes, isNew: true).print(arguments)
     return .done
   }
 }

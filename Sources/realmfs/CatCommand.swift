@@ -108,7 +108,7 @@ enum CatCommand {
     if kind == .symbolicLink {
       throw .refused(
         .unsupported,
-        "it is a symbolic link, which leads somewhere in a mount only; 'realmfs watch --changes' prints commits"
+        "it is a symbolic link that works only in a mount; 'realmfs watch --changes' prints commits"
       )
     }
     return try tree.open(inode)

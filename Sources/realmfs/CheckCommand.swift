@@ -52,7 +52,8 @@ private struct CheckReport {
     if summary.leftovers > 0 {
       verdict += summary.leftovers == 1 ? ", 1 harmless leftover" : ", \(summary.leftovers) harmless leftovers"
     }
-    let counts = "\(summary.tables) tables, \(summary.objects) objects, \(summary.nodes) nodes"
+    let tables = counted(summary.tables, "table"), objects = counted(summary.objects, "object")
+    let counts = "\(tables), \(objects), \(counted(summary.nodes, "node"))"
     return lines + ["\(path): \(verdict): \(counts) with \(summary.bytes) bytes, \(summary.freeBytes) bytes free"]
   }
 

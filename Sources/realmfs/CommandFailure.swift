@@ -54,14 +54,14 @@ struct CommandFailure: Error {
 
   /// Advice for a file that only looks empty.
   private static let remedyForUnreached =
-    "'realmfs recover' saves what is left to a new file; --as-empty opens an empty realm, and writes over the rest"
+    "'realmfs recover' saves what is left to a new file; --as-empty opens it as an empty realm and overwrites the rest"
 
   /// Returns a clause about missing write permission if that is why changing a readable realm failed; else "".
   private static func rights(_ code: Int32?, _ path: String) -> String {
     guard let code, [EACCES, EPERM, EROFS].contains(code), unsafe access(path, R_OK) == 0 else { return "" }
     if unsafe access(path, W_OK) != 0 { return "; you may read the file, but not write to it" }
     return unsafe access(System.folder(of: path), W_OK) != 0
-      ? "; you may not make files in its folder, which changes need" : ""
+      ? "; changes need permission to create files in its folder" : ""
   }
 
   /// Creates the failure of an operation that needs exclusive access to the realm. `reason` is the message if no
@@ -76,7 +76,7 @@ struct CommandFailure: Error {
   func explaining(_ paths: [String]) -> CommandFailure {
     guard isOfDirectory, let path = paths.first(where: { System.isDirectory($0) }) else { return self }
     if let mount = MountTable.entry(at: System.realMountPoint(path)), mount.isOurs {
-      let text = "\(path): a mount of \(mount.source); this command takes the file itself: \(mount.source)"
+      let text = "\(path): a mount of \(mount.source); name the file itself: \(mount.source)"
       return saying(text)
     }
     return saying("\(path): a directory; name a Realm file")

@@ -21,11 +21,11 @@ enum CompactCommand {
       )
     }
     if let sizes {
-      try CopyReport(path: source.path, sizes: sizes).print(arguments)
+      try CopyReport(path: source.path, sizes: sizes, isNew: false).print(arguments)
     } else if let found {
       let kept = RealmCopy.Sizes(before: found.total, after: found.total)
       let facts: [(String, JSONValue)] = [("compacted", .bool(false)), ("used", .number(found.used))]
-      var report = CopyReport(path: source.path, sizes: kept, facts: facts)
+      var report = CopyReport(path: source.path, sizes: kept, isNew: false, facts: facts)
       report.notes = ["not compacted: \(found.used) bytes of \(found.total) are used, so the condition does not hold"]
       try report.print(arguments)
     }

@@ -6,7 +6,7 @@ import RealmSync
 /// The command `convert`.
 enum ConvertCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    guard arguments.has(.local) else { throw arguments.usage("option --local is missing: it says what to make") }
+    guard arguments.has(.local) else { throw arguments.usage("option --local is required") }
     let source = try RealmSource(arguments), target = arguments.operands[1]
     var isMirror = false
     let unsent = try source.onNewest { (snapshot) throws(CommandFailure) -> UnsentChanges in
@@ -14,14 +14,14 @@ enum ConvertCommand {
       // The content of a mirror was on the server.
       if isMirror { return .none }
       guard snapshot.historyType > 2 else {
-        throw CommandFailure(.failure, "\(source.path): is a local realm already; 'realmfs backup' copies it")
+        throw CommandFailure(.failure, "\(source.path): already a local realm; 'realmfs backup' copies it")
       }
       do throws(EngineError) { return try snapshot.unsentChanges() } catch {
         throw CommandFailure(error, path: source.path)
       }
     }
     if case .some(let count) = unsent {
-      Log.notice("\(source.path): \(count) changesets had not been sent to the server; their changes are in the copy")
+      Log.notice("\(source.path): the copy has the changes of \(counted(count, "changeset")) not sent to the server")
     }
     let sizes = try source.copy(
       to: target,
@@ -35,7 +35,7 @@ enum ConvertCommand {
       (copy.path, copy.mode) = (System.absolute(target), .exclusive)
       do throws(SyncError) { try Mirror.makeLocal(copy) } catch { throw CommandFailure(error) }
     }
-    var report = CopyReport(path: target, sizes: sizes)
+    var report = CopyReport(path: target, sizes: sizes, isNew: true)
     report.facts = [("unsentChangesets", unsent.json)]
     try report.print(arguments)
     return .done

@@ -6,6 +6,7 @@ import RealmPages
 struct CopyReport {
   let path: String
   let sizes: RealmCopy.Sizes
+  let isNew: Bool
   var notes: [String] = []
   var facts: [(String, JSONValue)] = []
 
@@ -17,7 +18,7 @@ struct CopyReport {
       ]
       output.print(JSONValue.object(members + facts).text)
     } else {
-      output.line("\(path): \(sizes.after) bytes, from \(sizes.before)")
+      output.line(isNew ? "wrote \(path) (\(sizes.after) bytes)" : "\(path): \(sizes.after) bytes, was \(sizes.before)")
       for note in notes { output.line("\(path): \(note)") }
     }
     try output.flush()

@@ -31,7 +31,7 @@ enum CreateCommand {
       do throws(SchemaChangeError) {
         try SchemaChange(to: schema, in: transaction).apply(transaction)
       } catch {
-        throw CommandFailure(.failure, "\(shownPath): the schema cannot be made: \(error)")
+        throw CommandFailure(.failure, "\(shownPath): cannot create the schema: \(error)")
       }
     }
     do throws(EngineError) { _ = try transaction.commit() } catch { throw CommandFailure(error, path: shownPath) }

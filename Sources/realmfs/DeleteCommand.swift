@@ -23,7 +23,7 @@ enum DeleteCommand {
             if let asked, asked != objects {
               throw CommandFailure(
                 .failure,
-                "\(realm.path): another program changed what this finds; nothing was deleted, try again"
+                "\(realm.path): another program changed these objects; nothing was deleted, try again"
               )
             }
             return objects
@@ -66,16 +66,16 @@ private enum DeletionTarget {
     let words = Array(arguments.operands.dropFirst())
     let names = words.compactMap { ObjectName($0) }
     if names.count == words.count {
-      if arguments.has(.argument) { throw arguments.usage("--arg gives a value to a QUERY; there is none") }
+      if arguments.has(.argument) { throw arguments.usage("--arg needs a QUERY that uses its value") }
       self = .names(names)
     } else if ObjectName(words[0]) == nil {
       if words.count == 1 {
-        throw arguments.usage("which objects of \(words[0])? Add a query, or write \(words[0])/NAME")
+        throw arguments.usage("no objects of \(words[0]) given: add a query, or write \(words[0])/NAME")
       }
       if words.count > 2 { throw arguments.usage("unexpected argument '\(words[2])'") }
       self = .query(className: words[0], arguments.condition(words[1]))
     } else {
-      throw arguments.usage("'\(words.first { ObjectName($0) == nil } ?? "")' is no object; write CLASS/NAME")
+      throw arguments.usage("'\(words.first { ObjectName($0) == nil } ?? "")' is not an object; write CLASS/NAME")
     }
   }
 
@@ -119,7 +119,7 @@ private enum DeletionTarget {
     case .topLevel: break
     case .embedded:
       throw .unsuitable("\(path): \(name) is embedded; set the property that holds the object to null instead")
-    case .asymmetric: throw .unsuitable("\(path): \(name) is asymmetric; its objects are not changed")
+    case .asymmetric: throw .unsuitable("\(path): \(name) is asymmetric; its objects cannot be changed")
     }
   }
 }

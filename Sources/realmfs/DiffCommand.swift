@@ -85,7 +85,7 @@ enum DiffCommand {
     guard let previous else {
       throw CommandFailure(
         .unreadable,
-        "\(path): holds version \(newest.version) alone: it was just made, compacted or copied"
+        "\(path): contains only version \(newest.version): it was just created, compacted or copied"
       )
     }
     if arguments.has(.verbose) { Log.notice("\(path): version \(previous.version) and version \(newest.version)") }

@@ -27,7 +27,7 @@ struct EditedRealm {
     if newest.fileFormat != RealmUpgrade.format, newest.fileFormat != 0 {
       throw CommandFailure(
         .upgradeNeeded,
-        "\(path): file format \(newest.fileFormat) is read, but not written; 'realmfs upgrade \(path)' brings it to "
+        "\(path): file format \(newest.fileFormat) is read-only; 'realmfs upgrade \(path)' converts it to "
           + "format \(RealmUpgrade.format)"
       )
     }
@@ -111,7 +111,7 @@ extension Arguments {
     var assignments: [Assignment] = []
     for text in operands[first...] {
       guard let assignment = Assignment(text) else {
-        throw usage("'\(text)' is no assignment; write PROPERTY=VALUE")
+        throw usage("'\(text)' is not an assignment; write PROPERTY=VALUE")
       }
       if assignments.contains(where: { $0.property.isExactly(assignment.property) }) {
         throw usage("\(assignment.property) is given twice")

@@ -20,8 +20,8 @@ enum ExportCommand {
     let suffix = ExportFormat(suffixOf: target)
     if suffix == nil, !arguments.has(.format), let other = foreign.first(where: { target.lowercased().hasSuffix($0) }) {
       throw arguments.usage(
-        "\(target): \(other) cannot be written, but .jsonl, .json, .csv, .tsv, .sqlite and .xlsx can; with --format "
-          + "the name may be any"
+        "\(target): cannot write \(other); use .jsonl, .json, .csv, .tsv, .sqlite or .xlsx, or name the format "
+          + "with --format"
       )
     }
     let format = arguments.value(.format).flatMap { ExportFormat(rawValue: $0) } ?? suffix ?? .jsonl
@@ -32,7 +32,7 @@ enum ExportCommand {
     let source = try RealmSource.pinned(arguments)
     if target == "-" {
       if format == .sqlite || format == .xlsx {
-        throw arguments.usage("--format \(format.rawValue) needs a name for the result")
+        throw arguments.usage("--format \(format.rawValue) needs the name of an output file")
       }
       let summary = try export(
         source,
@@ -72,7 +72,7 @@ enum ExportCommand {
         let names = verification.classes.filter { !$0.isSame }.map(\.name).joined(separator: ", ")
         throw CommandFailure(
           .failure,
-          "\(target): the database does not hold what was exported of \(names), so it was removed; check the disk, and "
+          "\(target): the database differs from the export in \(names), so it was removed; check the disk, and "
             + "export again"
         )
       }
@@ -82,7 +82,7 @@ enum ExportCommand {
       let objects = summary.objects == 1 ? "1 object" : "\(summary.objects) objects"
       let classes = summary.classes == 1 ? "1 class" : "\(summary.classes) classes"
       let damaged = summary.damaged == 0 ? "" : ", \(summary.damaged) damaged left out"
-      let leftOut = summary.leftOut == 0 ? "" : ", \(summary.leftOut) values left out"
+      let leftOut = summary.leftOut == 0 ? "" : ", \(counted(summary.leftOut, "value")) left out"
       Log.notice("\(target): \(objects) of \(classes)\(damaged)\(leftOut)")
     }
     return code(summary)
@@ -143,7 +143,7 @@ private func filter(
       switch error {
       case .damaged(let error): throw .damaged(error.description)
       case .refused(let error): throw .unsuitable(CommandFailure(error, in: text).message)
-      case .timedOut: throw .unsuitable("--where takes too long")
+      case .timedOut: throw .unsuitable("the query of --where took too long")
       }
     }
   }

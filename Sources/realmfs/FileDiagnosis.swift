@@ -32,10 +32,10 @@ struct FileDiagnosis {
     let isReadable = family != nil && family != .empty && failure.code == .damaged
     let realms = isReadable ? Transfer.realms(in: path) : []
     if isReadable, let transfer = Transfer.of(path, realms: realms) {
-      advice = "\(transfer.description): 'realmfs recover' undoes that"
+      advice = "\(transfer.description): 'realmfs recover' reverts that"
     } else if realms.count > 1 {
       let places = realms.map { "\($0.lowerBound)" }.joined(separator: ", ")
-      advice = "realms begin at bytes \(places): 'realmfs recover --offset N' saves one"
+      advice = "realms begin at bytes \(places): 'realmfs recover --offset N' extracts one"
     } else {
       advice = Self.advice(failure.code, versions, family, isRealm: isRealm)
     }
@@ -48,13 +48,13 @@ struct FileDiagnosis {
     if let header {
       lines.append(("format", "\(header.format)"))
       let root = header.root == .max ? "at the end of the file, as in a copy" : "at \(header.root)"
-      lines.append(("root", "\(root), by slot \(header.slot) of the header"))
+      lines.append(("root", "\(root), from slot \(header.slot) of the header"))
     }
     for version in versions {
       let state = version.isComplete ? "" : ", but the file ends before \(version.logicalSize)"
       let classes = version.classes.isEmpty ? "no classes" : version.classes.joined(separator: ", ")
       let lost = version.problems.isEmpty ? "" : "; \(version.problems.joined(separator: "; "))"
-      let root = "root at \(version.ref), by \(version.origin)"
+      let root = "root at \(version.ref), via \(version.origin)"
       lines.append(("version \(version.version)", "\(root)\(state): \(classes)\(lost)"))
     }
     lines.append(("in use by", LockHolders.inWords(holders)))
@@ -112,14 +112,14 @@ struct FileDiagnosis {
 
   /// Describes a file as seen from outside, and returns its family if it can be read.
   private static func look(_ mode: mode_t?, _ size: Int?, _ head: [UInt8]) -> (words: String, FileKind.Family?) {
-    guard let mode else { return ("nothing: it is missing or cannot be looked at", nil) }
+    guard let mode else { return ("no such file, or no permission to read it", nil) }
     switch mode & S_IFMT {
     case S_IFDIR: return ("a directory", nil)
     case S_IFREG: break
-    default: return ("no regular file", nil)
+    default: return ("not a regular file", nil)
     }
     guard let size else { return ("a file", nil) }
-    if size > 0, head.isEmpty { return ("a file that you may not read", nil) }
+    if size > 0, head.isEmpty { return ("a file that you cannot read", nil) }
     let kind = FileKind(head, size: size)
     return (kind.words, kind.family)
   }
@@ -132,7 +132,7 @@ struct FileDiagnosis {
   ) -> String? {
     switch code {
     case .damaged where !versions.isEmpty: "'realmfs recover' saves what can be reached"
-    case .damaged where isRealm: "use a backup: no root is left that 'realmfs recover' could start from"
+    case .damaged where isRealm: "use a backup: the file has no root left from which 'realmfs recover' could start"
     case .keyNeeded where family == .encrypted: "give the key: --key-file, --key-command, --key-env or --key-fd"
     case .upgradeNeeded: "look for a newer realmfs; no release of Realm wrote formats 12 to 19"
     case .inUse: "close the program that has the realm open, or read with --immutable"

@@ -12,9 +12,9 @@ enum ImportCommand {
     let options = try options(arguments)
     let format = arguments.value(.format).flatMap { ImportFormat(rawValue: $0) }
     let classes = arguments.chosenClasses() ?? []
-    if classes.count > 1 { throw arguments.usage("--class names the one class of the records") }
+    if classes.count > 1 { throw arguments.usage("--class takes one class, that of the records") }
     if case .failure(let error) = System.status(path) {
-      throw CommandFailure(.unreadable, "\(path): \(System.message(error.code)); make it with 'realmfs create'")
+      throw CommandFailure(.unreadable, "\(path): \(System.message(error.code)); create it with 'realmfs create'")
     }
     if StandardInput.isNamed(by: arguments.operands[1]) { try StandardInput.take(as: "the data") }
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
@@ -119,7 +119,7 @@ private final class RejectsFile {
   init(_ path: String) throws(CommandFailure) {
     self.path = path
     if case .success = System.status(path) {
-      throw CommandFailure(.failure, "\(path) exists and stays as it is: name another file for the rejected records")
+      throw CommandFailure(.failure, "\(path) already exists: name another file for the rejected records")
     }
   }
 

@@ -115,7 +115,7 @@ private struct RealmFacts {
       lines.append(
         (
           "UUIDs",
-          "in the order of bytes of .NET SDKs before 10.10, by their looks; --dotnet-guids of cat, query, export and "
+          "apparently in the byte order of .NET SDKs before 10.10; --dotnet-guids of cat, query, export and "
             + "mount shows them as the app does"
         )
       )
@@ -170,16 +170,16 @@ private struct RealmFacts {
   }
 
   private var formatInWords: String {
-    if snapshot.fileFormat == 0 { return "not yet decided: the file has no content" }
-    return "\(snapshot.fileFormat)" + (snapshot.isStreamingForm ? ", as written by a copy (streaming form)" : "")
+    if snapshot.fileFormat == 0 { return "not set: the file has no content" }
+    return "\(snapshot.fileFormat)" + (snapshot.isStreamingForm ? " (compact copy, streaming form)" : "")
   }
 
   private var historyInWords: String {
     switch snapshot.historyType {
     case 0: "none"
     case 1: "out of realm (obsolete)"
-    case 2: "in realm: a local file"
-    case 3: "sync client: a synced file"
+    case 2: "local (in-realm)"
+    case 3: "sync client (synced realm)"
     case 4: "sync server"
     default: "unknown type \(snapshot.historyType)"
     }

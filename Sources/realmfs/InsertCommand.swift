@@ -11,7 +11,7 @@ enum InsertCommand {
     let first = texts.first?.first { !$0.isWhitespace }
     if let first, first != "{", first != "[" { return try insertAssignments(arguments) }
     if texts.isEmpty && isatty(STDIN_FILENO) != 0 {
-      throw arguments.usage("which object? Write it as JSON or as PROPERTY=VALUE, or give it on standard input")
+      throw arguments.usage("no object given: write it as JSON or as PROPERTY=VALUE, or pass it on standard input")
     }
     if texts.isEmpty { try StandardInput.take(as: "the object") }
     try arguments.checkEncoding()

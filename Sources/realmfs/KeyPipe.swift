@@ -14,7 +14,7 @@ final class KeyPipe {
     descriptor = ends[0]
     let code = key.write(to: ends[1])
     close(ends[1])
-    if code != 0 { throw CommandFailure(.failure, "cannot hand the key on: \(System.message(code))") }
+    if code != 0 { throw CommandFailure(.failure, "cannot pass on the key: \(System.message(code))") }
   }
 
   deinit { close(descriptor) }

@@ -93,7 +93,7 @@ struct Migration {
     let status = System.run(words + [file, point])
     withExtendedLifetime(key) {}
     if status != 0 {
-      throw CommandFailure(.failure, "\(configuration.path): the migration cannot show the realm on \(point)")
+      throw CommandFailure(.failure, "\(configuration.path): cannot mount the realm on \(point) for the migration")
     }
   }
 }

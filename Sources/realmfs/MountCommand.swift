@@ -13,7 +13,7 @@ enum MountCommand {
     if arguments.has(.foreground) || arguments.has(.debug) {
       return try mount.serve {
         let sent = unsafe clinux_notify_manager("READY=1")
-        if sent < 0 { Log.error("cannot tell the service manager that the mount is live: \(System.message(-sent))") }
+        if sent < 0 { Log.error("cannot notify the service manager that the mount is live: \(System.message(-sent))") }
       }
     }
     return try Daemon.start(keeping: mount.keyDescriptor) { becomeReady in
@@ -163,14 +163,14 @@ private struct Mount {
       configuration,
       onUnreached: { version in
         Log.notice(
-          "\(path): the header leads to no version; version \(version), which a search found, is shown; whether it is "
-            + "the newest is not known, and parts of it may be damaged"
+          "\(path): the header points to no version; version \(version), found by a search, is shown; it may not be "
+            + "the newest, and parts of it may be damaged"
         )
       },
       onRefusal: { code in
         Log.notice(
-          "\(path).lock cannot be used (\(System.message(code))), so the realm is mounted as with --immutable: other "
-            + "programs do not know of it"
+          "\(path).lock cannot be used (\(System.message(code))), so the realm is mounted as with --immutable, "
+            + "without coordinating with other programs"
         )
       }
     ).realm
@@ -185,7 +185,7 @@ private struct Mount {
       throw CommandFailure(error, rewriting: path)
     }
     if let backup = outcome.backup {
-      Log.notice("\(path): format \(outcome.from) is now \(RealmUpgrade.format); the old file is \(backup)")
+      Log.notice("\(path): upgraded from format \(outcome.from) to \(RealmUpgrade.format); the old file is \(backup)")
     }
   }
 
@@ -208,7 +208,7 @@ private struct Mount {
     // The first save to a copy creates files beside it. For other realms, opening them has created these files already.
     let folder = System.folder(of: path)
     if newest.isStreamingForm, unsafe access(folder, W_OK | X_OK) != 0 {
-      return "it is a copy, and \(folder) does not let files be made beside it"
+      return "it is a copy, and files cannot be created beside it in \(folder)"
     }
     return nil
   }
@@ -220,18 +220,18 @@ private struct Mount {
       return CommandFailure(failure.code, "\(failure.message); --immutable mounts it without files beside the realm")
     }
     if error.reason != .needsMigration { return failure }
-    let remedy = "--migrate runs a command that moves the data over, --delete-if-migration-needed starts afresh"
+    let remedy = "--migrate runs a command that migrates the data, --delete-if-migration-needed starts with no data"
     return CommandFailure(failure.code, "\(failure.message); \(remedy)")
   }
 
   /// Logs a change to the realm that was made before mounting it.
   private func report(_ step: LaunchStep) {
     switch step {
-    case .seeded(let seed): Log.notice("\(path) did not exist and is a copy of \(seed)")
+    case .seeded(let seed): Log.notice("\(path) was created as a copy of \(seed)")
     case .compacted(let sizes): Log.notice("\(path): compacted from \(sizes.before) to \(sizes.after) bytes")
     case .notCompacted(let error):
       Log.notice("\(path) was not compacted: \(CommandFailure(error, rewriting: path).message)")
-    case .deleted(let error): Log.notice("\(path) is empty now: \(error)")
+    case .deleted(let error): Log.notice("\(path) was replaced by an empty realm: \(error)")
     case .schemaChanged(let old, let new):
       let versions = [old, new].map { $0.map { "\($0)" } ?? "none" }
       Log.notice("\(path): schema changed, from version \(versions[0]) to \(versions[1])")

@@ -37,7 +37,7 @@ enum MountPoint {
       throw CommandFailure(
         .mountPoint,
         "mount point \(given) cannot be listed (\(error.problem)), so it may hold files; "
-          + "-o nonempty mounts over it all the same"
+          + "-o nonempty mounts over it anyway"
       )
     }
     guard let first = names.first else { return }
@@ -63,8 +63,8 @@ enum MountPoint {
     case EBUSY:
       throw CommandFailure(
         .mountPoint,
-        "\(path) is busy: a program has a file or its working directory there ('fuser -vm' tells which); "
-          + "'realmfs umount --lazy' detaches it all the same"
+        "\(path) is busy: a program has a file or its working directory there ('fuser -vm' shows which); "
+          + "'realmfs umount --lazy' detaches it anyway"
       )
     case EPERM where geteuid() != 0:
       // fusermount3 prints its own reason.

@@ -31,7 +31,7 @@ struct ObjectRows {
     let chosen = arguments.value(.format).flatMap { RowFormat(rawValue: $0) }
     format = chosen ?? (isatty(STDOUT_FILENO) == 0 ? .jsonl : .table)
     if arguments.has(.columns), arguments.asksForAggregates {
-      throw arguments.usage("--columns chooses what objects show; with \(arguments.aggregateOption) there are none")
+      throw arguments.usage("--columns cannot be used with \(arguments.aggregateOption)")
     }
   }
 
@@ -521,7 +521,7 @@ extension QueryFailure {
     switch self {
     case .damaged(let error): .damaged(error)
     case .refused(let error): .tooMany(error.problem)
-    case .timedOut: .tooMany("the path takes too long")
+    case .timedOut: .tooMany("the path took too long")
     }
   }
 }

@@ -6,7 +6,7 @@ import RealmQuery
 enum QueryCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let query = arguments.operands.count > 2 ? arguments.condition(arguments.operands[2]) : nil
-    if query == nil, arguments.has(.argument) { throw arguments.usage("--arg gives a value to a QUERY; there is none") }
+    if query == nil, arguments.has(.argument) { throw arguments.usage("--arg needs a QUERY that uses its value") }
     for note in query?.notes ?? [] { Log.notice("query: note: \(note)") }
     let source = try RealmSource.pinned(arguments)
     return try ObjectRows(source, arguments, className: arguments.operands[1], query: query).run()

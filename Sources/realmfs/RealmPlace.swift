@@ -41,8 +41,8 @@ enum RealmPlace {
     let count = unsafe clinux_count_names(-1, real)
     if count <= 1 { return }
     Log.notice(
-      "\(path) has \(count) names (hard links): a program with Realm's engine "
-        + "that has it open by another one does not know of this one, and overwrites its changes; use one name only"
+      "\(path) has \(count) names (hard links): a program "
+        + "that has it open under another name overwrites the changes made here; use one name only"
     )
   }
 
@@ -53,7 +53,7 @@ enum RealmPlace {
       isShared(mount.type)
     else { return }
     Log.notice(
-      "\(path) is on a file system that machines share (\(mount.type)): programs on another machine do not notice "
+      "\(path) is on a shared file system (\(mount.type)): programs on other machines do not coordinate with "
         + "this one, and each overwrites the other's changes; use the realm on one machine at a time"
     )
   }

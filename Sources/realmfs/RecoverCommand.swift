@@ -63,21 +63,21 @@ extension Arguments {
 
 extension RealmRecovery.Report {
   fileprivate func lines(_ path: String, _ target: String) -> [String] {
-    var lines = ["\(path): version \(version), format \(format), found through \(origin)"]
+    var lines = ["\(path): version \(version), format \(format), found via \(origin)"]
     if let headerNote { lines.append(headerNote) }
     if isUnreached {
-      lines.append("whether this is the newest version is not known: the header is damaged or leads to another one")
+      lines.append("this may not be the newest version: the header is damaged or points to another one")
     }
     if isOutdated { lines.append("lost: the newest version; this is an older one") }
     if let firstProblem { lines.append("a check of this version finds damage: \(firstProblem)") }
     if unreachedNodes > 0 {
       lines.append(
-        "found \(counted(unreachedNodes, "node")) that no version reaches; what they hold is not saved, and may be of "
+        "found \(counted(unreachedNodes, "node")) that no version reaches; their content is not saved and may be of "
           + "older versions"
       )
     }
     lines += problems.map { "lost: \($0)" } + parts.map { "\($0.name): \($0.inWords)" }
-    return lines + ["\(target): \(sizes.after) bytes; \(verdict)"]
+    return lines + ["wrote \(target) (\(sizes.after) bytes): \(verdict)"]
   }
 
   private var verdict: String {

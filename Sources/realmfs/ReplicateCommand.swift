@@ -58,7 +58,7 @@ enum ReplicateCommand {
       do throws(ReplicaError) {
         let pass = try replicator.run()
         if let pass { report(pass, path, lag, isQuiet: arguments.has(.quiet)) }
-        if failure != nil { Log.notice("\(path): the replica is written again") }
+        if failure != nil { Log.notice("\(path): rewriting the replica") }
         (failure, pause) = (nil, 200)
         if arguments.has(.once) { return pass?.damaged ?? 0 > 0 ? .damaged : .done }
         if isStopping { return .done }
@@ -100,7 +100,7 @@ enum ReplicateCommand {
     for remark in pass.remarks { Log.notice("\(path): \(remark)") }
     lag.pass(path, pass)
     if isQuiet || lag.isOn { return }
-    var words = ["\(pass.written) rows written"]
+    var words = ["\(counted(pass.written, "row")) written"]
     if pass.removed > 0 { words.append("\(pass.removed) removed") }
     if pass.compared > 0 { words.append("\(pass.compared) \(pass.compared == 1 ? "class" : "classes") compared") }
     if pass.damaged > 0 { words.append("\(pass.damaged) damaged left out") }
@@ -125,7 +125,7 @@ struct ReplicaOperands {
 
   func address() throws(CommandFailure) -> PostgresAddress {
     if files.count > 1 && !isMany {
-      throw arguments.usage("several files need --source-of, which says what their realms are called")
+      throw arguments.usage("several files need --source-of, which names their realms")
     }
     // The address may contain a password, so it is not printed.
     do throws(ReplicaError) { return try PostgresAddress(database) } catch {

@@ -54,7 +54,8 @@ struct ReplicateMany {
     let state = pool.state
     if !arguments.has(.quiet), !showsLag {
       Log.notice(
-        "\(state.realms) realms: \(state.written) rows written, \(state.removed) removed; \(state.failed) failed"
+        "\(counted(state.realms, "realm")): \(counted(state.written, "row")) written, \(state.removed) removed; "
+          + "\(state.failed) failed"
       )
     }
     if arguments.has(.once), state.realms == 0 {
@@ -132,10 +133,12 @@ struct ReplicateMany {
       }
       if output.isFull { try output.flush() }
     }
-    if !arguments.has(.json) { output.line("\(found.count) realms, \(different) NOT the same, \(failed) failed") }
+    if !arguments.has(.json) {
+      output.line("\(counted(found.count, "realm")), \(different) different, \(failed) failed")
+    }
     try output.flush()
     if different > 0 {
-      Log.notice("'realmfs replicate --once --repair' with the same operands writes again what differs")
+      Log.notice("'realmfs replicate --once --repair' with the same operands rewrites what differs")
     }
     if found.isEmpty { throw CommandFailure(.unreadable, "\(operands.files.joined(separator: " ")): no such files") }
     return different + failed > 0 ? .failure : .done
@@ -151,7 +154,7 @@ struct ReplicateMany {
       ]
       output.print(JSONValue.object(members).line)
     } else if !names.isEmpty {
-      output.line("\(file.realm)  NOT the same: \(names.joined(separator: ", "))")
+      output.line("\(file.realm)  different: \(names.joined(separator: ", "))")
       for facts in result.classes { for line in VerificationReport.rows(of: facts) { output.line(line) } }
     }
   }

@@ -14,7 +14,7 @@ enum RewriteCommand {
         .failure,
         isSame
           ? "\(path) is already encrypted, with this key"
-          : "\(path) looks already encrypted: 'realmfs rekey' gives it another key"
+          : "\(path) looks already encrypted: 'realmfs rekey' changes its key"
       )
     }
   }
@@ -32,8 +32,8 @@ enum RewriteCommand {
   }
 
   static func rekey(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let old = try key(arguments, isNew: false, "rekey needs the present key of the file")
-    let new = try key(arguments, isNew: true, "rekey needs the key to come")
+    let old = try key(arguments, isNew: false, "rekey needs the current key of the file")
+    let new = try key(arguments, isNew: true, "rekey needs the new key of the file")
     return try run(arguments, from: old, to: new, "encrypting")
   }
 
@@ -62,13 +62,13 @@ enum RewriteCommand {
       configuration.mode = .immutable
       let source = try RealmSource(configuration)
       let sizes = try source.copy(to: target, key: new, verifies: !arguments.has(.noVerify), title: title)
-      try CopyReport(path: target, sizes: sizes).print(arguments)
+      try CopyReport(path: target, sizes: sizes, isNew: true).print(arguments)
       return .done
     }
     let sizes = try ProgressLine.during(title, configuration.path) { (observer) throws(EngineError) in
       try RealmCopy.rewrite(configuration, key: new, verifies: !arguments.has(.noVerify), observer: observer)
     }
-    if let sizes { try CopyReport(path: path, sizes: sizes).print(arguments) }
+    if let sizes { try CopyReport(path: path, sizes: sizes, isNew: false).print(arguments) }
     return .done
   }
 }

@@ -99,7 +99,7 @@ enum SchemaEditCommand {
       }
     }
     guard outcome.hasChanged else {
-      if !arguments.has(.quiet) { Log.notice("\(realm.path): nothing to change: it is that way already") }
+      if !arguments.has(.quiet) { Log.notice("\(realm.path): nothing to change: already done") }
       return .done
     }
     try realm.report(

@@ -12,7 +12,7 @@ enum SealCommand {
       do throws(EngineError) { return (summary, try FileSeal(hashing: path)) } catch { throw CommandFailure(error) }
     }
     guard summary.isSound else {
-      throw CommandFailure(.damaged, "\(path): not sound, so it is not sealed; 'realmfs check' says what is wrong")
+      throw CommandFailure(.damaged, "\(path): damaged, so it was not sealed; 'realmfs check' lists the problems")
     }
     do throws(EngineError) { try seal.write(besideFileAt: path) } catch { throw CommandFailure(error) }
     let output = StandardOutput()
@@ -48,9 +48,9 @@ enum SealCommand {
       output.print(JSONValue.object(members).text)
     } else {
       for range in differences {
-        output.line("\(path): bytes \(range.lowerBound) to \(range.upperBound - 1) differ from what \(name) says")
+        output.line("\(path): bytes \(range.lowerBound) to \(range.upperBound - 1) differ from \(name)")
       }
-      let verdict = differences.isEmpty ? "as it was sealed" : "damaged, or written to since it was sealed"
+      let verdict = differences.isEmpty ? "matches its seal" : "damaged, or changed since it was sealed"
       output.line("\(path): \(verdict): \(size) bytes")
     }
     try output.flush()

@@ -7,7 +7,7 @@ import RealmTransfer
 enum SetCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     guard let name = ObjectName(arguments.operands[1]) else {
-      throw arguments.usage("'\(arguments.operands[1])' is no object; write CLASS/NAME")
+      throw arguments.usage("'\(arguments.operands[1])' is not an object; write CLASS/NAME")
     }
     let assignments = try arguments.assignments(from: 2)
     let realm = try EditedRealm(arguments)

@@ -103,13 +103,13 @@ struct Staging: ~Copyable {
     let slash = trimmed.lastIndex(of: "/")
     let name = slash.map { trimmed[trimmed.index(after: $0)...] } ?? trimmed
     if name.isEmpty || name == "." || name == ".." {
-      throw CommandFailure(.usage, "\(target): not the name of something to be made")
+      throw CommandFailure(.usage, "\(target): not a valid name for a new file")
     }
     let parent = slash.map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? "."
     try Self.check(String(trimmed), requirement)
     let place: Place
     do throws(Errno) { place = try Place(in: parent) } catch {
-      throw CommandFailure(.unreadable, "\(parent): cannot write there: \(System.message(error.code))")
+      throw CommandFailure(.unreadable, "cannot write to \(parent): \(System.message(error.code))")
     }
     self.target = String(trimmed)
     self.parent = parent
@@ -146,7 +146,7 @@ struct Staging: ~Copyable {
       if (try? DirectoryListing.names(in: target))?.isEmpty ?? false { return }
       throw CommandFailure(.failure, "\(target) is not empty: name another directory, or empty it first")
     }
-    throw CommandFailure(.failure, "\(target) exists and stays as it is: name another file, or remove it first")
+    throw CommandFailure(.failure, "\(target) already exists: name another file, or remove it first")
   }
 
   /// Gives the file its name. Does not replace a file that has appeared under this name meanwhile.
@@ -170,11 +170,11 @@ struct Staging: ~Copyable {
     }
     guard result == 0 else { throw failure(errno) }
     do throws(EngineError) { try DurableTree.syncDirectory(parent) } catch {
-      throw CommandFailure(.failure, "\(target): made, but a power cut may take it away: \(error)")
+      throw CommandFailure(.failure, "\(target): created, but a power failure may still lose it: \(error)")
     }
   }
 
   private func failure(_ code: Int32) -> CommandFailure {
-    CommandFailure(.failure, "\(target): cannot be made: \(System.message(code))")
+    CommandFailure(.failure, "cannot create \(target): \(System.message(code))")
   }
 }

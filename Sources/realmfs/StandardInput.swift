@@ -19,7 +19,7 @@ enum StandardInput {
     guard let former else { return }
     throw CommandFailure(
       .usage,
-      "standard input is \(former), and cannot be \(what) as well: give one of them in a file"
+      "standard input cannot be both \(former) and \(what): put one of them in a file"
     )
   }
 }

@@ -9,7 +9,7 @@ enum StatusCommand {
     guard System.hasProcesses else {
       throw CommandFailure(
         .mountPoint,
-        "what is mounted cannot be seen, because /proc is missing: mount it ('mount -t proc proc /proc')"
+        "mounts cannot be listed, because /proc is missing: mount it ('mount -t proc proc /proc')"
       )
     }
     let mounts = RealmMount.all() + RealmMount.elsewhere(), output = StandardOutput()

@@ -92,7 +92,7 @@ final class SyncedRealm: Sendable {
 
 extension SyncURL {
   /// A notice for a realm without any change, whose path may be mistyped.
-  var isNew: String { "\(self): the realm is new and empty; a server makes one for each path that is asked for" }
+  var isNew: String { "\(self): the realm is new and empty; a server creates one for each path that is requested" }
 }
 
 /// Waits for a download and shows its progress on a terminal.

@@ -172,7 +172,7 @@ enum Transfer: Equatable {
 
   private func undo(_ path: String, to copy: String, for target: String) throws(CommandFailure) {
     let output = unsafe open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    if output < 0 { throw CommandFailure(.failure, "\(target): cannot be made: \(System.message(errno))") }
+    if output < 0 { throw CommandFailure(.failure, "cannot create \(target): \(System.message(errno))") }
     defer { close(output) }
     var code: Int32 = 0, decoder = Decoder(self)
     do throws(Errno) {
@@ -182,7 +182,7 @@ enum Transfer: Equatable {
       }
     } catch { throw CommandFailure(.unreadable, "\(path): \(System.message(error.code))") }
     if code == 0 { code = StandardOutput.write(decoder.rest(), to: output) }
-    if code != 0 { throw CommandFailure(.failure, "\(target): cannot be made: \(System.message(code))") }
+    if code != 0 { throw CommandFailure(.failure, "cannot create \(target): \(System.message(code))") }
   }
 }
 

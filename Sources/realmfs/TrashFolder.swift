@@ -38,7 +38,7 @@ final class TrashFolder: Sendable {
       throw CommandFailure(.unreadable, "--trash \(given): \(System.message(errno)); name a folder to write to")
     }
     if let real = RealmLinks.real(path), MountTable.isPath(real, atOrBelow: mountPoint) {
-      throw CommandFailure(.mountPoint, "--trash \(given) lies in the mount; name a folder outside of \(mountPoint)")
+      throw CommandFailure(.mountPoint, "--trash \(given) is in the mount; name a folder outside of \(mountPoint)")
     }
   }
 
@@ -61,7 +61,7 @@ final class TrashFolder: Sendable {
           "open",
           path,
           ESTALE,
-          problem: "another directory has taken its place since the realm was mounted"
+          problem: "another directory replaced it since the realm was mounted"
         )
       }
       folder = found

@@ -16,7 +16,7 @@ enum UmountCommand {
     guard System.hasProcesses else {
       throw CommandFailure(
         .mountPoint,
-        "\(given): what is mounted cannot be seen, because /proc is missing: mount it ('mount -t proc proc /proc')"
+        "\(given): mounts cannot be listed, because /proc is missing: mount it ('mount -t proc proc /proc')"
       )
     }
     guard let entry = MountTable.entry(at: path) else {
@@ -39,7 +39,7 @@ enum UmountCommand {
     }
     if isSilent {
       Log.notice(
-        "\(given) is unmounted; the process that served it does not answer, and has yet to bring to disk what it saved"
+        "\(given) is unmounted; the process that served it does not answer and may still have data to write to disk"
       )
     }
     return .done
@@ -54,7 +54,9 @@ enum UmountCommand {
 
   private static func holdsUnsaved(_ given: String, _ paths: [String]) -> CommandFailure {
     for path in paths.prefix(mostPaths) { Log.error("\(path) is in memory only") }
-    if paths.count > mostPaths { Log.error("\(paths.count - mostPaths) more files are in memory only") }
+    if paths.count > mostPaths {
+      Log.error("\(counted(paths.count - mostPaths, "more file is", "more files are")) in memory only")
+    }
     return CommandFailure(
       .mountPoint,
       "\(given) stays mounted, because these files are not in the realm: save or remove them, or use --discard"

@@ -55,8 +55,8 @@ enum UndoCommand {
     let version = newest.restoredVersion ?? newest.version
     return CommandFailure(
       .unreadable,
-      "\(realm.path): nothing to undo: no version before \(version) is whole in the file any more; space of older "
-        + "versions is reused by later commits, and a file that was just made, compacted or copied has one version"
+      "\(realm.path): nothing to undo: no version before \(version) is left in the file; later commits reuse the "
+        + "space of older versions, and a file that was just created, compacted or copied has one version"
     )
   }
 

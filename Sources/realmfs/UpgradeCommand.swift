@@ -14,9 +14,9 @@ enum UpgradeCommand {
         observer: observer
       )
     }
-    var report = CopyReport(path: source.path, sizes: outcome.sizes)
+    var report = CopyReport(path: source.path, sizes: outcome.sizes, isNew: false)
     if let backup = outcome.backup {
-      report.notes = ["format \(outcome.from) is now \(RealmUpgrade.format); the old file is \(backup)"]
+      report.notes = ["upgraded from format \(outcome.from) to \(RealmUpgrade.format); the old file is \(backup)"]
     } else {
       report.notes = ["nothing to do: the file has format \(outcome.from)"]
     }

@@ -24,9 +24,9 @@ struct VerificationReport {
   private var lines: [(String, String)] {
     let links = verification.danglingLinks
     return verification.classes.map { facts in
-      let state = facts.isSame ? "the same" : "NOT the same: \(Self.words(facts.stored))"
-      return (facts.name, "\(Self.words(facts.exported)); in the database \(state)")
-    } + [("links", links == 0 ? "each leads to a row" : "\(links) lead to objects that were not exported")]
+      let state = facts.isSame ? "identical" : "different: \(Self.words(facts.stored))"
+      return (facts.name, "\(Self.words(facts.exported)); database: \(state)")
+    } + [("links", links == 0 ? "every link has its row" : "\(links) lead to objects that were not exported")]
   }
 
   /// Returns a line for each differing row that the verification names.
@@ -35,8 +35,8 @@ struct VerificationReport {
       let words =
         switch row.kind {
         case .missing: "not in the database"
-        case .extra: "in the database only"
-        case .values: "other values"
+        case .extra: "only in the database"
+        case .values: "different values"
         }
       return "  \(facts.name) \(row.key.printable): \(words)"
     }

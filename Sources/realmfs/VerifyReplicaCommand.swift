@@ -10,14 +10,14 @@ enum VerifyReplicaCommand {
     let operands = ReplicaOperands(arguments)
     if isFile(operands.database) { return try verifySQLite(arguments, operands) }
     if !operands.database.contains("="), !operands.database.contains("://") {
-      throw CommandFailure(.unreadable, "\(operands.database): no such file, and no address of PostgreSQL")
+      throw CommandFailure(.unreadable, "\(operands.database): no such file, and not a PostgreSQL address")
     }
     let address = try operands.address()
     if operands.isMany { return try ReplicateMany(arguments, operands, address).verify() }
     let source = try RealmSource.pinned(arguments)
     let result = try verify(source.realm, operands.place(), ReplicaVerifier(address), source.path)
     try VerificationReport(result).print(asJSON: arguments.has(.json))
-    return try code(result, remedy: "'realmfs replicate --once --repair' with the same operands writes it again")
+    return try code(result, remedy: "'realmfs replicate --once --repair' with the same operands rewrites it")
   }
 
   static func verify(
@@ -51,12 +51,12 @@ enum VerifyReplicaCommand {
     }
     guard let result = summary.verification else { return .failure }
     try VerificationReport(result).print(asJSON: arguments.has(.json))
-    return try code(result, remedy: "'realmfs export' writes the database anew")
+    return try code(result, remedy: "'realmfs export' rewrites the database")
   }
 
   private static func code(_ result: ExportVerification, remedy: String) throws(CommandFailure) -> ExitCode {
     if result.isSame { return .done }
     let names = result.classes.filter { !$0.isSame }.map(\.name).joined(separator: ", ")
-    throw CommandFailure(.failure, "the database does not hold what the realm holds of \(names); \(remedy)")
+    throw CommandFailure(.failure, "the database differs from the realm in \(names); \(remedy)")
   }
 }

@@ -50,7 +50,7 @@ enum WatchChanges {
     guard let since = UInt64(text) else { throw CommandFailure(.usage, "--since \(text): expected a version number") }
     guard let newest = feed.version, since != newest else { return }
     if newest > 0, since == newest - 1, begins(feed, before: newest, configuration) { return }
-    Log.notice("\(configuration.path): version \(since) is not there any more; the changes begin at version \(newest)")
+    Log.notice("\(configuration.path): version \(since) is no longer there; the changes begin at version \(newest)")
     feed.addGap()
   }
 

@@ -92,7 +92,7 @@ enum WatchCommand {
       try printer.flush()
     } catch .busy {
       Log.notice(
-        "\(source.path): which objects changed up to version \(new.snapshot.version) is not known: the version before "
+        "\(source.path): the objects changed up to version \(new.snapshot.version) are unknown: the version before "
           + "was overwritten"
       )
     } catch { throw CommandFailure(error, path: source.path) }
@@ -143,9 +143,9 @@ private struct WatchedState {
   func text(_ changes: [Change]) -> String {
     let words = changes.map { change in
       switch (change.before, change.after) {
-      case (nil, let count?): "\(change.name) added, \(count) objects"
+      case (nil, let count?): "\(change.name) added, \(counted(count, "object"))"
       case (_?, nil): "\(change.name) removed"
-      case (let before?, let after?) where before != after: "\(change.name) \(before) -> \(after) objects"
+      case (let before?, let after?) where before != after: "\(change.name) \(before) -> \(counted(after, "object"))"
       default: "\(change.name) changed"
       }
     }

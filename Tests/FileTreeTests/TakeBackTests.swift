@@ -43,7 +43,7 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
     #expect(try tree.errors().last?.contains("Target/1.json") == true)
     #expect(try tree.tree.text(".realm/rejected/Target/1.json").hasPrefix("{\"name\": "))
-    #expect(tree.log.contains { $0.contains("is back") })
+    #expect(tree.log.contains { $0.contains("was restored") })
   }
 
   @Test("a text that is taken gives the object its key and every link again")
@@ -224,7 +224,7 @@ struct TakeBackTests {
     let other = try RealmWriter(Configuration(path: tree.path))
     let busy = try other.begin()
     #expect(tree.put("Target/1.json", #"{"name": "busy"}"#)?.hasSuffix("refused busy") == true)
-    #expect(try tree.errors().last?.contains("is not back") == true)
+    #expect(try tree.errors().last?.contains("was not restored") == true)
     #expect(try tree.tree.text(".realm/rejected/Target/1.json.removed") == text)
     busy.rollback()
     #expect(tree.put("Target/4.json", #"{"name": "t4"}"#) == nil)
@@ -323,6 +323,6 @@ struct TakeBackTests {
     let filler = Removal.Content(text: [UInt8](repeating: 0, count: RemovalRecords.room), links: [])
     tree.tree.tree.removals.note(place, Removal(ObjKey(1), filler), by: WritableTree.me)
     #expect(tree.put("Target/2.json", Self.refused) != nil)
-    #expect(try tree.errors().last?.contains("is not back") == true)
+    #expect(try tree.errors().last?.contains("was not restored") == true)
   }
 }

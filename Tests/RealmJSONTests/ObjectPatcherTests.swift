@@ -399,7 +399,7 @@ struct ObjectPatcherTests {
       ("[1]", "line 1, column 1: expected an object with the properties of Person, found an array"),
       (
         "{\"_id\":1,\"friends\":[9]}",
-        "line 1, column 21, friends[0]: there is no Person with the primary key \"9\"; make"
+        "line 1, column 21, friends[0]: there is no Person with the primary key \"9\"; create"
       ),
     ]
   )

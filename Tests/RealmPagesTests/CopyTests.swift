@@ -245,7 +245,7 @@ struct CopyTests {
       let recovered = #expect(throws: EngineError.self) {
         try CopyCheck(original: nil).run(file, key: nil, path: "/x/a.realm")
       }
-      #expect(recovered?.description.contains("what was saved is not sound") ?? false)
+      #expect(recovered?.description.contains("what was saved is damaged") ?? false)
     }
   }
 

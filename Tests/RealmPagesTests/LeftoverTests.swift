@@ -35,7 +35,7 @@ struct LeftoverTests {
     #expect(
       kinds == [
         "an embedded object with  owners", "backlinks of a property that is gone",
-        "an index that the attributes do not tell of", "object  is in the index under another value",
+        "an index that the attributes do not mention", "object  is in the index under another value",
         " links to class_Dog ,  backlinks from there",
       ]
     )
@@ -65,7 +65,7 @@ struct LeftoverTests {
     }
   }
 
-  @Test("an index that the attributes do not tell of is one: it is shown, kept right, and can be removed")
+  @Test("an index that the attributes do not mention is one: it is shown, kept right, and can be removed")
   func index() throws {
     let writer = try Self.writer()
     let people = try #require(try writer.realm.latest().table(named: "class_Person"))
@@ -74,13 +74,13 @@ struct LeftoverTests {
     let changing = try writer.begin()
     try changing.set(people.key, ObjKey(3), age.key, .int(50))
     _ = try changing.commit()
-    #expect(try Self.leftovers(writer.realm).contains("an index that the attributes do not tell of"))
+    #expect(try Self.leftovers(writer.realm).contains("an index that the attributes do not mention"))
     let changed = try #require(try writer.realm.latest().table(named: "class_Person"))
     let position = try #require(changed.columns.firstIndex { $0.name == "age" })
     #expect(try changed.objectKeys(where: position, is: .int(50)) == [ObjKey(3)])
     let removing = try writer.begin()
     try removing.removeIndex(people.key, age.key)
     _ = try removing.commit()
-    #expect(try !Self.leftovers(writer.realm).contains("an index that the attributes do not tell of"))
+    #expect(try !Self.leftovers(writer.realm).contains("an index that the attributes do not mention"))
   }
 }

@@ -54,7 +54,7 @@ struct VerifierTests {
     var file = try Patchable("people")
     file.bytes.replaceSubrange(file.snapshot.top.ref..<file.snapshot.top.ref + 4, with: [0, 0, 0x48, 0])
     #expect(Verifier(try file.open()).problems() == [])
-    try expect("of the type 10", in: "people") { file in
+    try expect("of the unknown type 10", in: "people") { file in
       let top = try file.node(file.snapshot.top.ref)
       file.set(top, 7, 10 << 1 | 1)
     }

@@ -104,7 +104,7 @@ struct TLSTests {
     func problem(_ host: String, _ port: UInt16, _ file: String?) throws -> String {
       let ended = try Self.download(host, port, trusting: file)
       let failure = try #require(ended, "was taken")
-      #expect(failure.reason == .certificate && failure.description.contains("not to be trusted for \(host)"))
+      #expect(failure.reason == .certificate && failure.description.contains("not trusted for \(host)"))
       return failure.description
     }
     try Self.withProxy(authority, "right.pem", server.port) { port in

@@ -192,7 +192,7 @@ equal "nothing is left beside the realm" "made.realm made.realm.lock made.realm.
   "$(cd "$scratch" && find . -maxdepth 1 \( -name 'made*' -o -name '.realmfs*' \) -printf '%f\n' | sort | paste -sd' ')"
 check "check" "$realmfs" check "$made"
 check "the same version again runs no command" mounted --schema "$scratch/lossy.json" --migrate 'exit 9' "$made" "$point"
-check_status "a smaller version is refused" 1 "schema version 2, this schema is of version 1" \
+check_status "a smaller version is refused" 1 "schema version 2, this schema has version 1" \
   "$realmfs" mount --schema "$scratch/people.json" "$made" "$other"
 check_status "a realm that is open is not migrated" 8 "in use" "$realmfs" mount \
   --schema <(jq '.schemaVersion = 3' "$scratch/lossy.json") --migrate true "$made" "$other"
@@ -210,7 +210,7 @@ check "umount" unmounted "$point"
 again=$scratch/again.realm
 check "--delete-if-migration-needed" mounted --schema "$scratch/lossy.json" --delete-if-migration-needed "$again" "$point"
 equal "starts afresh" "Person:0" "$(for class in "$point"/*; do echo "${class##*/}:$(find "$class" -type f | wc -l)"; done)"
-check "and says so" grep -q "is empty now" "$scratch/error"
+check "and says so" grep -q "was replaced by an empty realm" "$scratch/error"
 echo '{"first": "Ada"}' >"$point/Person/1.json"
 check "umount" unmounted "$point"
 released "$again"
@@ -223,7 +223,7 @@ released "$again"
 
 # ---- --max-versions ----
 
-check_status "--max-versions 1" 2 "from 2 on" "$realmfs" mount --max-versions 1 "$again" "$point"
+check_status "--max-versions 1" 2 "above 1" "$realmfs" mount --max-versions 1 "$again" "$point"
 check "--max-versions" mounted --max-versions 3 "$again" "$point"
 for age in 1 2 3 4 5 6 7 8 9; do echo "{\"age\": $age}" >"$point/Person/1.json" || not_ok "save $age"; done
 equal "a mount alone does not reach the limit" 9 "$(jq .age "$point/Person/1.json")"

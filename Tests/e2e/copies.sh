@@ -22,13 +22,13 @@ check_status "backup into a missing folder" 3 'No such file' "$realmfs" backup "
 
 before=$(stat -c %s "$file")
 chmod 640 "$file"
-check_status "compact" 0 'bytes, from' "$realmfs" compact "$file"
+check_status "compact" 0 'bytes, was' "$realmfs" compact "$file"
 equal "compact keeps the objects" "$expected" "$(objects "$file")"
 equal "compact keeps the mode" 640 "$(stat -c %a "$file")"
 if [ "$(stat -c %s "$file")" -lt "$before" ]; then ok "compact makes it smaller"; else not_ok "compact makes it smaller"; fi
 check "a compacted file is sound" "$realmfs" check "$file"
 check_status "compact --if, when it is not worth it" 0 'not compacted' "$realmfs" compact --if 'used < 10%' "$file"
-check_status "compact --if, when it is" 0 'bytes, from' "$realmfs" compact --if 'total > 1KB and used > 50%' "$file"
+check_status "compact --if, when it is" 0 'bytes, was' "$realmfs" compact --if 'total > 1KB and used > 50%' "$file"
 point=$(new_directory launch)
 check_status "mount --compact-on-launch" 0 'compacted from' \
   "$realmfs" mount -o create_classes --compact-on-launch 'total > 1KB' "$file" "$point"
@@ -87,7 +87,7 @@ check "what was recovered is sound" "$realmfs" check "$scratch/recovered.realm"
 check "and compacted" "$realmfs" compact "$scratch/recovered.realm"
 
 sum=$(sha256sum <"$synced")
-check_status "convert --local" 0 'bytes, from' "$realmfs" convert --local "$synced" "$scratch/local.realm"
+check_status "convert --local" 0 'wrote .*bytes' "$realmfs" convert --local "$synced" "$scratch/local.realm"
 equal "the synced file stays" "$sum" "$(sha256sum <"$synced")"
 check "the local one is sound" "$realmfs" check "$scratch/local.realm"
 point=$(new_directory mnt)
@@ -100,7 +100,7 @@ if "$realmfs" mount -o create_classes "$scratch/local.realm" "$point"; then
 else
   not_ok "mount the local realm"
 fi
-check_status "convert a local realm" 1 'local realm already' "$realmfs" convert --local "$people" "$scratch/x.realm"
+check_status "convert a local realm" 1 'already a local realm' "$realmfs" convert --local "$people" "$scratch/x.realm"
 check_status "convert to nothing" 2 '--local' "$realmfs" convert "$synced" "$scratch/x.realm"
 equal "nothing is left of what was refused" "" "$(find "$scratch" -name '*.tmp*' -o -name 'x.realm' -o -name b)"
 equal "compact --json" '{"file": true, "sizeAfter": true, "sizeBefore": true}' \

@@ -59,7 +59,7 @@ wait_until 20 grep -q ":$(stat -c %i other.realm.lock) " /proc/locks
 check_status "who cannot be kept from committing must close the realm" 8 'in use by process' \
   "$realmfs" diff --previous other.realm
 "$realmfs" compact new.realm
-check_status "a compacted file holds one version alone" 3 'version [0-9]+ alone' "$realmfs" diff --previous new.realm
+check_status "a compacted file holds one version alone" 3 'only version [0-9]+' "$realmfs" diff --previous new.realm
 check_status "one file only" 2 'unexpected argument' "$realmfs" diff --previous "$old" new.realm
 
 mkdir -p mnt && "$realmfs" mount new.realm mnt

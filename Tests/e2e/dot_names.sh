@@ -163,7 +163,7 @@ check_status "a line that cannot be saved is refused" 4 'Bad message' sed -i 's/
 check_status "and told" 0 'line [0-9]*, column [0-9]*, name' getfattr -n user.realmfs.error Person/.all.jsonl
 for name in .all.csv .count; do
   check_status "sed -i of $name is refused" 4 'Operation not permitted' sed -i 's/1/2/' "Person/$name"
-  check_status "which says why" 0 "Person/$name.*only read" tail -1 .realm/errors
+  check_status "which says why" 0 "Person/$name.*read-only" tail -1 .realm/errors
   check_status "and $name cannot be removed" 1 'Operation not permitted' rm -f "Person/$name"
 done
 check_status "nor given another name" 1 'Operation not permitted' mv Person/.count Person/other

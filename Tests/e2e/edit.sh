@@ -79,9 +79,9 @@ refused "another primary key" "_id: the number 2 is not this object's primary ke
 refused "an unknown property" 'AllTypes/1: nam: class AllTypes has no property "nam"; it has _id' nam=1
 refused "one bad value refuses all" 'bool:' int=77 bool=x
 equal "and nothing is set" "1" "$("$realmfs" cat "$all" AllTypes/1 | jq .int)"
-check_status "2: no assignment" 2 "'age' is no assignment; write PROPERTY=VALUE" "$realmfs" set "$file" Person/4 age
+check_status "2: no assignment" 2 "'age' is not an assignment; write PROPERTY=VALUE" "$realmfs" set "$file" Person/4 age
 check_status "2: twice" 2 'age is given twice' "$realmfs" set "$file" Person/4 age=1 age=2
-check_status "2: no object" 2 "'Person' is no object; write CLASS/NAME" "$realmfs" set "$file" Person age=1
+check_status "2: no object" 2 "'Person' is not an object; write CLASS/NAME" "$realmfs" set "$file" Person age=1
 check_status "2: bytes that are no UTF-8" 2 'is not UTF-8' "$realmfs" set "$file" Person/4 $'name=\xff'
 check_status "3: a missing object" 3 'no object Person/5' "$realmfs" set "$file" Person/5 age=1
 check_status "3: a missing class" 3 'no class Persn; it has Dog, Person' "$realmfs" set "$file" Persn/4 age=1
@@ -140,7 +140,7 @@ check_status "a date without quotes" 1 '2024-05-01 is not a number; dates need q
 check_status "a query that finds nothing" 0 '0 objects deleted' "$realmfs" delete "$file" Person 'age > 350'
 check_status "3: one that is missing refuses all" 3 'no object Dog/Nope' "$realmfs" delete "$file" Dog/Fido Dog/Nope
 check "none of them is gone" "$realmfs" cat "$file" Dog/Fido
-check_status "2: a class alone is not enough" 2 'which objects of Dog\? Add a query, or write Dog/NAME' "$realmfs" delete "$file" Dog
+check_status "2: a class alone is not enough" 2 'no objects of Dog given: add a query, or write Dog/NAME' "$realmfs" delete "$file" Dog
 check_status "2: a mistake in the query" 2 'Dog has no property weigt' "$realmfs" delete "$file" Dog 'weigt > 1'
 equal "--json counts" '{"deleted":1}' "$("$realmfs" delete --json "$file" Dog/Fido | jq -c .)"
 check "the realm is sound" "$realmfs" check "$file"

@@ -36,7 +36,7 @@ check_status "2: an object of cat in two words" 2 "did you mean 'Person/4'" "$re
 check_status "2: a class where an option names it" 2 'for one class: --class Person' "$realmfs" schema "$file" Person
 check_status "2: a missing argument names the option instead of it" 2 'NEW is missing, or --previous' "$realmfs" diff "$file"
 check_status "2: the mount point before the file" 2 'the file comes first' "$realmfs" mount "$point" "$file"
-check_status "2: a format that is not written" 2 '\.xls cannot be written' "$realmfs" export "$file" "$scratch/out.xls"
+check_status "2: a format that is not written" 2 'cannot write \.xls' "$realmfs" export "$file" "$scratch/out.xls"
 check_status "5: rekey without the new key" 5 'for example --new-key-file' "$realmfs" rekey --key-file "$key_file" "$file"
 check_status "2: exclusive options" 2 'exclude each other' "$realmfs" mount --read-only --immutable "$file" "$point"
 check_status "2: a refused mount option says why" 2 'the type is always' "$realmfs" mount -o subtype=x "$file" "$point"
@@ -52,7 +52,7 @@ for command in "cat" "info" "set Person/4 age=3" "compact"; do
   set -- $command
   name=$1
   shift
-  check_status "3: a mount instead of the file ($name)" 3 "a mount of $scratch/people.realm; this command takes the file" \
+  check_status "3: a mount instead of the file ($name)" 3 "a mount of $scratch/people.realm; name the file itself" \
     "$realmfs" "$name" "$point" "$@"
 done
 check_status "9: umount of the file" 9 "mounted at $point: 'realmfs umount $point'" "$realmfs" umount "$scratch/people.realm"

@@ -67,7 +67,7 @@ print(sqlite3.connect("people.db").execute(
 equal "--verify counts and hashes both sides" "Dog 5 0 5 true Person 19 39 19 true 0" \
   "$("$realmfs" export --verify --json "$file" verified.db 2>/dev/null |
     jq -r '[(.classes[] | .name, .realm.objects, .realm.elements, .database.objects, .same), .danglingLinks] | join(" ")')"
-check_status "in words" 0 '^Person +19 objects, 39 elements of collections, hash [0-9a-f]{16}; in the database the same$' \
+check_status "in words" 0 '^Person +19 objects, 39 elements of collections, hash [0-9a-f]{16}; database: identical$' \
   "$realmfs" export --verify "$file" words.db
 check_status "links to what was not exported are counted" 0 '^links +1[0-9]* lead to objects that were not exported' \
   "$realmfs" export --verify --class Person --where '_id == 4' "$file" few.db
@@ -91,7 +91,7 @@ equal "nor with a stream" "" "$("$realmfs" export "$file" 2>&1 >/dev/null)"
 mkdir occupied vacant && touch occupied/x
 check_status "a directory with files is refused" 1 'occupied is not empty' "$realmfs" export "$file" occupied
 check "an empty directory is filled" "$realmfs" export "$file" vacant
-check_status "a database needs a file" 2 'needs a name' "$realmfs" export --format sqlite "$file"
+check_status "a database needs a file" 2 'needs the name of an output file' "$realmfs" export --format sqlite "$file"
 check_status "a file of CSV has one class" 1 'choose one with --class' "$realmfs" export "$file" all.csv
 equal "that of its name" "$("$realmfs" export --format csv --class Dog "$file")" \
   "$("$realmfs" export --quiet "$file" Dog.csv && cat Dog.csv && rm Dog.csv)"

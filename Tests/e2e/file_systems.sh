@@ -68,7 +68,7 @@ done
 disk=$(new_directory disk-sshfs) file=$disk/people.realm point=$(new_directory mnt-sshfs)
 mkdir "$scratch/sshfs" && bindfs -o subtype=sshfs "$scratch/sshfs" "$disk"
 cp "$fixtures/people.realm" "$file"
-shared='machines share \(fuse.sshfs\)'
+shared='a shared file system \(fuse.sshfs\)'
 equal "who writes there is warned" 1 "$("$realmfs" insert "$file" Dog '{"name": "Spike"}' 2>&1 >"$scratch/out" | grep -cE "$shared")"
 equal "who reads is not" 0 "$("$realmfs" info "$file" 2>&1 | grep -cE "$shared")"
 equal "nor who writes elsewhere" 0 "$("$realmfs" insert "$scratch/sshfs/people.realm" Dog '{"name": "Rex"}' 2>&1 | grep -cE "$shared")"

@@ -91,7 +91,7 @@ check_status "a record without class" 1 'name it with --class' bash -c 'echo "{}
 check_status "a realm that is not there" 3 'realmfs create' "$realmfs" import absent.realm Dog.csv
 check_status "a source that is not there" 1 'absent.csv' "$realmfs" import new.realm absent.csv
 cp schema.json schema.txt
-check_status "a source of no known form" 1 "say what it is" "$realmfs" import new.realm schema.txt
+check_status "a source of no known form" 1 "name the format" "$realmfs" import new.realm schema.txt
 check_status "a synced realm is refused" 1 'sync history' "$realmfs" import "$fixtures/synced.realm" Dog.jsonl
 
 # Enough records to be read ahead of the transaction, with links to later ones, and two that are none.

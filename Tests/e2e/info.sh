@@ -13,7 +13,7 @@ explains() {
 }
 
 people=$(copy_fixture people)
-explains "a missing file" 3 '^looks like +nothing' absent.realm
+explains "a missing file" 3 '^looks like +no such file' absent.realm
 explains "a directory" 3 '^looks like +a directory' "$scratch"
 : >zero.realm
 explains "an empty file" 4 '^looks like +an empty file' zero.realm
@@ -26,14 +26,14 @@ explains "another database" 4 '^looks like +a SQLite database' sqlite.realm
 gzip -c "$people" >packed.realm
 explains "an archive" 4 '^looks like +a gzip archive: unpack it first' packed.realm
 head -c 5000 "$people" >cut.realm
-explains "a file that is cut short: the root that is gone" 4 '^root +at 5472, by slot 0' cut.realm
+explains "a file that is cut short: the root that is gone" 4 '^root +at 5472, from slot 0' cut.realm
 explains "and the version that is left" 4 "^version 4 +root at .* other slot.* ends before 8192: Dog, Person" cut.realm
 explains "and what to do" 4 "^advice +'realmfs recover'" cut.realm
 head -c 100 "$people" >stump.realm
 explains "a file of which nothing is left" 4 '^advice +use a backup' stump.realm
 cp "$people" header.realm
 printf '\xff\xff\xff\xff' | dd of=header.realm bs=1 seek=0 conv=notrunc status=none
-explains "a damaged header" 4 '^version [0-9]+ +root at 5472, by a search' header.realm
+explains "a damaged header" 4 '^version [0-9]+ +root at 5472, via a search' header.realm
 cp "$people" old.realm
 printf '\x01' | dd of=old.realm bs=1 seek=20 conv=notrunc status=none
 explains "a format that is too old" 7 '^format +1$' old.realm
@@ -47,7 +47,7 @@ explains "an encrypted file with another key" 6 '^looks like +an encrypted realm
 explains "a plain file with a key" 6 '^looks like +a Realm file' "$people" --key-file wrong.key
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 711 "$scratch" && chmod 600 "$people" && chmod 755 "$fixtures"
-  check_status "a file that may not be read" 3 '^looks like +a file that you may not read' \
+  check_status "a file that may not be read" 3 '^looks like +a file that you cannot read' \
     setpriv --reuid=65534 --regid=65534 --clear-groups "$realmfs" info "$people"
   chmod 644 "$people"
 fi

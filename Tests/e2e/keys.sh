@@ -42,7 +42,7 @@ for form in raw raw-newline hex hex-upper hex-lines base64 base64-url prefixed n
 done
 equal "--key-file -" "$expected" "$(classes --key-file - <"$scratch/hex")"
 equal "--key-file -, from a pipe" "$expected" "$(cat "$scratch/raw" | classes --key-file -)"
-check_status "standard input is the key or the data, not both" 2 'standard input is the data, and cannot be the key' \
+check_status "standard input is the key or the data, not both" 2 'standard input cannot be both the data and the key' \
   bash -c '"$0" import --class Person --key-file - "$1" - <"$2"' "$realmfs" "$file" "$scratch/hex"
 check_status "nor the object" 2 'in a file' bash -c '"$0" insert --key-file - "$1" Person <"$2"' "$realmfs" "$file" "$scratch/hex"
 check_status "nor another key" 2 'in a file' \

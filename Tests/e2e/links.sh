@@ -71,11 +71,11 @@ if [ -f "$peer" ]; then
   hold "$real"
   check_status "when a program opens the file itself, saves are refused, and the shell sees it" 1 'write error' \
     bash -c 'echo "{\"age\": 99}" >"$1/Person/4.json"' - "$point"
-  check "with the reason" grep -q 'open by two names' "$point/.realm/errors"
+  check "with the reason" grep -q 'open under two names' "$point/.realm/errors"
   equal "and their text is kept" '{"age": 99}' "$(cat "$point/.realm/rejected/Person/4.json")"
   check "umount" "$realmfs" umount --discard "$point"
-  check_status "a mount is refused while programs use both names" 8 'open by two names' "$realmfs" mount "$link" "$point"
-  check_status "an import too" 8 'open by two names' "$realmfs" import --class Person --format jsonl "$link" /dev/null
+  check_status "a mount is refused while programs use both names" 8 'open under two names' "$realmfs" mount "$link" "$point"
+  check_status "an import too" 8 'open under two names' "$realmfs" import --class Person --format jsonl "$link" /dev/null
   check_status "and a compaction" 8 'in use' "$realmfs" compact "$link"
   check "reading goes on" "$realmfs" cat "$link" Person/4.json
   let_go

@@ -141,7 +141,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   "$realmfs" backup "$fixtures/people.realm" "$scratch/closed/copy.realm" 2>/dev/null && chmod 666 "$scratch/closed/copy.realm"
   chmod 777 "$point" || not_ok "chmod"
   other() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-  check_status "a copy in a folder that is write-protected" 0 'read-only: it is a copy, and .*closed does not let files be made' \
+  check_status "a copy in a folder that is write-protected" 0 'read-only: it is a copy, and files cannot be created beside it in .*closed' \
     other "$realmfs" mount "$scratch/closed/copy.realm" "$point"
   check_status "cannot be saved to" 1 'Read-only file system' other bash -c 'echo "{\"age\": 5}" >"$1"' - "$point/Person/4.json"
   check "umount" other "$realmfs" umount "$point"

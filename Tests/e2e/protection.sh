@@ -159,7 +159,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 755 "$folder"
   chmod 666 "$folder/x.realm"
   check_status "a folder that forbids files names file, call, errno and remedy" 3 \
-    "x.realm.lock: open: Permission denied; you may not make files in its folder" "${nobody[@]}" "$realmfs" import --class Dog "$folder/x.realm" -
+    "x.realm.lock: open: Permission denied; changes need permission to create files in its folder" "${nobody[@]}" "$realmfs" import --class Dog "$folder/x.realm" -
   check_status "mount says how to read it all the same" 3 "x.realm.lock.*--immutable mounts it" \
     "${nobody[@]}" "$realmfs" mount "$folder/x.realm" "$(new_directory empty)"
   check "and it can be read" "${nobody[@]}" "$realmfs" cat "$folder/x.realm" Dog

@@ -20,7 +20,7 @@ equal "several values" "21 22" "$(q --arg 20 --arg 23 "$file" Person 'age > $0 A
 equal "a link takes the primary key" "Rex" "$(q --arg Rex "$file" Person 'dog == $0 LIMIT(1)' | jq -r .dog)"
 check_status "a value that does not fit" 2 "column 8: argument 'old' is not an integer" \
   "$realmfs" query --arg old "$file" Person 'age == $0'
-check_status "a value without a query" 2 'there is none' "$realmfs" query --arg 1 "$file" Person
+check_status "a value without a query" 2 '--arg needs a QUERY' "$realmfs" query --arg 1 "$file" Person
 check_status "a word that is a text" 2 "write it in quotes: 'Rex'" "$realmfs" query "$file" Dog 'name == Rex'
 check_status "a pattern of SQL" 0 'note: the wildcards of LIKE are \* and \?' "$realmfs" query "$file" Dog 'name LIKE "R%"'
 check_status "a missing class" 3 'no class Cat' "$realmfs" query "$file" Cat 'x == 1'

@@ -27,7 +27,7 @@ for command in "info $file" "check $file" "schema $file" "cat $file" "cat $file 
   "encrypt --key-file $key_file $file" "encrypt --key-file $key_file $file $scratch/x" "upgrade $file" "seal $file" \
   "convert --local $file $scratch/x" "import $file $scratch/Dog.jsonl" "insert $file Dog {}" "watch $file" "mount $file $mnt"; do
   # shellcheck disable=SC2086
-  check_status "${command//$scratch\//}: not an empty realm" 4 'leads to no version.*realmfs recover' timeout 60 "$realmfs" $command
+  check_status "${command//$scratch\//}: not an empty realm" 4 'points to no version.*realmfs recover' timeout 60 "$realmfs" $command
 done
 equal "nothing was made" "" "$(compgen -G "$scratch/x*")"
 equal "info lists what is there" "version 5" "$("$realmfs" info "$file" 2>/dev/null | grep -o '^version 5')"
@@ -74,7 +74,7 @@ done
 for name in people strings primary-keys; do
   text=$scratch/text-$name.realm
   perl -pe 's/\n/\r\n/g' "$fixtures/$name.realm" >"$text"
-  check_status "$name converted as a text does not open, and info says what to do" 4 'recover. undoes that' "$realmfs" info "$text"
+  check_status "$name converted as a text does not open, and info says what to do" 4 'recover. reverts that' "$realmfs" info "$text"
   check_status "recover undoes that" 0 'everything in this version is saved' "$realmfs" recover "$text" "$scratch/untext-$name.realm"
   check "nothing differs" "$realmfs" diff "$fixtures/$name.realm" "$scratch/untext-$name.realm"
 done

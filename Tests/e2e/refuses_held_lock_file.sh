@@ -42,7 +42,7 @@ check "reading without a mount is not refused" "$realmfs" cat "$file" Person
 kill "$holder" && wait "$holder" 2>/dev/null
 
 hold "$file.lock" EX
-check_status "mount refuses a realm that somebody has for himself" 8 "for itself.*process $holder \(python" \
+check_status "mount refuses a realm that somebody has for himself" 8 "exclusively.*process $holder \(python" \
   "$realmfs" mount "$file" "$point"
 kill "$holder" && wait "$holder" 2>/dev/null
 check "after the other program has ended, mount works" "$realmfs" mount "$file" "$point"

@@ -87,7 +87,7 @@ wait $follower
 equal "SIGTERM ends it as done" 0 $?
 
 sql 'UPDATE realm."Person" SET age = 5 WHERE _id = 4'
-check_status "a row that another program changed shows" 1 'Person .*NOT the same' "$realmfs" verify-replica "$file" "$database"
+check_status "a row that another program changed shows" 1 'Person .*different' "$realmfs" verify-replica "$file" "$database"
 "$realmfs" set --quiet "$file" Person/18 age=6
 check "the next comparison mends it" "$realmfs" replicate --once "$file" "$database"
 check "both are the same again" is_followed
@@ -179,13 +179,13 @@ many=(--source-of "$scratch/users/{id}.realm" --key-command "cat '$key_file'")
 follower=$!
 background+=("$follower")
 are_followed() { [ "$("$realmfs" verify-replica "${many[@]}" "$scratch/users/*.realm" "$database" 2>/dev/null)" = "$1" ]; }
-check "14 realms, one of them encrypted; a bad one does not stop them" wait_until 30 are_followed "15 realms, 0 NOT the same, 1 failed"
+check "14 realms, one of them encrypted; a bad one does not stop them" wait_until 30 are_followed "15 realms, 0 different, 1 failed"
 check "it is named" grep -q 'bad.realm: not a Realm file' "$scratch/many"
 equal "in the database, too" failed "$(sql "SELECT state FROM realm._realmfs WHERE realm = 'bad'")"
 "$realmfs" set --quiet "$scratch/users/u3.realm" Person/4 age=99
 cp "$fixtures/people.realm" "$scratch/users/new.realm"
 rm "$scratch/users/u5.realm"
-check "one changes, one comes, one goes" wait_until 30 are_followed "15 realms, 0 NOT the same, 1 failed"
+check "one changes, one comes, one goes" wait_until 30 are_followed "15 realms, 0 different, 1 failed"
 equal "each row has its realm" "u3|99" "$(sql 'SELECT realm, age FROM realm."Person" WHERE age = 99')"
 is_gone() { [ "$(sql "SELECT state FROM realm._realmfs WHERE realm = 'u5'")" = gone ]; }
 check "the one that went is said to be gone" wait_until 20 is_gone
@@ -211,4 +211,4 @@ check_status "a realm that is not there, too" 3 'missing.realm' "$realmfs" repli
 "$realmfs" export --quiet "$file" "$scratch/people.sqlite"
 check "a SQLite export is the same" "$realmfs" verify-replica "$file" "$scratch/people.sqlite"
 sqlite3 "$scratch/people.sqlite" 'UPDATE Person SET age = 1000 WHERE _id = 18'
-check_status "until it is changed" 1 'Person .*NOT the same' "$realmfs" verify-replica "$file" "$scratch/people.sqlite"
+check_status "until it is changed" 1 'Person .*different' "$realmfs" verify-replica "$file" "$scratch/people.sqlite"

@@ -83,7 +83,7 @@ many=(--source-of "$users/{id}.realm" "$users/*.realm")
 follower=$!
 background+=("$follower")
 is_same() { [ "$("$realmfs" verify-replica "${many[@]}" "$database" 2>/dev/null | tail -1)" = "$1" ]; }
-check "many: are followed" wait_until 30 is_same "6 realms, 0 NOT the same, 0 failed"
+check "many: are followed" wait_until 30 is_same "6 realms, 0 different, 0 failed"
 counts() { sql 'SELECT realm, (SELECT count(*) FROM realm."Person" p WHERE p.realm = s.realm) FROM realm._realmfs s ORDER BY 1' | paste -sd' '; }
 other
 head -c 16 /dev/zero | dd of="$users/a.realm" conv=notrunc status=none

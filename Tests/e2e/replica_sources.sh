@@ -7,7 +7,7 @@ source "$(dirname "$0")/replica_lib.sh"
 
 begin
 head -c 16 /dev/zero | dd of="$file" conv=notrunc status=none
-stops "an empty header" 4 'the header leads to no version'
+stops "an empty header" 4 'the header points to no version'
 begin
 : >"$file"
 stops "an empty file" 4 'app.realm'
@@ -125,17 +125,17 @@ follows "what 'recover' saved of the version that the replica has"
 begin
 sql 'UPDATE realm."Person" SET age = 5 WHERE _id = 4; DELETE FROM realm."Person_friends"; UPDATE realm."Person" SET dog = NULL;
   DELETE FROM realm."Dog" WHERE name = $$Rex$$; INSERT INTO realm."Person" (_id) VALUES (7777)'
-check_status "verify-replica names the rows" 1 'Person 4: other values' same
+check_status "verify-replica names the rows" 1 'Person 4: different values' same
 check_status "which are missing" 1 'Dog Rex: not in the database' same
-check_status "which are too many" 1 'Person 7777: in the database only' same
+check_status "which are too many" 1 'Person 7777: only in the database' same
 check_status "and says how to repair them" 1 "replicate --once --repair" same
 "$realmfs" verify-replica --json "$file" "$database" 2>/dev/null >"$scratch/report.json"
 equal "in JSON, too" "1 extra, 15 values" \
   "$(jq -r '.classes[] | select(.name == "Person") | [.rows[].difference] | group_by(.) | map("\(length) \(.[0])") | join(", ")' "$scratch/report.json")"
 check "--once alone has nothing to do" once --quiet
-check_status "--repair repairs them" 0 'rows written' once --repair
+check_status "--repair repairs them" 0 'rows? written' once --repair
 check "and both are the same" same
 sql 'DELETE FROM realm."Person_friends"'
-check_status "lists of links, too" 1 'other values' same
+check_status "lists of links, too" 1 'different values' same
 check "are repaired" once --quiet --repair
 check "and the same" same

@@ -54,8 +54,8 @@ equal "along a path" "$(all 'map(.dog) | map(select(. == "Fido")) | length')" \
 equal "groups of nothing" "" "$(q --group-by dog "$file" Person 'age == 1000')"
 equal "the sum of nothing" "0" "$(q --sum age "$file" Person 'age == 1000')"
 equal "the least of nothing" "null" "$(q --min age "$file" Person 'age == 1000')"
-check_status "2: a sum of texts" 2 '--sum name: no sum: it holds no numbers' q --sum name "$file" Person
-check_status "2: columns of a sum" 2 'with --sum there are none' q --sum age --columns name "$file" Person
+check_status "2: a sum of texts" 2 '--sum name: sum needs a property of numbers' q --sum name "$file" Person
+check_status "2: columns of a sum" 2 '--columns cannot be used with --sum' q --sum age --columns name "$file" Person
 big=$(copy_fixture people)
 "$realmfs" set -q "$big" Person/4 age=9223372036854775807
 check_status "a sum beyond 64 bits is refused" 1 'sum\(age\): the sum does not fit 64 bits' q --sum age "$big" Person

@@ -151,7 +151,7 @@ check_status "the reason is in the file's attribute" 0 'line 1' getfattr -n user
 refused "an unknown property" EINVAL "$person/4.json" '{"agee": 1}' 'agee'
 refused "a wrong type" EINVAL "$person/4.json" '{"age": "1"}' 'age'
 refused "another key than the name" EINVAL "$person/4.json" '{"_id": 5}' 'primary key'
-refused "a new object with another key than the name" EINVAL "$person/2001.json" '{"_id": 4}' "4 is not the primary key of this file's name"
+refused "a new object with another key than the name" EINVAL "$person/2001.json" '{"_id": 4}' "4 does not match the primary key in the file name"
 refused "a link to nothing" EINVAL "$person/4.json" '{"dog": "Nobody"}' 'Nobody'
 refused "a number out of range" ERANGE "$person/4.json" '{"age": 9223372036854775808}' 'age'
 refused "a property twice" EINVAL "$person/4.json" '{"age": 1, "age": 2}' 'age'
@@ -174,11 +174,11 @@ told() {
   check_status "$1: and in the attribute" 0 "$3" getfattr -n user.realmfs.error "$2"
 }
 call 'os.rename(a[0], a[1])' "$person/4.json" "$person/5.json" >"$scratch/answer"
-told "a rename" "$person/4.json" 'never changes'
+told "a rename" "$person/4.json" 'cannot change'
 call 'os.chown(a[0], 12345, -1)' "$person/11.json" >"$scratch/answer"
 told "chown" "$person/11.json" 'uid='
 call 'os.mkdir(a[0])' "$person/x" >"$scratch/answer"
-check_status "mkdir: the reason is in .realm/errors" 0 'Person/x.*holds objects' tail -1 "$point/.realm/errors"
+check_status "mkdir: the reason is in .realm/errors" 0 'Person/x.*contains objects' tail -1 "$point/.realm/errors"
 call 'for i in range(150):
   try: os.rename(a[0], a[1])
   except OSError: pass' "$person/4.json" "$person/5.json"

@@ -103,9 +103,9 @@ refused() { # WHAT STATUS PATTERN ARGUMENT...
 refused "a type that is none" 1 'Person.x: no type or class Strnig; did you mean string\? the types are int, ' \
   property add "$file" Person x Strnig
 refused "a type of another system" 1 'no type or class integer; did you mean int\?' property add "$file" Person x integer
-refused "a form that is none" 2 'x: "int!\[\]\?" is no type|x: ' property add "$file" Person x 'int?[]?'
-refused "a class that exists" 1 'there is a class Dog already' class add "$file" Dog
-refused "a name that is taken" 1 'there is a class Dog already' class rename "$file" Person Dog
+refused "a form that is none" 2 'x: "int!\[\]\?" is not a type|x: ' property add "$file" Person x 'int?[]?'
+refused "a class that exists" 1 'class Dog already exists' class add "$file" Dog
+refused "a name that is taken" 1 'class Dog already exists' class rename "$file" Person Dog
 refused "a property that exists" 1 'Person has a property name already' property add "$file" Person name int
 refused "a property of that name" 1 'Person has a property age already' property rename "$file" Person name age
 refused "a missing class" 3 'no class Persn; did you mean Person\?' class rm "$file" Persn

@@ -47,7 +47,7 @@ start=$(peak)
 check_status "a line of 200 MB is refused when it is written" 1 'File too large' \
   bash -c 'python3 -c "print(chr(123) + chr(32) * 200_000_000)" | dd of="$1/Person/.all.jsonl" bs=1M iflag=fullblock status=none' - "$point"
 check "in less than 40 MB" below 40
-check "and says so" grep -q 'the last line has more than 128 MB' "$point/.realm/errors"
+check "and says so" grep -q 'the last line is longer than 128 MB' "$point/.realm/errors"
 # Snapshots of one version share what they need, and others need little.
 start=$(peak)
 check "100 snapshots of one version" bash -c 'cd "$1" && mkdir $(seq -f "s%g" 100)' - "$point/.realm/snapshots"

@@ -3,10 +3,10 @@
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
-check_status "a file without a seal" 1 'there is no seal' "$realmfs" check --seal "$file"
+check_status "a file without a seal" 1 'no seal' "$realmfs" check --seal "$file"
 check "a sound file is sealed" "$realmfs" seal "$file"
 equal "beside it" "1" "$(ls "$file.seal" | wc -l)"
-check_status "it is as it was" 0 'as it was sealed: 8192 bytes' "$realmfs" check --seal "$file"
+check_status "it is as it was" 0 'matches its seal: 8192 bytes' "$realmfs" check --seal "$file"
 equal "as JSON" 'true 8192 []' "$("$realmfs" check --seal --json "$file" | jq -c '"\(.intact) \(.size) \(.differences)"' -r)"
 
 # A letter of a name: another name, to the format.
@@ -17,15 +17,15 @@ printf 'Q' | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
 check_status "a changed letter" 4 'bytes 0 to 8191 differ' "$realmfs" check --seal "$file"
 cp "$scratch/sound.realm" "$file"
 truncate -s 4096 "$file"
-check_status "a file that was cut" 4 'differ from what' "$realmfs" check --seal "$file"
+check_status "a file that was cut" 4 'differ from' "$realmfs" check --seal "$file"
 cp "$scratch/sound.realm" "$file"
 "$realmfs" set "$file" Person/4 age=99 >/dev/null
-check_status "a commit breaks it too" 4 'written to since' "$realmfs" check --seal "$file"
+check_status "a commit breaks it too" 4 'changed since' "$realmfs" check --seal "$file"
 check "it can be sealed anew" "$realmfs" seal "$file"
 check "and is as it was then" "$realmfs" check --seal "$file"
 sed -i '4s/./0/' "$file.seal"
 sed -i '4s/^0/1/' "$file.seal"
-check_status "a damaged seal" 4 'not a whole seal' "$realmfs" check --seal "$file"
+check_status "a damaged seal" 4 'incomplete seal' "$realmfs" check --seal "$file"
 
 big=$(copy_fixture items-10k)
 "$realmfs" seal "$big" >/dev/null
@@ -60,7 +60,7 @@ unchanged "a mount, with saves that are refused or change nothing,"
 echo '{"age": 5}' >"$point/Person/4.json"
 check "a save is made" grep -q '"age": 5' "$point/Person/4.json"
 stop_server "$point"
-check_status "and breaks the seal" 4 'written to since' "$realmfs" check --seal "$backup"
+check_status "and breaks the seal" 4 'changed since' "$realmfs" check --seal "$backup"
 check "the backup is sound" "$realmfs" check "$backup"
 if [ -f "$shared/tools/realmcheck.py" ]; then
   check "and so it is for another checker" python3 "$shared/tools/realmcheck.py" verify "$backup"

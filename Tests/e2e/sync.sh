@@ -167,7 +167,7 @@ end_server
 
 # The mirror of a program that does not know of mirrors.
 "$realmfs" convert --local "$mirror" "$scratch/written.realm" >/dev/null
-check_status "a realm that is no mirror" 8 'no mirror of a synced realm' \
+check_status "a realm that is no mirror" 8 'not a mirror of a synced realm' \
   "$realmfs" mount -f --sync "$url" --mirror "$scratch/written.realm" "$point"
 
 # A name server that does not answer: the mount ends all the same.

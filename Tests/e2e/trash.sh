@@ -8,7 +8,7 @@ trash=$(new_directory trash)
 chmod 755 "$trash"
 check_status "a folder that does not exist" 3 "No such file.*make the folder first" "$realmfs" mount --trash "$scratch/no" "$file" "$point"
 check_status "a file" 3 "is not a directory" "$realmfs" mount --trash "$file" "$file" "$point"
-check_status "the mount itself" 9 "lies in the mount" "$realmfs" mount --trash "$point" "$file" "$point"
+check_status "the mount itself" 9 "is in the mount" "$realmfs" mount --trash "$point" "$file" "$point"
 
 serve "$file" "$point" --trash "$trash"
 cp -r "$point/Person" "$point/Dog" "$scratch/"

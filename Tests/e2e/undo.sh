@@ -90,7 +90,7 @@ else
 fi
 
 "$realmfs" compact work.realm >/dev/null
-check_status "a file that was compacted has nothing to undo" 3 'no version before [0-9]+ is whole in the file any more' \
+check_status "a file that was compacted has nothing to undo" 3 'no version before [0-9]+ is left in the file' \
   "$realmfs" undo work.realm
 "$realmfs" create new.realm
 check_status "nor has a new one" 3 'nothing to undo' "$realmfs" undo new.realm

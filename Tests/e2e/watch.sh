@@ -78,7 +78,7 @@ equal "since one that is gone: a gap" "$version true" "$(since 1 | jq -r '"\(.ve
 equal "and since the largest number" "$version true" \
   "$(since 18446744073709551615 | jq -r '"\(.version) \(.gap)"')"
 since 1 >/dev/null
-check "which is told" grep -q 'version 1 is not there any more' since_errors
+check "which is told" grep -q 'version 1 is no longer there' since_errors
 check_status "--since is for changes" 2 'goes with --changes' "$realmfs" watch --since 1 "$file"
 "$realmfs" watch --changes "$file" 2>>errors | head -n 1 >first &
 reader=$!

@@ -86,9 +86,9 @@ equal "formulas are text" "<t>=1+1</t>" "$(unzip -p edge.xlsx xl/worksheets/shee
 "$realmfs" insert --quiet edge.realm Edge i=30 s="$(head -c 32768 /dev/zero | tr '\0' y)"
 check_status "a text that fits no cell is left out and named" 1 \
   'Edge object [0-9]+: s has 32768 characters, a cell 32767 at most; it was left out' "$realmfs" export edge.realm long.xlsx
-check_status "and counted" 1 ', 1 values left out' "$realmfs" export edge.realm longer.xlsx
-check_status "an existing file is refused" 1 'exists and stays' "$realmfs" export edge.realm edge.xlsx
-check_status "standard output is none" 2 'needs a name' "$realmfs" export --format xlsx edge.realm
+check_status "and counted" 1 ', 1 value left out' "$realmfs" export edge.realm longer.xlsx
+check_status "an existing file is refused" 1 'already exists' "$realmfs" export edge.realm edge.xlsx
+check_status "standard output is none" 2 'needs the name of an output file' "$realmfs" export --format xlsx edge.realm
 check_status "a full disk" 1 'No space left|cannot|rror' bash -c \
   'mkdir full && mount -t tmpfs -o size=64k tmpfs full 2>/dev/null || { echo "No space left: not root"; exit 1; }
    "$1" export "$2" full/items.xlsx; status=$?; ls full | wc -l; umount full; exit $status' - "$realmfs" "$fixtures/items-10k.realm"

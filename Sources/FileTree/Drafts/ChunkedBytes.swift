@@ -376,7 +376,7 @@ extension FileTreeError {
     let place = number.map { "line \($0)" } ?? "the last line"
     return .refused(
       .tooLarge,
-      "\(place) has more than \(ChunkedBytes.longestLine >> 20) MB, the most that a line can have"
+      "\(place) is longer than \(ChunkedBytes.longestLine >> 20) MB, the limit of a line"
     )
   }
 }

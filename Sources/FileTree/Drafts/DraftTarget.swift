@@ -201,7 +201,7 @@ extension TreeContext {
     guard let rejected = place.rejected else { return }
     overlay.keepRefused(text.text, of: place.path, at: rejected.place(of: caller.user, self), .of(caller))
     for gone in overlay.limitRefused(to: options.memoryLimit / 2) {
-      let text = "the text was dropped, because refused texts take no more than half of the memory of the mount"
+      let text = "the text was discarded: refused texts may use at most half of the memory of the mount"
       refusals.remark(shownPath(of: gone), "drop", text)
     }
   }

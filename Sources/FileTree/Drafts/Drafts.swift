@@ -150,7 +150,7 @@ extension TreeContext {
       throw .refused(.forbidden, "not open for writing")
     }
     let (end, overflow) = offset.addingReportingOverflow(count)
-    if overflow { throw .refused(.tooLarge, "no file can be that large") }
+    if overflow { throw .refused(.tooLarge, "a file cannot be that large") }
     if growing { draft.memory.allocate(to: end) }
   }
 
@@ -380,28 +380,28 @@ extension TreeContext {
     changePipes.stop()
     snapshots.removeAll()
     do throws(FileTreeError) { try saver?.finish() } catch {
-      options.log?("what was saved last is not on disk: \(error)")
+      options.log?("the last saves are not on disk: \(error)")
     }
-    for (path, file) in unsavedEntries() { options.log?("\(path): it was in memory only and \(fate(of: file, path))") }
+    for (path, file) in unsavedEntries() { options.log?("\(path): never saved; \(fate(of: file, path))") }
   }
 
   /// Writes an unsaved file to the place that the options name, and returns its fate for the log.
   private func fate(of file: MemoryFile, _ path: String) -> String {
-    guard let keep = options.keepUnsaved else { return "is lost now" }
+    guard let keep = options.keepUnsaved else { return "discarded" }
     do {
       let bytes = try file.withContents(asOne: false, isText: false) { contents throws(FileTreeError) in
         try contents.bytes
       }
-      return "is now \(try keep(path, bytes))"
-    } catch { return "is lost now: \(error)" }
+      return "kept as \(try keep(path, bytes))"
+    } catch { return "discarded: \(error)" }
   }
 }
 
 extension FileTreeError {
   static let memoryIsShort = FileTreeError.refused(
     .noSpace,
-    "scratch files, refused texts and files that are being written take all the memory that the mount has for them; "
-      + ".realm/unsaved names those that can be removed"
+    "scratch files, refused texts and files being written have used up the memory that the mount allows them; "
+      + ".realm/unsaved lists those that can be removed"
   )
 
   /// The temporary file of lines, beside the realm, could not be written or read.

@@ -145,6 +145,6 @@ struct FieldTarget: TextTarget {
 extension FileTreeError {
   /// A primary key can be neither set nor removed.
   static func primaryKeyStays(_ column: Column) -> FileTreeError {
-    .refused(.forbidden, "\(column.name) is the primary key, which never changes")
+    .refused(.forbidden, "\(column.name) is the primary key, which cannot change")
   }
 }

@@ -315,7 +315,7 @@ final class MemoryFile: Sendable {
       state.saved = min(state.saved, start)
       if start < state.checked.end { state.checked = CheckedLines(end: state.saved) }
       let (end, overflow) = start.addingReportingOverflow(bytes.count)
-      guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
+      guard start >= 0, !overflow else { throw .refused(.tooLarge, "a file cannot be that large") }
       do throws(FileTreeError) {
         if form == .lines { try state.noteLines(bytes, at: start) }
         guard try state.bytes.write(bytes, at: start) else { throw .memoryIsShort }

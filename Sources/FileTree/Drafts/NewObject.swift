@@ -81,7 +81,7 @@ struct NewObject: Sendable {
     guard let value, case .string(let text) = value,
       Array(NameEscaping.file(of: PrimaryKey.string(text)).utf8) == name
     else {
-      throw .refused(.invalid, "the name is a shortened one, so the text must hold the primary key that leads to it")
+      throw .refused(.invalid, "the file name is shortened, so the text must contain the primary key")
     }
     return value
   }
@@ -101,7 +101,7 @@ extension TreeContext {
         }
         let value = String(decoding: text.dropLast(), as: UTF8.self)
         let reason =
-          "the text does not name \(name), which is required, so it is \(value); "
+          "\(name) is required and missing from the text, so it is \(value); "
           + "this is reported once for each property"
         refusals.remark(path, "create", reason)
         options.log?("\(path): \(reason)")

@@ -142,8 +142,8 @@ extension TreeContext {
     if isLinked {
       throw .refused(
         .forbidden,
-        "other objects link to the object of this file, \(moved.key.value).json, so it cannot take the place of "
-          + "another one; copy the text and remove the file"
+        "other objects link to the object of this file, \(moved.key.value).json, so it cannot replace "
+          + "another object; copy the text and remove the file"
       )
     }
     return Effect(touched: [former])

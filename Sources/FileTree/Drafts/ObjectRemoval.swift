@@ -143,15 +143,15 @@ extension TreeContext {
         throw .refused(
           .noSpace,
           removal.content == nil
-            ? "it was too large to be remembered, or too much was removed at once" : "it was damaged"
+            ? "it was too large to keep in memory, or too much was removed at once" : "it was damaged"
         )
       }
       let isBack = try restore(saver, text)
       _ = removedText(shown).flatMap { overlay.unlink($0) }
       guard isBack else { return }
       options.log?(
-        "\(path): the new text was refused, so the \(what) that was removed for it is back"
-          + (removal.content?.links == nil ? ", without the links to it, which were too many to be remembered" : "")
+        "\(path): the new text was refused, so the \(what) that was removed for it was restored"
+          + (removal.content?.links == nil ? ", without the links to it, which were too many to keep in memory" : "")
       )
     } catch {
       notTakenBack(removal, place, what, path, removedText(shown), error)
@@ -167,7 +167,7 @@ extension TreeContext {
     _ copy: Overlay.Place?,
     _ error: FileTreeError
   ) {
-    var reason = "the \(what) that was removed for a refused text is not back: \(error)"
+    var reason = "the \(what) that was removed for a refused text was not restored: \(error)"
     if let text = removal.content?.text, let copy {
       let owner = MemoryFile.Metadata.of(Caller(user: realmOwner, group: views.lastRules?.group ?? getegid()))
       if overlay.makeFile(at: copy, text, owner, role: .refusedText, isKnown: false) != nil {
@@ -184,7 +184,7 @@ extension TreeContext {
     refusals.note(
       path,
       "restore",
-      Reason(reason, others: "the \(what) that was removed for a refused text is not back", of: realmOwner)
+      Reason(reason, others: "the \(what) that was removed for a refused text was not restored", of: realmOwner)
     )
     options.log?("\(path): \(reason)")
   }

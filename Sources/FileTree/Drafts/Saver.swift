@@ -68,7 +68,7 @@ final class Saver: Sendable {
     } else {
       let delay = Duration.milliseconds(options.groupCommit), log = options.log
       delayedSync = DelayedSync(writer, delay: delay, timeout: options.lockTimeout) { error in
-        log?("what was saved last is not on disk yet: \(error)")
+        log?("the last saves are not on disk yet: \(error)")
       }
     }
   }

@@ -36,7 +36,7 @@ struct SchemaTarget: TextTarget {
     let wanted = try Self.description { () throws(JSONInputError) in try ClassDescription(JSONText(bytes)) }
     let stem = Array(name.dropLast(NameEscaping.suffix.utf8.count))
     guard NameEscaping.className(ofDirectory: stem).isExactly(wanted.name) else {
-      throw .refused(.invalid, "the text is the schema of class \(wanted.name), the file is that of another")
+      throw .refused(.invalid, "the text is the schema of class \(wanted.name), the file is for another class")
     }
     return try Self.changing { () throws(SchemaChangeError) in try SchemaChange(toClass: wanted, in: transaction) }
   }

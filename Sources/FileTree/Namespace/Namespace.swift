@@ -103,7 +103,7 @@ extension TreeContext {
     }
     guard [path, own ?? path].contains(where: { refusals.takeProtection($0, from: caller.user) }) else { return }
     let reason =
-      "a text was refused for it, so the file is still what it was before; remove it again to delete it"
+      "its new text was refused, so the object is unchanged; remove it again to delete it"
     refusals.remark(path, "delete", reason)
     options.log?("\(path): \(reason)")
     throw .refused(.forbidden, reason)
@@ -199,7 +199,7 @@ extension TreeContext {
       overlay.exchange(a.inode, b.inode)
     case (let file?, nil): try node(second.directory).exchange(second.name, with: file, by: caller, self)
     case (nil, let file?): try node(first.directory).exchange(first.name, with: file, by: caller, self)
-    case (nil, nil): throw .refused(.forbidden, "an object is named by its key, which never changes")
+    case (nil, nil): throw .refused(.forbidden, "an object is named by its key, which cannot change")
     }
     dentryInvalidations.add(first)
     dentryInvalidations.add(second)

@@ -77,7 +77,7 @@ struct AllObjectsNode: FileNode {
   /// The target that written lines change, and true if the class has a primary key, by which lines name objects.
   private func target(_ tree: TreeContext) throws(FileTreeError) -> (lines: AllObjectsTarget, hasKey: Bool) {
     guard takesText else {
-      throw .refused(.forbidden, "this file is only read; objects are written in .all.jsonl of their class")
+      throw .refused(.forbidden, "this file is read-only; write objects to .all.jsonl of their class")
     }
     return try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(selection.ordinal)

@@ -57,7 +57,7 @@ struct ClassNode: DirectoryNode {
   }
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and cannot be removed") }
+    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed and cannot be removed") }
     _ = try draftTarget(of: name, tree)
     guard let key = try visibleObject(name, tree) else { throw .notFound }
     try tree.delete(key, name, self, by: caller)
@@ -66,12 +66,12 @@ struct ClassNode: DirectoryNode {
   /// Puts the object's text at `goal` as a file in memory. The object keeps its own name, which is hidden while that
   /// file exists.
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
-    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and keeps its name") }
+    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed and cannot be renamed") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
     if try tree.draftTarget(of: goal) != nil {
       throw .refused(
         .forbidden,
-        "an object is named by its key, which never changes; copy the text to a new name and remove this one"
+        "an object is named by its key, which cannot change; copy the text to a new name and remove this one"
       )
     }
     let (text, rules, modified) = try tree.read { view throws(FileTreeError) in
@@ -96,7 +96,7 @@ struct ClassNode: DirectoryNode {
     by caller: Caller,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and keeps its name") }
+    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed and cannot be renamed") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
     let former = try tree.read { view throws(FileTreeError) in
       try tree.text(of: key, try view.existing(ordinal), view)
@@ -113,7 +113,7 @@ struct ClassNode: DirectoryNode {
 
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
-    throw .refused(.forbidden, "a class holds objects, no directories")
+    throw .refused(.forbidden, "a class contains objects, not directories")
   }
 
   /// The object called `name`; nil if there is none or it is set aside.
@@ -377,7 +377,7 @@ extension TableDirectory {
   /// Throws `refused` if objects of the table cannot be changed through files.
   func checkIsWritable() throws(FileTreeError) {
     if isChangeable { return }
-    if place != .root { throw .refused(.forbidden, "\(shownName): tables of the SDK's own are not changed") }
+    if place != .root { throw .refused(.forbidden, "\(shownName): internal tables of the SDK cannot be changed") }
     if table.kind != .topLevel {
       throw .refused(.forbidden, "\(shownName): objects of an asymmetric class cannot be changed")
     }

@@ -130,7 +130,7 @@ struct ControlDirectoryNode: DirectoryNode {
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "classes and the files of .realm are not renamed")
+    throw .refused(.forbidden, "classes and the files of .realm cannot be renamed")
   }
 
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {

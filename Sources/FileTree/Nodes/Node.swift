@@ -162,7 +162,7 @@ extension Node {
   }
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .isADirectory }
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
-    throw .refused(.forbidden, "it is computed, and only read")
+    throw .refused(.forbidden, "it is computed and read-only")
   }
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { try draftTarget(tree) }
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
@@ -209,12 +209,12 @@ extension DirectoryNode {
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "its entries follow from something else and cannot be removed")
+    throw .refused(.forbidden, "the entries of this directory are computed and cannot be removed")
   }
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "its entries follow from something else and cannot be renamed")
+    throw .refused(.forbidden, "the entries of this directory are computed and cannot be renamed")
   }
 
   func exchange(
@@ -223,11 +223,11 @@ extension DirectoryNode {
     by caller: Caller,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    throw .refused(.forbidden, "only objects and files in memory exchange their names")
+    throw .refused(.forbidden, "only objects and files in memory can exchange names")
   }
 
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    throw .refused(.forbidden, "directories are classes, and only the top one holds these")
+    throw .refused(.forbidden, "a directory is a class; classes are only in the root of the mount")
   }
 
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {

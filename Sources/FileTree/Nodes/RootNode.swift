@@ -62,7 +62,7 @@ struct RootNode: DirectoryNode {
     if let node = try TransactionFiles.node(name, tree) { return try node.replacementTarget(tree) }
     // Editors and file managers create their own files.
     if name.first == UInt8(ascii: ".") || name.last == UInt8(ascii: "~") { return nil }
-    throw .refused(.forbidden, "a file belongs to the directory of a class; here are only classes")
+    throw .refused(.forbidden, "a file belongs in the directory of a class; the root holds only classes")
   }
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
@@ -74,7 +74,7 @@ struct RootNode: DirectoryNode {
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "classes and the files of .realm are not renamed")
+    throw .refused(.forbidden, "classes and the files of .realm cannot be renamed")
   }
 
   /// Adds a class if the option `create_classes` is set: programs that copy or unpack a tree do not intend to change
@@ -89,7 +89,7 @@ struct RootNode: DirectoryNode {
       )
     }
     guard let className = NameEscaping.className(ofDirectory: name) else {
-      throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")
+      throw .refused(.invalid, "not a valid class name: a leading dot and some characters are written as %XX")
     }
     try tree.changeSchema("mkdir", String(decoding: name, as: UTF8.self)) { transaction throws(FileTreeError) in
       do throws(EngineError) {

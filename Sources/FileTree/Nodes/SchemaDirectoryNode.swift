@@ -64,7 +64,7 @@ struct SchemaDirectoryNode: DirectoryNode {
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "classes and the files of .realm are not renamed")
+    throw .refused(.forbidden, "classes and the files of .realm cannot be renamed")
   }
 }
 

@@ -39,7 +39,7 @@ struct ChangesSinceNode: FileNode {
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates { throw .refused(.forbidden, "what changed is computed") }
+    if access.writes || access.truncates { throw .refused(.forbidden, ".changes is computed") }
     return try tree.openDifference(inode, ".changes", since: held.content().hold, of: "the realm")
   }
 }

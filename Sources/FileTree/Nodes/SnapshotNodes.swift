@@ -87,7 +87,7 @@ final class SnapshotTable: Sendable {
       case (.exchange, nil): throw .notFound
       case (.keep, _?): throw .refused(.exists, "exists already")
       // As for any non-empty directory.
-      case (.replace, _?): throw .refused(.notEmpty, "there is a snapshot of this name; remove it with rmdir")
+      case (.replace, _?): throw .refused(.notEmpty, "a snapshot with this name exists; remove it with rmdir")
       case (_, nil): break
       }
       state.held[index].name = newName

@@ -187,7 +187,7 @@ struct TransactionCommandNode: FileNode {
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { TransactionTarget(action: action) }
 
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
-    throw .refused(.forbidden, "it does something when it is touched or written to, and keeps its name")
+    throw .refused(.forbidden, "it is a control file and cannot be renamed")
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
@@ -205,7 +205,7 @@ struct TransactionLogNode: FileNode {
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates { throw .refused(.forbidden, "it tells what was found and is computed") }
+    if access.writes || access.truncates { throw .refused(.forbidden, ".log is computed") }
     let text = tree.staged?.log ?? []
     return OpenFile(inode, tree.openFiles.open(inode, text, .live, for: caller.process), text: text)
   }
@@ -220,7 +220,7 @@ struct TransactionDifferenceNode: FileNode {
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates { throw .refused(.forbidden, "what would change is computed") }
+    if access.writes || access.truncates { throw .refused(.forbidden, ".diff is computed") }
     guard let transaction = tree.staged else { throw .stale }
     return try tree.openDifference(inode, ".diff", since: transaction.content().base, of: "the transaction")
   }

@@ -32,7 +32,7 @@ struct SelectionNode: DirectoryNode {
 
   private static let isNoHome = FileTreeError.refused(
     .forbidden,
-    "this directory shows what a query finds; objects are made, renamed and removed in the directory of their class"
+    "this directory shows what a query finds; objects are created, renamed and removed in the directory of their class"
   )
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {

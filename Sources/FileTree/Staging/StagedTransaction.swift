@@ -187,15 +187,15 @@ final class StagedTransaction: Sendable {
       throw .refused(
         .invalid,
         refused.count == 1
-          ? "a text was refused and is not mended: \(first)"
-          : "\(refused.count) texts were refused and are not mended, the first of them: \(first)"
+          ? "a text was refused and not corrected: \(first)"
+          : "\(refused.count) texts were refused and not corrected, the first of them: \(first)"
       )
     }
     let kept = content.tree.keptFilePaths()
     if let first = kept.first {
       let reason = "no object can have this name, so the commit would lose it"
       note(action, kept.map { VersionMerge.Problem(path: $0, isConflict: false, reason: reason) })
-      let others = kept.count == 1 ? "" : ", nor those of \(kept.count - 1) more files"
+      let others = kept.count == 1 ? "" : " (and \(kept.count - 1) more)"
       throw .refused(.invalid, "\(first): \(reason)\(others); remove it, or move it out of the transaction")
     }
     // Block saves into the branch until the outcome is known.
@@ -342,8 +342,10 @@ final class TransactionTable: Sendable {
     for transaction in all {
       let count = transaction.changeCount
       end(transaction, .dropped(by: nil))
-      let loss = count.map { $0 == 0 ? "nothing was changed in it" : "\($0) changed objects are lost" }
-      log?("\(transaction.shownName): it was open, and is dropped: \(loss ?? "what was changed in it is lost")")
+      let loss = count.map {
+        $0 == 0 ? "nothing was changed in it" : $0 == 1 ? "1 changed object is lost" : "\($0) changed objects are lost"
+      }
+      log?("\(transaction.shownName): still open, dropped: \(loss ?? "what was changed in it is lost")")
     }
   }
 }

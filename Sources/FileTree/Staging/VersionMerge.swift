@@ -97,7 +97,7 @@ final class VersionMerge {
   private var summary: FileTreeError {
     let hasConflict = problems.contains(where: \.isConflict)
     let first = problems.first.map { "\($0.path): \($0.reason)" } ?? ""
-    let text = problems.count == 1 ? first : "\(problems.count) problems, which .log lists; the first: \(first)"
+    let text = problems.count == 1 ? first : "\(problems.count) problems, listed in .log; the first: \(first)"
     return .refused(hasConflict ? .conflict : .invalid, text)
   }
 
@@ -116,7 +116,7 @@ final class VersionMerge {
     do throws(EngineError) {
       let isSchemaSame = try SchemaDescription(newest) == schemas.base
       if schemas.base != schemas.staged, !isSchemaSame {
-        note(".realm/schema.json", isConflict: true, "the schema was changed by another program, too")
+        note(".realm/schema.json", isConflict: true, "another program changed the schema as well")
       }
       let difference = try VersionDifference(from: base, to: newest)
       for table in difference.tables {
@@ -144,7 +144,7 @@ final class VersionMerge {
       // Objects with a primary key are identified by it, not by object key. Other objects get a new key, unless the
       // user chose theirs.
       if table.new?.primaryKey == nil, chosen.contains(ObjectReference(table: table.key, key: change.key)) {
-        note(try shownName(change, table), isConflict: true, "another program has made an object with this key since")
+        note(try shownName(change, table), isConflict: true, "another program created an object with this key since")
       }
     case .updated:
       note(try shownName(change, table), isConflict: true, "changed by another program since the transaction began")
@@ -209,7 +209,7 @@ final class VersionMerge {
           note(
             try Self.path(of: key, in: changes.old),
             isConflict: true,
-            "deleted here, but \(try Self.path(of: origin.key, in: name)) links to it since"
+            "deleted here, but \(try Self.path(of: origin.key, in: name)) links to it now"
           )
         }
         try transaction.delete(table, key)
@@ -271,7 +271,7 @@ final class VersionMerge {
     let table: TableKey
     do throws(EngineError) {
       guard let key = try transaction.tableKey(named: name) else {
-        return note(".realm/schema.json", isConflict: true, "class \(staged.className ?? name) is gone")
+        return note(".realm/schema.json", isConflict: true, "class \(staged.className ?? name) no longer exists")
       }
       table = key
     } catch { throw FileTreeError(error) }
@@ -287,7 +287,7 @@ final class VersionMerge {
       }
       if !outcome.wasCreated {
         try format(staged) { () throws(EngineError) in
-          note(try Self.path(of: key, in: staged), isConflict: true, "made by another program since, too")
+          note(try Self.path(of: key, in: staged), isConflict: true, "created by another program as well")
         }
       }
       let object = ObjectReference(table: table, key: outcome.object)

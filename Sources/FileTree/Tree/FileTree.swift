@@ -273,7 +273,7 @@ public final class FileTree: Sendable {
       guard isWritable else { throw .readOnly }
       let home = try place(parent)
       let shown = home.tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
-      let error = FileTreeError.refused(.forbidden, "\(kind.rawValue) cannot be made: a class holds objects, as files")
+      let error = FileTreeError.refused(.forbidden, "\(kind.rawValue) cannot be created: a class holds only files")
       // Emacs tries to create a symbolic link as a lock for each edited file, and works without it.
       if ScratchNames.contains(name) { return error }
       return try home.tree.noting(kind.operation, shown) { () throws(FileTreeError) in throw error }
@@ -303,7 +303,7 @@ public final class FileTree: Sendable {
   ) throws(FileTreeError) {
     let source = try place(parent), goal = try place(newParent)
     guard source.tree === goal.tree else {
-      throw .refused(.otherTree, "a transaction is a tree of its own: copy the file and remove it")
+      throw .refused(.otherTree, "a file cannot be moved into or out of a transaction: copy it and remove it")
     }
     let tree = source.tree
     let former = Overlay.Place(directory: source.inode, name: name)

@@ -77,14 +77,14 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .notFound: "no such file or directory"
-    case .stale: "the object or class is gone"
+    case .stale: "the object or class no longer exists"
     case .notADirectory: "not a directory"
     case .isADirectory: "is a directory"
     case .readOnly: "the tree is read-only"
     case .noSuchAttribute: "no such extended attribute"
     case .unsupportedAttribute: "only extended attributes of namespace user exist here"
     case .busy: "other programs commit faster than this could be read; try again"
-    case .damaged(let place, let problem): "\(place): \(problem); `realmfs check` tells how much is damaged"
+    case .damaged(let place, let problem): "\(place): \(problem); `realmfs check` shows how much is damaged"
     case .unavailable(let error): error.description
     case .refused(_, let reason): reason
     case .noSuchClass(let name, let available):

@@ -73,8 +73,8 @@ final class RealmCondition: Sendable {
       texts.append("the realm is in use under another name (a link, or the name that it had before); changes must wait")
     case .untrusted where hasMoved:
       texts.append(
-        "the realm belongs to another user, so root reads it without taking part, as with --immutable; --trust-owner "
-          + "takes part"
+        "the realm belongs to another user, so root reads it without locks, as with --immutable; --trust-owner "
+          + "takes locks"
       )
     default: break
     }
@@ -84,7 +84,7 @@ final class RealmCondition: Sendable {
     } else if hadProblem || hasMoved && standing.place == .here {
       texts.append("the realm is as before")
     }
-    if former.isEncrypted && !standing.isEncrypted { texts.append("it is not encrypted any more; the key is not used") }
+    if former.isEncrypted && !standing.isEncrypted { texts.append("it is no longer encrypted; the key is not used") }
     if !former.isEncrypted && standing.isEncrypted { texts.append("it is encrypted again, with our key") }
     return texts
   }

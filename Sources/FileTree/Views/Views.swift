@@ -146,7 +146,7 @@ final class Views: Sendable {
     guard let writer, writer.hasUnsynced else { return false }
     do throws(EngineError) { try writer.sync(timeout: Self.settlingPatience) } catch {
       if error.reason == .busy { return false }
-      options.log?("what was saved last is not on disk: \(error)")
+      options.log?("the last saves are not on disk: \(error)")
     }
     return true
   }

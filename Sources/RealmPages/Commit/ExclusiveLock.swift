@@ -52,7 +52,7 @@ final class ReplacementTurn: Sendable {
       for descriptor in descriptors { close(descriptor) }
       throw EngineError(
         .inUse,
-        "\(realmPath): another program is replacing the realm, or has it for itself: try again when it is done"
+        "\(realmPath): another program is replacing the realm, or has it open exclusively: try again later"
       )
     }
     self.descriptors = descriptors

@@ -114,7 +114,7 @@ import Threads
     }
     while try !lock(fd, LOCK_SH, path) {
       if MonotonicTime.now >= deadline {
-        throw EngineError(.inUse, "\(path): another program has the realm for itself; close it")
+        throw EngineError(.inUse, "\(path): another program has the realm open exclusively; close it")
       }
       usleep(1000)
     }

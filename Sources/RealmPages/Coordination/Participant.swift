@@ -133,7 +133,7 @@ final class Participant: VersionReader {
     for _ in 0..<Self.attempts {
       if let snapshot = try newestHere(&state) { return snapshot }
     }
-    throw EngineError(.inUse, "\(configuration.path): the file is replaced again and again: try again later")
+    throw EngineError(.inUse, "\(configuration.path): the file is being replaced repeatedly: try again later")
   }
 
   /// The number of times that a file that keeps being replaced is reopened at once.

@@ -172,7 +172,7 @@ final class Session: @unchecked Sendable {
 
   /// The reason why this process cannot join a running session; nil if it can.
   private static func misfit(_ info: clinux_shared_info, forWriting: Bool, isInMemory: Bool) -> String? {
-    if unsafe isInMemory && info.durability != 1 { return "another program uses the realm as one in a file" }
+    if unsafe isInMemory && info.durability != 1 { return "another program uses the realm as an on-disk realm" }
     if unsafe !isInMemory && info.durability != 0 { return "another program uses the realm as an in-memory realm" }
     let isKnown = unsafe historySchemas[info.history_type] == info.history_schema
     if unsafe forWriting && info.history_type == 3 {

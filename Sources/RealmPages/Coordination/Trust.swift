@@ -19,7 +19,7 @@ enum Trust {
     if configuration.trustsOwner || geteuid() != 0 || owner == 0 { return }
     throw EngineError(
       .untrusted,
-      "\(path): belongs to user \(owner), and root takes part in what other users can write to only with --trust-owner",
+      "\(path): belongs to user \(owner); root shares files of other users only with --trust-owner",
       apart: .untrusted
     )
   }

@@ -25,13 +25,13 @@ struct CopyCheck {
     if original == nil {
       throw EngineError(
         .damaged,
-        "\(path): what was saved is not sound, so no file was made: \(problems); --no-verify makes it all the same"
+        "\(path): what was saved is damaged, so no file was created: \(problems); --no-verify creates it anyway"
       )
     }
     throw EngineError(
       .damaged,
       "\(path): the realm is damaged, so nothing was changed: \(problems); 'realmfs check' lists all, "
-        + "'realmfs recover' saves what can be read to a new file, and --no-verify goes on in spite of it"
+        + "'realmfs recover' saves what can be read to a new file, and --no-verify continues anyway"
     )
   }
 }

@@ -42,13 +42,13 @@ public struct FileSeal: Equatable, Sendable {
     let file: FileHandle
     do throws(EngineError) { file = try FileHandle(path: name) } catch {
       if error.reason == .file(ENOENT) {
-        throw EngineError(.notFound, "\(path): there is no seal \(name); 'realmfs seal' makes one")
+        throw EngineError(.notFound, "\(path): no seal \(name); 'realmfs seal' creates one")
       }
       throw error
     }
     let text = try file.bytes(file.status().size, at: 0)
     func damaged() -> EngineError {
-      EngineError(.damaged, "\(name): not a whole seal: make a new one from a sound file")
+      EngineError(.damaged, "\(name): incomplete seal: create a new one from a sound file")
     }
     let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     guard lines.count >= 5, let end = lines.last, end.isEmpty else { throw damaged() }

@@ -62,7 +62,7 @@ public enum RealmCopy {
         if error.reason != .damaged || realm.isCurrent(snapshot) { throw error }
       }
     }
-    throw EngineError(.inUse, "\(path): other programs commit faster than it can be copied; try again when they rest")
+    throw EngineError(.inUse, "\(path): other programs commit faster than it can be copied; try again when they pause")
   }
 
   private static let attempts = 100

@@ -14,7 +14,7 @@ public struct UnreachedContent: Sendable, Hashable {
   /// A description of the finding, without the path and a remedy.
   public var description: String {
     let found = version.map { "version \($0) (\(counted) in all)" } ?? "\(counted) that no version reaches"
-    return "the header leads to no version, but the file holds \(found), so it is not an empty realm"
+    return "the header points to no version, but the file holds \(found), so it is not an empty realm"
   }
 
   private var counted: String { nodes == 1 ? "1 node" : "\(nodes) nodes" }

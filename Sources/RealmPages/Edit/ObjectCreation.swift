@@ -9,7 +9,7 @@ extension GroupEditor {
     _ values: [(ColKey, Value)]
   ) throws(EngineError) -> ObjKey {
     guard canHold(table) else {
-      throw EngineError(.forbidden, "\(table.className): objects of this class are not made by themselves")
+      throw EngineError(.forbidden, "\(table.className): objects of this class cannot be created on their own")
     }
     if table.primaryKeyIndex != nil {
       throw EngineError(.wrongType, "\(table.className): an object of this class needs a primary key")
@@ -104,7 +104,7 @@ extension GroupEditor {
         try checkDictionaryKey(entry.key, table, column)
         try check(entry.value, level: 2, from: table, column)
       }
-    default: throw refuse("a list is wanted for a list or set, a dictionary for a dictionary")
+    default: throw refuse("expected a list for a list or set, a dictionary for a dictionary")
     }
   }
 

@@ -179,7 +179,7 @@ private struct PageMark: Equatable {
       switch state {
       case .good, .previousContent, .zeroed: continue
       case .neverWritten: throw .damaged("encrypted page \(page) has never been written", ref: offset)
-      case .beyondEnd: throw .damaged("encrypted page \(page) lies beyond the end of the file", ref: offset)
+      case .beyondEnd: throw .damaged("encrypted page \(page) is beyond the end of the file", ref: offset)
       case .interrupted: throw .damaged("the first write of encrypted page \(page) was interrupted", ref: offset)
       case .bad:
         throw .damaged("encrypted page \(page) fails its HMAC check: it is damaged", ref: offset)

@@ -79,7 +79,7 @@ package final class NewFile {
     var status = stat()
     let isThere = unsafe fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
     if isThere, UInt64(status.st_dev) == other.device, UInt64(status.st_ino) == other.inode { return }
-    throw EngineError(.moved, "\(path): another file has taken its place meanwhile, and stays as it is; try again")
+    throw EngineError(.moved, "\(path): another file replaced it in the meantime and was kept; try again")
   }
 
   /// Syncs the file, gives it its name and syncs the name. Replaces an existing file if `replacing`; otherwise an

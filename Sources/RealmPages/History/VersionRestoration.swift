@@ -15,7 +15,7 @@ extension WriteTransaction {
   /// Cost: proportional to the differences. A class is read in full if properties of it were removed since `wanted`.
   public func restore(_ wanted: Snapshot) throws(EngineError) -> [ObjectReference]? {
     guard base.arena.space.isOfSameFile(as: wanted.arena.space) else {
-      throw EngineError(.moved, "the version is one of another file, which was here before")
+      throw EngineError(.moved, "the version belongs to another file that was here before")
     }
     let restoration = try VersionRestoration(of: wanted, over: base)
     group.isRestoring = true
@@ -133,7 +133,7 @@ private final class VersionRestoration {
         throw EngineError(
           .badSchema,
           "class \(name) was \(known.wanted.kind.name) in that version and is \(old.kind.name) now, "
-            + "which cannot be brought back"
+            + "which cannot be restored"
         )
       }
       if table.old?.primaryKey?.key != known.wanted.primaryKey?.key { known.keyIsLoose = true }
@@ -369,7 +369,7 @@ private final class VersionRestoration {
         throw EngineError(
           .forbidden,
           "\(known.wanted.className ?? "").\(column.name): links to an object that did not exist in that version "
-            + "either, which cannot be brought back"
+            + "either, which cannot be restored"
         )
       }
       return .link(target.key, key)
@@ -453,7 +453,7 @@ private final class VersionRestoration {
       let change = try left.changes(in: table).next()
       if !table.schema.isEmpty || change != nil {
         throw .damaged(
-          "cannot be brought back: object \(change?.key.description ?? "?") differs",
+          "cannot be restored: object \(change?.key.description ?? "?") differs",
           place: table.name
         )
       }

@@ -82,7 +82,7 @@ public final class BranchRoom: Sendable {
         "grow",
         name,
         ENOSPC,
-        problem: "what open transactions hold may take \(room.capacity >> 20) MiB of memory, and that is used up"
+        problem: "open transactions have used up the \(room.capacity >> 20) MiB of memory allowed for them"
       )
     }
     used.store(wanted, ordering: .releasing)

@@ -59,7 +59,7 @@
     if ref & (Node.alignment - 1) != 0 || ref < Self.fileHeaderSize || ref > limit - Node.headerSize {
       if let node = slab?.nodeIfPresent(ref) { return node }
       if let annex, ref >= Annex.start { return try annex.node(ref) }
-      throw .damaged("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
+      throw .damaged("a ref that is not aligned or is outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }
     guard let node = unsafe Node(header: base.pointer + ref, ref: ref) else {

@@ -44,7 +44,7 @@ package struct FileKind {
     if size == 0 { return (.empty, "an empty file") }
     if head.count >= 24, head[16..<20].elementsEqual("T-DB".utf8) { return (.realm, "a Realm file") }
     if hasEncryptedForm(head) {
-      return (.encrypted, "an encrypted realm: its first page has the form of one")
+      return (.encrypted, "an encrypted realm: the first page looks like one")
     }
     if let known = signatures.first(where: { head.dropFirst($0.offset).starts(with: $0.bytes) }) {
       return (.other, known.words)
@@ -55,10 +55,10 @@ package struct FileKind {
     let isText = head.allSatisfy { $0 >= 0x20 && $0 != 0x7F || (9...13).contains($0) }
     if isText && isUTF8(head) { return (.other, textWords(head, size)) }
     if head.starts(with: byteOrderMark), head.dropFirst(3 + 16).starts(with: "T-DB".utf8) {
-      return (.other, "a Realm file with a byte order mark in front: 'realmfs recover' takes it out")
+      return (.other, "a Realm file with a byte order mark in front: 'realmfs recover' removes it")
     }
     if hasNodes(head) { return (.headless, "a Realm file with a damaged header") }
-    return (.unknown, "no realm: nothing in it tells one")
+    return (.unknown, "not a realm: no part of it looks like one")
   }
 
   private static let signatures: [(offset: Int, bytes: [UInt8], words: String)] = [

@@ -252,7 +252,7 @@ final class HeaderReader: VersionReader {
         guard error.reason == .damaged else { throw error }
         throw EngineError(.damaged, "\(error); the key is right")
       }
-    case .beyondEnd: throw EngineError(.damaged, "\(path): cut short: the first encrypted page is not there")
+    case .beyondEnd: throw EngineError(.damaged, "\(path): cut short: the first encrypted page is missing")
     case .bad, .neverWritten, .interrupted, .zeroed:
       throw EngineError(encryptedFileIsDamaged: pages.anyPageVerifies(), path: path)
     }

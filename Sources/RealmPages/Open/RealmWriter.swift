@@ -63,7 +63,7 @@ public final class RealmWriter: Sendable {
     self.spill = spill
     try configuration.check()
     if configuration.isReadOnly || configuration.showsDotNetGuids {
-      throw EngineError(.readOnly, "\(configuration.path): the realm was to be opened for reading only")
+      throw EngineError(.readOnly, "\(configuration.path): the realm is open read-only")
     }
     let create = create || configuration.inMemoryIdentifier != nil
     switch configuration.mode {
@@ -76,7 +76,7 @@ public final class RealmWriter: Sendable {
       target = writer
       realm = Realm(configuration, writer.reader)
     case .immutable:
-      throw EngineError(.readOnly, "\(configuration.path): the realm was to be opened without changing it")
+      throw EngineError(.readOnly, "\(configuration.path): the realm is open as immutable")
     }
   }
 
@@ -140,7 +140,7 @@ public final class RealmWriter: Sendable {
     if snapshot.fileFormat != 24 && snapshot.fileFormat != 0 {
       return EngineError(
         .readOnly,
-        "file format \(snapshot.fileFormat): only format 24 is written; 'realmfs upgrade' brings the file to it"
+        "file format \(snapshot.fileFormat): only format 24 is written; 'realmfs upgrade' converts the file"
       )
     }
     return nil

@@ -131,7 +131,7 @@ enum ColumnLeaf {
     case 0: return .bool(false)
     case 1: return .bool(true)
     case 3: return .null
-    case let other: throw .damaged("\(other) is no bool", ref: node.ref)
+    case let other: throw .damaged("\(other) is not a bool", ref: node.ref)
     }
   }
 

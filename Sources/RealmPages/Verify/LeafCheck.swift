@@ -26,7 +26,7 @@ struct LeafCheck {
       let node = try context.integers(ref)
       for i in 0..<node.count {
         let value = try node.int(i)
-        if value != 0 && value != 1 && value != 3 { context.report("\(value) is no bool", ref: ref) }
+        if value != 0 && value != 1 && value != 3 { context.report("\(value) is not a bool", ref: ref) }
       }
       return node.count
     case .float: return try elements(ref, widths: [4])
@@ -59,12 +59,12 @@ struct LeafCheck {
   /// Returns the number of elements, excluding the one that represents null.
   private func nullableInts(_ node: Node) throws(EngineError) -> Int {
     if node.count == 0 {
-      throw .damaged("nullable integers without the element that stands for null", ref: node.ref)
+      throw .damaged("nullable integers without the element that represents null", ref: node.ref)
     }
     // Other writers would store a regular value equal to this number unchecked, which turns it into null.
     let null = try node.int(0)
     if node.width < 64, null != PackedBits.largest(node.width) {
-      context.report("\(null) stands for null in integers of \(node.width) bits", ref: node.ref)
+      context.report("\(null) represents null in integers of \(node.width) bits", ref: node.ref)
     }
     return node.count - 1
   }
@@ -104,7 +104,7 @@ struct LeafCheck {
     try context.expect(root, .bits, hasRefs: false)
     for i in 0..<root.count {
       let index = try root.int(i)
-      if index < 0 || index >= Int64(enumCount) { throw .damaged("\(index) is no enumerated value", ref: ref) }
+      if index < 0 || index >= Int64(enumCount) { throw .damaged("\(index) is not an enumerated value", ref: ref) }
     }
     return root.count
   }

@@ -182,7 +182,7 @@ struct LegacyCheck {
     if root.count > 3 { _ = try checkTimes(root.child(3)) }
     let rows = try forEachRef(of: root.child(1)) { (row, table) throws(EngineError) in
       guard row < count, case .int(LegacyMixedReader.Code.table) = try types.value(at: Int(row)) else {
-        throw .damaged("a ref in a Mixed value that is no table", ref: ref)
+        throw .damaged("a ref in a Mixed value that is not a table", ref: ref)
       }
       _ = try checkTable(table, nil)
     }

@@ -33,7 +33,7 @@ struct MixedCheck {
       }
       let index = word >> 8
       if index < 0 || index >= Int64(used[payload.rawValue].count) {
-        throw .damaged("value \(i) lies outside of its payload", ref: ref)
+        throw .damaged("value \(i) is outside of its payload", ref: ref)
       }
       if !used[payload.rawValue].insert(Int(index)) {
         context.report("value \(i) shares its payload with another", ref: ref)

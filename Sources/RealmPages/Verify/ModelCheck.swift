@@ -147,7 +147,7 @@ struct ModelCheck {
   /// Checks the history. An in-Realm history is a B+tree of binaries. Sync histories are claimed without
   /// interpretation.
   private func checkHistory() throws(EngineError) {
-    if top.historyType > 4 { context.report("of the type \(top.historyType), which there is not") }
+    if top.historyType > 4 { context.report("of the unknown type \(top.historyType)") }
     if top.historyType == 2 && top.historySchemaVersion > 1 {
       context.report("with the schema version \(top.historySchemaVersion)")
     }

@@ -113,7 +113,7 @@ struct SchemaCheck {
   }
 
   private func tableKey(_ value: Int64) throws(EngineError) -> TableKey {
-    if !Self.tableKeys.contains(value) { throw .damaged("\(value) is no table key") }
+    if !Self.tableKeys.contains(value) { throw .damaged("\(value) is not a table key") }
     return TableKey(UInt32(value))
   }
 
@@ -199,7 +199,7 @@ struct SchemaCheck {
         context.report("the index is missing")
       } else {
         // Realm's engine keeps the index, but not the attribute, of a property that becomes optional or required.
-        context.report("an index that the attributes do not tell of", isLeftover: true)
+        context.report("an index that the attributes do not mention", isLeftover: true)
       }
     }
   }

@@ -57,7 +57,7 @@ extension Replicator {
     let isMostlyKept = losses.kept > 0 && losses.kept * 2 >= whole
     guard let base, let mark = base.mark, let number = base.version else {
       if isMostlyKept { return nil }
-      return "the database does not say which version its rows show, and the file has only \(losses.kept) of "
+      return "the database does not record the version of its rows, and the file has only \(losses.kept) of "
         + "\(whole) rows unchanged"
     }
     let version = UInt64(bitPattern: number),
@@ -84,7 +84,7 @@ extension Replicator {
       if losses.kept + losses.overwritten > 0 { return nil }
       let isEmpty = try engine { () throws(EngineError) in try self.holdsNothing() }
       if isEmpty, base.lineage?.sharesClass(with: target.lineage) ?? false { return nil }
-      return "nothing that the replica has is in the file: another realm has taken the place of the realm"
+      return "the file has no rows of the replica: another realm has taken the place of the realm"
     }
     if isMostlyKept { return nil }
     return "another file has taken the place of the realm, and it has only \(losses.kept) of \(whole) rows "

@@ -100,7 +100,7 @@ public final class ReplicaPool: @unchecked Sendable {
     isOnce = once
     var threads: [Thread] = []
     for _ in 0..<connections {
-      guard let thread = Thread({ self.work() }) else { throw .unsuitable("the system has no more threads to give") }
+      guard let thread = Thread({ self.work() }) else { throw .unsuitable("cannot start another thread") }
       threads.append(thread)
     }
     var found = MonotonicTime(nanoseconds: 0), reported = MonotonicTime.now
@@ -352,7 +352,7 @@ public final class ReplicaPool: @unchecked Sendable {
       return connectionFailure != text
     }
     guard isNew else { return }
-    onMessage(text.map { "\($0); the replica waits" } ?? "the replica is written again")
+    onMessage(text.map { "\($0); the replica waits" } ?? "rewriting the replica")
   }
 
   private func rest(_ milliseconds: Int64) {

@@ -187,7 +187,7 @@ private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
   private func fail<T>(_ type: T.Type) throws -> T { throw mismatch(type) }
 
   private func mismatch(_ type: Any.Type) -> DecodingError {
-    let context = DecodingError.Context(codingPath: codingPath, debugDescription: "\(value) is no \(type)")
+    let context = DecodingError.Context(codingPath: codingPath, debugDescription: "\(value) is not a \(type)")
     return value == .null ? .valueNotFound(type, context) : .typeMismatch(type, context)
   }
 }

@@ -189,7 +189,7 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
   private func elementAggregate(_ name: String) -> Query {
     var place = place
     if place.steps.count < 2 {
-      Misuse.stop("Invalid query: '\(place)' is no property of the elements of a collection.")
+      Misuse.stop("Invalid query: '\(place)' is not a property of the elements of a collection.")
     }
     place.steps.insert(.name("@\(name)"), at: place.steps.count - 1)
     return Query(.path(place))

@@ -63,7 +63,7 @@ public struct Results<Element: RealmCollectionValue> {
       ? source.context.object(type, key) as? Element
       : Element._rlmRead(StoredValue(view: .link(type.key, ObjKey(key)), context: source.context))
     guard let element else {
-      Misuse.stop("the objects of '\(type.name)' are no \(Element.self)")
+      Misuse.stop("the objects of '\(type.name)' are not of type \(Element.self)")
     }
     return element
   }

@@ -55,7 +55,7 @@ extension Realm {
   public func create<T: Object>(_ type: T.Type, value: Any = [String: Any](), update: UpdatePolicy = .error) -> T {
     context.checkWrite()
     let managed = context.managed(type)
-    guard let schema = managed.schema else { Misuse.stop("'\(managed.name)' is no model.") }
+    guard let schema = managed.schema else { Misuse.stop("'\(managed.name)' is not a model.") }
     let copied = context.copiesManaged
     context.copiesManaged = true
     defer { context.copiesManaged = copied }

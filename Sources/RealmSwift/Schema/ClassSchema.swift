@@ -180,7 +180,7 @@ final class ClassSchema: Sendable {
       guard let index = origin.index(of: originName), origin.properties[index].linkedName == name,
         origin.properties[index].isStored
       else {
-        problems.append("'\(name).\(property.name)': '\(origin.name).\(originName)' is no link to \(name)")
+        problems.append("'\(name).\(property.name)': '\(origin.name).\(originName)' is not a link to \(name)")
         continue
       }
     }

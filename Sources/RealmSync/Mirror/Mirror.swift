@@ -48,7 +48,7 @@ public final class Mirror: Sendable {
       if !isEmpty || snapshot.historyType > 2 {
         throw SyncError(
           .mirror,
-          "\(path): a realm with data of its own, no mirror of a synced realm; name another file"
+          "\(path): an existing realm, not a mirror of a synced realm; name another file"
         )
       }
       try update { _ in }

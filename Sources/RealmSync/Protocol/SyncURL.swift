@@ -27,7 +27,7 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
   /// Parses `realm://HOST[:PORT]/PATH` or `realms://...`. A path component `~` is replaced by `user`.
   public init(_ text: String, user: String? = nil) throws(SyncError) {
     func refuse(_ problem: String) -> SyncError {
-      SyncError(.configuration, "\(Self.withoutSecrets(text)): \(problem); wanted is realm://HOST:PORT/PATH")
+      SyncError(.configuration, "\(Self.withoutSecrets(text)): \(problem); expected realm://HOST:PORT/PATH")
     }
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, parts[1].hasPrefix("//") else { throw refuse("not the address of a synced realm") }
@@ -46,7 +46,7 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
     let rest = parts[1].dropFirst(2)
     let slash = rest.firstIndex(of: "/") ?? rest.endIndex
     let authority = rest[..<slash]
-    if authority.contains("@") { throw refuse("a user or password has no place in the address; see --user") }
+    if authority.contains("@") { throw refuse("the address must not contain a user or password; see --user") }
     (host, port) = try Self.authority(authority, known.port, refuse)
     let domain = ".\(host.lowercased())"
     if let service = Self.closed.first(where: { domain.hasSuffix($0.domain) }) {
@@ -85,14 +85,14 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
     _ user: String?,
     _ refuse: (String) -> SyncError
   ) throws(SyncError) -> String {
-    if text.contains("?") || text.contains("#") { throw refuse("a query or fragment has no place in the address") }
+    if text.contains("?") || text.contains("#") { throw refuse("the address must not contain a query or fragment") }
     var segments: [String] = []
     for segment in text.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
       guard segment == "~" else {
         segments.append(String(segment))
         continue
       }
-      guard let user, !user.isEmpty else { throw refuse("'~' stands for the user: name it with --user") }
+      guard let user, !user.isEmpty else { throw refuse("'~' means the user: name it with --user") }
       segments.append(user)
     }
     for segment in segments {
@@ -110,7 +110,7 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
       }
       if !isLegal { throw refuse("the part '\(segment)' of the path: letters, digits, '_', '-' and '.' are taken") }
     }
-    if segments.isEmpty { throw refuse("no path of a realm") }
+    if segments.isEmpty { throw refuse("the path of the realm is missing") }
     let path = "/" + segments.joined(separator: "/")
     if path.utf8.count > maximumPath { throw refuse("a path of \(path.utf8.count) bytes; the limit is \(maximumPath)") }
     return path

@@ -65,7 +65,7 @@ final class Connection {
       }
       if let intrusion = session.intrusion { throw intrusion }
       if lastSign.advanced(by: Self.pongPatience) < .now {
-        throw SyncError(.offline, "\(socket.peer): no sign of life; the connection is given up")
+        throw SyncError(.offline, "\(socket.peer): no answer; the connection was closed")
       }
       switch try socket.receive(until: nextPing) {
       case .message(let bytes):

@@ -68,7 +68,7 @@ final class Uploader: Uplink {
     let state = status.state == .downloading ? "not downloaded as a whole yet" : "not connected"
     throw EngineError(
       .offline,
-      "\(session.mirror.url): \(state), so nothing can be changed\(problem); .realm/sync.json tells more"
+      "\(session.mirror.url): \(state), so nothing can be changed\(problem); see .realm/sync.json"
     )
   }
 
@@ -82,7 +82,7 @@ final class Uploader: Uplink {
     let base: Int64
     do throws(SyncError) {
       guard let known = try MirrorState(in: transaction.former) else {
-        throw SyncError(.mirror, "\(session.mirror.path): no mirror any more")
+        throw SyncError(.mirror, "\(session.mirror.path): no longer a mirror")
       }
       try session.mirror.check(transaction.former, known)
       base = known.version

@@ -96,7 +96,7 @@ final class Channel {
         let text = unsafe X509_verify_cert_error_string(verdict).map { unsafe String(cString: $0) } ?? "unknown"
         throw SyncError(
           .certificate,
-          "\(socket.peer): the certificate is not to be trusted for \(url.host): \(text)"
+          "\(socket.peer): the certificate is not trusted for \(url.host): \(text)"
             + (Self.isAboutAuthority(verdict)
               ? "; --ca-file names a file with the certificate of the authority that signed it" : "")
         )

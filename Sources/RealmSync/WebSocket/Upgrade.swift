@@ -94,7 +94,7 @@ package struct Upgrade {
   ) -> SyncError {
     let answer = "\(peer) answers \(code) \(reason)"
     switch code {
-    case 401: return SyncError(.token, "\(answer): it wants another token; see --token-file and --token-command")
+    case 401: return SyncError(.token, "\(answer): the token was rejected; see --token-file and --token-command")
     case 403: return SyncError(.token, "\(answer): the user may not do this, or is logged out")
     case 301, 302, 307, 308:
       return SyncError(.configuration, "\(answer): the server has moved\(location.map { " to \($0)" } ?? "")")
