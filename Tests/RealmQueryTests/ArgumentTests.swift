@@ -64,7 +64,7 @@ struct ArgumentTests {
     arguments: [
       ("age == $0", ["many"], 8, "argument 'many' is not an integer"), ("dog.good == $0", ["yes"], 13, "is not a bool"),
       ("joined > $0", ["maybe"], 10, "is not a date"),
-      ("age == $2", ["1", "2"], 8, "argument $2 has no value here; there are 2"),
+      ("age == $2", ["1", "2"], 8, "argument $2 has no value here (2 given)"),
       ("body.@type == $0", ["lists"], 0, ""), ("age == $0", [], 8, "write the value"),
     ] as [(String, [String], Int, String)]
   )

@@ -17,7 +17,7 @@ cd "$scratch" || exit 1
 check "without a schema" "$realmfs" create bare.realm
 equal "it has no classes" "0" "$("$realmfs" info --json bare.realm | jq '.classes | length')"
 mkdir plain && cp bare.realm plain/ && sum=$(sha256sum <bare.realm)
-check_status "a file that exists is refused" 1 'bare.realm exists' "$realmfs" create bare.realm
+check_status "a file that exists is refused" 1 'bare.realm already exists' "$realmfs" create bare.realm
 equal "and stays as it is" "$sum" "$(sha256sum <bare.realm)"
 check_status "a schema from standard input in the short form" 0 '' bash -c \
   'echo "[{\"name\": \"Cat\", \"primaryKey\": \"id\", \"properties\": {\"id\": \"int\", \"name\": \"string?\"}}]" |

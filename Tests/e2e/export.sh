@@ -82,7 +82,7 @@ for damaged in "$fixtures"/damaged/*.realm; do
   esac
   [ ! -s report.json ] || equal "what could be read of damaged/$name is in the database" "true" "$(jq '[.classes[].same] | all' report.json)"
 done
-check_status "a database that exists is refused" 1 'people.db exists' "$realmfs" export --format sqlite "$file" people.db
+check_status "a database that exists is refused" 1 'people.db already exists' "$realmfs" export --format sqlite "$file" people.db
 check_status "a line says what was done" 0 '^realmfs: counted: 24 objects of 2 classes$' "$realmfs" export "$file" counted
 check_status "and of what" 0 '^realmfs: few: 1 object of 1 class$' \
   "$realmfs" export --class Dog --where 'name == "Rex"' --format csv "$file" few
@@ -118,7 +118,7 @@ for name in all.sqlite all.sqlite3 all.db; do
   check "a database $name" "$realmfs" export --quiet "$file" $name
   equal "$name is one" "5" "$(python3 -c "import sqlite3; print(sqlite3.connect('$name').execute('select count(*) from Dog').fetchone()[0])")"
 done
-check_status "a file that exists is refused" 1 'Dog.csv exists' "$realmfs" export --class Dog "$file" Dog.csv
+check_status "a file that exists is refused" 1 'Dog.csv already exists' "$realmfs" export --class Dog "$file" Dog.csv
 check "--format says otherwise" "$realmfs" export --quiet --format json "$file" tree.d
 check "and makes a tree" test -f tree.d/Dog/Rex.json
 check "a directory, by a slash" "$realmfs" export --quiet "$file" lines.csv/
