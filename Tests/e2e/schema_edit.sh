@@ -106,8 +106,8 @@ refused "a type of another system" 1 'no type or class integer; did you mean int
 refused "a form that is none" 2 'x: "int!\[\]\?" is not a type|x: ' property add "$file" Person x 'int?[]?'
 refused "a class that exists" 1 'class Dog already exists' class add "$file" Dog
 refused "a name that is taken" 1 'class Dog already exists' class rename "$file" Person Dog
-refused "a property that exists" 1 'Person has a property name already' property add "$file" Person name int
-refused "a property of that name" 1 'Person has a property age already' property rename "$file" Person name age
+refused "a property that exists" 1 'Person already has a property name' property add "$file" Person name int
+refused "a property of that name" 1 'Person already has a property age' property rename "$file" Person name age
 refused "a missing class" 3 'no class Persn; did you mean Person\?' class rm "$file" Persn
 refused "a missing property" 3 'Person has no property agee; did you mean age\?' property rm "$file" Person agee
 refused "a name that is too long" 1 'longer than 57 bytes' class add "$file" "$(head -c 58 /dev/zero | tr '\0' x)"
