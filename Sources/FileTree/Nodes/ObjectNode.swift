@@ -141,7 +141,7 @@ struct ObjectNode: FileNode {
     return OpenFile(inode, decision, text: text)
   }
 
-  private static func liveliness(_ stamp: ChangeStamp) -> OpenFiles.Liveliness {
+  private static func liveliness(_ stamp: ChangeStamp) -> PageCachePolicy.Liveliness {
     guard let noticed = stamp.noticed else { return .unchanged }
     return MonotonicTime.now < noticed.advanced(by: liveTime) ? .live : .quiet
   }

@@ -1,0 +1,56 @@
+// The page cache use of a new handle, for each state of its text and of the other handles.
+
+import Testing
+
+@testable import FileTree
+
+@Suite("page cache policy")
+struct PageCachePolicyTests {
+  private typealias Others = PageCachePolicy.Others
+  private let policy = PageCachePolicy(seeds: true)
+
+  private func use(
+    _ liveliness: PageCachePolicy.Liveliness,
+    _ others: Others = Others(),
+    size: Int = 100
+  ) -> PageCachePolicy.Use { policy.use(ofSize: size, liveliness, beside: others) }
+
+  @Test("a handle without others keeps, refreshes or bypasses the cache, by how lately the text changed")
+  func alone() {
+    #expect(use(.unchanged) == .init(caching: .keep, maySeed: true))
+    #expect(use(.quiet) == .init(caching: .refresh, maySeed: false))
+    #expect(use(.live) == .init(caching: .bypass, maySeed: true))
+  }
+
+  @Test("empty texts are not stored, nor large ones that the cache keeps")
+  func sizes() {
+    for liveliness in [PageCachePolicy.Liveliness.unchanged, .quiet, .live] {
+      #expect(!use(liveliness, size: 0).maySeed)
+    }
+    let most = PageCachePolicy.largestSeed
+    #expect(use(.unchanged, size: most).maySeed && !use(.unchanged, size: most + 1).maySeed)
+    #expect(use(.live, size: most + 1).maySeed, "the end of the text")
+  }
+
+  @Test("handles share the cache only with the same text, and not beside a writer")
+  func others() {
+    let reader = Others(handles: 1), other = Others(handles: 1, cacheAnotherText: true)
+    #expect(use(.unchanged, reader) == .init(caching: .keep, maySeed: false))
+    #expect(use(.live, reader) == .init(caching: .bypass, maySeed: false))
+    for liveliness in [PageCachePolicy.Liveliness.unchanged, .quiet, .live] {
+      #expect(use(liveliness, other) == .init(caching: .bypass, maySeed: false))
+    }
+    let writer = Others(handles: 1, writers: 1), updater = Others(handles: 1, writers: 1, anyWriterReads: true)
+    #expect(use(.unchanged, writer) == .init(caching: .bypass, maySeed: true))
+    #expect(use(.unchanged, updater) == .init(caching: .bypass, maySeed: false))
+    #expect(use(.unchanged, Others(handles: 2, writers: 1)) == .init(caching: .bypass, maySeed: false))
+  }
+
+  @Test("a tree whose numbers the kernel does not know stores nothing")
+  func withoutSeeds() {
+    let policy = PageCachePolicy(seeds: false)
+    for liveliness in [PageCachePolicy.Liveliness.unchanged, .quiet, .live] {
+      #expect(!policy.use(ofSize: 100, liveliness, beside: Others()).maySeed)
+    }
+  }
+}
