@@ -20,11 +20,11 @@ enum ExitCode: Int32, CaseIterable, Sendable {
   var meaning: String {
     switch self {
     case .done: "done"
-    case .failure: "another failure"
+    case .failure: "any other failure"
     case .usage: "the command line is wrong"
     case .unreadable: "the file, class or object is missing or cannot be read"
     case .damaged: "not a Realm file, or damaged"
-    case .keyNeeded: "a key is needed, or the key cannot be had"
+    case .keyNeeded: "a key is needed or cannot be obtained"
     case .wrongKey: "wrong key, or a key for a file that is not encrypted"
     case .upgradeNeeded: "a file format that this version does not read"
     case .inUse: "the realm is in use by another program"

@@ -41,10 +41,9 @@ enum Roff {
   /// The paragraphs about the files of a mounted realm.
   static let files = [
     "\\fIMOUNTPOINT\\fR/\\fICLASS\\fR/\\fIKEY\\fR.json is an object. "
-      + "\\fIMOUNTPOINT\\fR/.realm holds the schema, the version and figures; it is hidden unless \\fBshow_control\\fR "
-      + "is given.",
-    "\\fIFILE\\fR.lock, \\fIFILE\\fR.management and \\fIFILE\\fR.note are what the programs that have the realm open "
-      + "share: who is there, which versions are read, whose turn it is to write. They may stay when no program has it "
+      + "\\fIMOUNTPOINT\\fR/.realm has the schema, the version and statistics; it is listed only with \\fB\\-o show_control\\fR.",
+    "\\fIFILE\\fR.lock, \\fIFILE\\fR.management and \\fIFILE\\fR.note are shared by the programs that have the realm "
+      + "open: the participants, the versions being read, and the writer lock. They may remain when no program has it "
       + "open.",
   ]
 
