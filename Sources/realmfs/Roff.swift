@@ -41,7 +41,8 @@ enum Roff {
   /// The paragraphs about the files of a mounted realm.
   static let files = [
     "\\fIMOUNTPOINT\\fR/\\fICLASS\\fR/\\fIKEY\\fR.json is an object. "
-      + "\\fIMOUNTPOINT\\fR/.realm has the schema, the version and statistics; it is listed only with \\fB\\-o show_control\\fR.",
+      + "\\fIMOUNTPOINT\\fR/.realm has the schema, the version and statistics; it is listed only with "
+      + "\\fB\\-o show_control\\fR.",
     "\\fIFILE\\fR.lock, \\fIFILE\\fR.management and \\fIFILE\\fR.note are shared by the programs that have the realm "
       + "open: the participants, the versions being read, and the writer lock. They may remain when no program has it "
       + "open.",

@@ -1,5 +1,5 @@
-// An open file. A handle keeps the text that it was opened with until it is released, whatever is committed meanwhile. A
-// handle that writes has a separate draft, which is saved at close.
+// An open file. A handle keeps the text that it was opened with until it is released, whatever is committed meanwhile.
+// A handle that writes has a separate draft, which is saved at close.
 
 import Synchronization
 

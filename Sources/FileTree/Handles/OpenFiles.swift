@@ -1,8 +1,8 @@
 // The open handles of a tree, by inode.
 //
 // The kernel's size of a file belongs to the inode, not to the handle, and fstat(2) does not pass the handle. A process
-// with handles gets the size of the content of the one that it opened last. A process without a handle gets the size of
-// the stored text. The kernel keeps the largest size of a text that can be read, so that maps of that text are complete.
+// with handles gets the size of the content of the one that it opened last. A process without a handle gets the size
+// of the stored text. The kernel keeps the largest size of a text that can be read, so that maps of it are complete.
 
 import Glibc
 import Synchronization
