@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 // FORWARD(RESULT, NAME, (PARAMETERS), ARGUMENTS...)
 #define FUNCTIONS(FORWARD)                                                                                             \
@@ -61,7 +62,8 @@ static void load(void) {
   // libpq has had this name since PostgreSQL 8.0.
   void *handle = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
-    failure = dlerror();
+    // The text of dlerror(3) lasts until the next call.
+    failure = strdup(dlerror());
     return;
   }
 #define FIND(RESULT, NAME, PARAMETERS, ...)                                                                            \

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 // FORWARD(RESULT, NAME, (PARAMETERS), ARGUMENTS...)
 #define FUNCTIONS(FORWARD)                                                                                             \
@@ -40,7 +41,8 @@ static void load(void) {
   const char *name = "libxlsxwriter.so." LXW_SOVERSION;
   void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
-    failure = dlerror();
+    // The text of dlerror(3) lasts until the next call.
+    failure = strdup(dlerror());
     return;
   }
 #define FIND(RESULT, NAME, PARAMETERS, ...)                                                                            \

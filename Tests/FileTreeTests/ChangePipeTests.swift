@@ -79,6 +79,27 @@ struct ChangePipeTests {
     tree.tree.finish()
   }
 
+  @Test("a reader that keeps up has all lines of a commit that is larger than the pipe")
+  func largeCommits() throws {
+    let tree = try WritableTree("people")
+    let reader = try Reader(tree)
+    let other = try RealmWriter(Configuration(path: tree.path)), transaction = try other.begin()
+    let dogs = try #require(try transaction.tableKey(named: "class_Dog")), count = 20_000
+    for number in 0..<count {
+      _ = try transaction.create(dogs, primaryKey: .text("\(number)" + String(repeating: "x", count: 300)), values: [])
+    }
+    _ = try transaction.commit()
+    var lines = 0, bytes = 0
+    while lines < count {
+      let text = try reader.read(1 << 16)
+      #expect(!text.contains(#""gap""#))
+      lines += text.utf8.count { $0 == UInt8(ascii: "\n") }
+      bytes += text.utf8.count
+    }
+    #expect(lines == count && bytes > 6 << 20)
+    tree.tree.finish()
+  }
+
   @Test("poll ends when there is something to read")
   func polls() throws {
     let tree = try WritableTree("people")

@@ -414,6 +414,7 @@ struct ClassModel {
     // The first removal after a refusal fails.
     if rejected.remove(key) != nil { throw .forbidden }
     guard let properties = objects.removeValue(forKey: key) else { throw .notFound }
+    emptied.remove(key)
     var links: [(key: Int, index: Int)] = []
     for (other, before) in objects {
       guard let friends = before["friends"].flatMap(Self.keys), friends.contains(key) else { continue }
@@ -484,6 +485,7 @@ struct ClassModel {
         return
       }
       try save(file.bytes, key: key)
+      emptied.remove(key)
       unlinkFile(newName)
       became(file, key)
       file.state = .clean

@@ -196,7 +196,7 @@ struct SettingTests {
         // As truncate(2) by path does.
         var emptied = MetadataChange()
         emptied.size = 0
-        _ = try tree.tree.change(inode, nil, emptied, by: WritableTree.me)
+        for _ in 0..<2 { _ = try tree.tree.change(inode, nil, emptied, by: WritableTree.me) }
         let file = try tree.open(path, truncates: false, appends: appends)
         #expect(tree.failed("write") { try tree.write(file, text) } == nil)
         #expect(tree.failed("close") { try tree.tree.flush(file) } == nil)
@@ -204,6 +204,15 @@ struct SettingTests {
         #expect(try tree.tree.text(path).contains(shown))
       }
     }
+    // What takes the file's place is a text of its own.
+    let emptied = try tree.open("Person/4.json")
+    try tree.tree.flush(emptied)
+    tree.tree.release(emptied)
+    #expect(tree.put("Person/new", #"{"age": 9}"#) == nil)
+    try tree.rename("Person/new", to: "Person/4.json")
+    let reader = try tree.open("Person/4.json", truncates: false)
+    #expect(reader.wholeText.contains(#""age": 9"#))
+    tree.tree.release(reader)
     // As a shell's redirection does: it closes the first descriptor of the file before a command writes by the other.
     let shell = try tree.open("Person/4.json")
     try tree.tree.flush(shell)

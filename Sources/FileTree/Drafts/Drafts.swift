@@ -157,8 +157,9 @@ extension TreeContext {
   /// Sets the size of a file that was opened for that only, and saves the result. A size of 0 changes nothing.
   func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
     defer { release(file) }
-    guard case .draft(let draft) = file.content, let target = draft.target, draft.memory.size != size else { return }
+    guard case .draft(let draft) = file.content, let target = draft.target else { return }
     if size == 0, !target.takesEmptyText { return noteEmptied(file.inode, target) }
+    if draft.memory.size == size { return }
     draft.memory.truncate(to: size)
     try save(draft, by: caller)
   }

@@ -42,6 +42,7 @@ extension TreeContext {
     }
     removals.note(place, Removal(key, content), by: caller)
     views.keptModes.forget(views.number(home.ordinal, key))
+    _ = emptiedFiles.take(views.number(home.ordinal, key))
   }
 
   /// Returns the text of an object, cached or rendered; nil if it is gone or damaged.

@@ -150,6 +150,7 @@ extension TreeContext {
         try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
           let text = DraftText(contents.text, by: caller, mustBeNew: rule == .keep, replacing: removal)
           let saved = try save(text, as: target)
+          if let inode = goalAttributes?.inode { _ = emptiedFiles.take(inode) }
           _ = overlay.unlink(goal)
           became(saved, file)
           file.noteSaved(contents)

@@ -1,6 +1,7 @@
 // `.realm/changes`: one line for each object that a commit of any program changes. It is a symbolic link to a pipe on
 // which a program waits for the next commit.
 
+import Glibc
 import RealmJSON
 import RealmPages
 
@@ -10,8 +11,8 @@ struct ChangesNode: SymbolicLinkNode {
   let inode: InodeNumber
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    // The destination is not known until a program reads the link.
-    try tree.readable { view in view.rules.symbolicLink(inode, size: 0, view.modified) }
+    // The destination is not known until a program reads the link. Older kernels cut it at the size.
+    try tree.readable { view in view.rules.symbolicLink(inode, size: Int(PATH_MAX) - 1, view.modified) }
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/changes" }

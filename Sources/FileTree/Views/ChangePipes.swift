@@ -22,6 +22,8 @@ final class ChangePipes: @unchecked Sendable {
   private static let interval = Duration.milliseconds(20)
   /// The maximum number of unopened pipes: reading the link creates a pipe even if it is never opened.
   private static let mostUnopened = 16
+  /// The maximum number of pipes: each takes a file descriptor.
+  private static let mostPipes = 256
 
   /// Returns a number that was never returned before.
   func newNumber() -> UInt64 {
@@ -42,16 +44,17 @@ final class ChangePipes: @unchecked Sendable {
       throw .refused(error.code == EMFILE ? .noSpace : .inputOutput, "no pipe for .realm/changes: \(error)")
     }
     let isServed = monitor.locked {
-      if isEnding { return false }
+      if isEnding || pipes.count >= Self.mostPipes { return false }
       if thread == nil { thread = Thread { [self] in run() } }
+      if thread == nil { return false }
       pipes.append(pipe)
-      let unopened = pipes.filter { !$0.isOpened }
+      let unopened = pipes.filter { !$0.isOpened && !$0.hasReader }
       if unopened.count > Self.mostUnopened, let oldest = unopened.first { pipes.removeAll { $0 === oldest } }
       monitor.wakeAll()
-      return thread != nil
+      return true
     }
     if isServed { return Array(pipe.path.utf8) }
-    throw .refused(.noSpace, "there is no thread for .realm/changes")
+    throw .refused(.noSpace, "too many programs read .realm/changes, or no thread can be started")
   }
 
   /// Ends the thread and all pipes: their readers reach end of file after the data written.
@@ -72,7 +75,8 @@ final class ChangePipes: @unchecked Sendable {
   /// The folder of the pipes; created for the first pipe.
   private func usableFolder() throws(FileTreeError) -> String {
     let made: Result<String, EngineError> = monitor.locked {
-      if let folder { return .success(folder) }
+      // A runtime folder goes with the last session of its user; a mount may stay.
+      if let folder, unsafe access(folder, F_OK) == 0 { return .success(folder) }
       var failure = EngineError.failed("mkdtemp", UserFolders.runtime, ENOENT)
       for parent in [UserFolders.runtime, "/tmp"] {
         var template = Array((parent + "/realmfs-XXXXXX").utf8CString)
@@ -95,10 +99,16 @@ final class ChangePipes: @unchecked Sendable {
 
   private func run() {
     var isRunning = true
+    // The full pipes. A reader that is faster than the interval must not wait for it.
+    var full: [pollfd] = []
     while isRunning {
+      if !full.isEmpty { unsafe _ = poll(&full, nfds_t(full.count), Int32(Self.interval / .milliseconds(1))) }
       isRunning = monitor.locked {
-        if !isEnding { monitor.wait(until: pipes.isEmpty ? nil : MonotonicTime.now.advanced(by: Self.interval)) }
+        if !isEnding, full.isEmpty {
+          monitor.wait(until: pipes.isEmpty ? nil : MonotonicTime.now.advanced(by: Self.interval))
+        }
         pipes.removeAll { !$0.serve() }
+        full = pipes.compactMap(\.fullEnd)
         return !isEnding
       }
     }
@@ -112,6 +122,8 @@ private final class ChangePipe {
   private(set) var isOpened = false
   private let writeEnd: Int32
   private let feed: ChangeFeed
+  /// The time at which the pipe goes if no program has opened it: until then its feed holds the newest version.
+  private let expiry = MonotonicTime.now.advanced(by: .seconds(10))
   /// Data from the feed that is not yet written to the pipe.
   private var rest: ArraySlice<UInt8> = []
 
@@ -133,10 +145,9 @@ private final class ChangePipe {
       unsafe unlink(path)
       throw .failed("open", path, code)
     }
-    // Only root can change the owner. For other users the owner of the realm is the mounting user, or their group may
-    // read it.
-    unsafe _ = lchown(path, rules.owner, rules.group)
-    unsafe chmod(path, mode)
+    // Only root can change the owner. A user who cannot set the group gives no rights to another one.
+    let isOwned = fchown(writeEnd, rules.owner, rules.group) == 0 || fchown(writeEnd, uid_t.max, rules.group) == 0
+    fchmod(writeEnd, isOwned ? mode : mode & ~0o070)
   }
 
   deinit {
@@ -144,10 +155,14 @@ private final class ChangePipe {
     if !isOpened { unsafe unlink(path) }
   }
 
-  private var hasReader: Bool {
+  /// True if a program has the pipe open for reading.
+  var hasReader: Bool {
     var state = pollfd(fd: writeEnd, events: Int16(POLLOUT), revents: 0)
     return unsafe poll(&state, 1, 0) >= 0 && state.revents & Int16(POLLERR) == 0
   }
+
+  /// The write end, to be polled, if the pipe is full and there is more to write.
+  var fullEnd: pollfd? { rest.isEmpty ? nil : pollfd(fd: writeEnd, events: Int16(POLLOUT), revents: 0) }
 
   /// Writes the changes of new commits until the pipe is full. Returns false if its reader has gone.
   func serve() -> Bool {
@@ -158,7 +173,7 @@ private final class ChangePipe {
       }
       return write()
     }
-    if isOpened { return false }
+    if isOpened || MonotonicTime.now >= expiry { return false }
     // A program that opens the pipe for writing, which only root can, gets EPIPE instead of waiting for a reader. Data
     // it has written until then is discarded.
     let readEnd = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)

@@ -184,7 +184,11 @@ final class Participant: VersionReader {
         if state.isWriting {
           // Commits that are not on disk yet are only in this session. The next writer publishes them and leaves it.
           if session.lockFile.isSpoiled { throw error }
-          return try advance(&state, session, isLost: true)
+          guard let snapshot = try advance(&state, session, isLost: true) else {
+            throw Self.overwritten(configuration.path)
+          }
+          state.stamp = nil
+          return snapshot
         }
         leave(&state)
         return nil

@@ -11,7 +11,12 @@ package enum UserFolders {
   package static var state: String { folder("XDG_STATE_HOME") ?? home + "/.local/state" }
 
   /// The folder of files that exist while a program runs: `$XDG_RUNTIME_DIR`, or `/run` for root and `/tmp` for others.
-  package static var runtime: String { folder("XDG_RUNTIME_DIR") ?? (geteuid() == 0 ? "/run" : "/tmp") }
+  /// A folder of another user, as after `su`, does not count.
+  package static var runtime: String {
+    var status = stat()
+    if let own = folder("XDG_RUNTIME_DIR"), unsafe stat(own, &status) == 0, status.st_uid == geteuid() { return own }
+    return geteuid() == 0 ? "/run" : "/tmp"
+  }
 
   private static var home: String {
     unsafe folder("HOME") ?? getpwuid(getuid()).map { unsafe String(cString: $0.pointee.pw_dir) } ?? "/"
