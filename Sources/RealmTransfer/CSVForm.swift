@@ -69,8 +69,7 @@ struct CSVForm {
   /// Returns the record as the JSON of an object.
   func json(_ record: CSVRecord) throws(CSVProblem) -> [UInt8] {
     if record.fields.count != targets.count {
-      let fields = record.fields.count == 1 ? "1 field" : "\(record.fields.count) fields"
-      throw CSVProblem("\(fields), but the header has \(targets.count)")
+      throw CSVProblem("\(counted(record.fields.count, "field")), but the header has \(targets.count)")
     }
     let out = OutputBuffer()
     out.append("{")

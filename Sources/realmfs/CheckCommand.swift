@@ -48,9 +48,9 @@ private struct CheckReport {
     var lines = damage.map { "\($0)" } + more(summary.problems - damage.count)
     lines += leftovers.map { "leftover: \($0)" } + more(summary.leftovers - leftovers.count)
     if let unreached { lines.append("warning: \(unreached.description)") }
-    var verdict = summary.isSound ? "sound" : summary.problems == 1 ? "1 problem" : "\(summary.problems) problems"
+    var verdict = summary.isSound ? "sound" : counted(summary.problems, "problem")
     if summary.leftovers > 0 {
-      verdict += summary.leftovers == 1 ? ", 1 harmless leftover" : ", \(summary.leftovers) harmless leftovers"
+      verdict += ", \(counted(summary.leftovers, "harmless leftover"))"
     }
     let tables = counted(summary.tables, "table"), objects = counted(summary.objects, "object")
     let counts = "\(tables), \(objects), \(counted(summary.nodes, "node"))"

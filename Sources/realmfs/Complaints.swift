@@ -1,5 +1,7 @@
 // Collects damage found among many objects: one line for each damaged node, however many objects refer to it.
 
+import RealmPages
+
 /// The damage that a command found, in order of discovery.
 struct Complaints {
   private var entries: [(text: String, count: Int)] = []

@@ -139,12 +139,6 @@ func isConfirmed(_ question: String) -> Bool {
   return ["y", "yes"].contains(readLine(strippingNewline: true)?.lowercased() ?? "")
 }
 
-/// `1 object`, `2 objects`.
-func counted(_ count: Int, _ noun: String) -> String { counted(count, noun, noun + "s") }
-
-/// `1 property`, `2 properties`.
-func counted(_ count: Int, _ noun: String, _ plural: String) -> String { "\(count) \(count == 1 ? noun : plural)" }
-
 extension [DefaultedProperty] {
   /// The `defaults` member of a report in JSON; none if there are no such properties.
   var json: [(String, JSONValue)] {

@@ -79,8 +79,7 @@ enum ExportCommand {
     }
     if isFile { try staging.publishFile() } else { try staging.publishDirectory() }
     if !arguments.has(.quiet) {
-      let objects = summary.objects == 1 ? "1 object" : "\(summary.objects) objects"
-      let classes = summary.classes == 1 ? "1 class" : "\(summary.classes) classes"
+      let objects = counted(summary.objects, "object"), classes = counted(summary.classes, "class", "classes")
       let damaged = summary.damaged == 0 ? "" : ", \(summary.damaged) damaged left out"
       let leftOut = summary.leftOut == 0 ? "" : ", \(counted(summary.leftOut, "value")) left out"
       Log.notice("\(target): \(objects) of \(classes)\(damaged)\(leftOut)")

@@ -187,7 +187,7 @@ private struct RealmFacts {
 
   private static func inWords(_ table: Table) -> String {
     if let damage = table.damage { return "damaged: \(damage)" }
-    let objects = table.objectCount == 1 ? "1 object" : "\(table.objectCount) objects"
+    let objects = counted(table.objectCount, "object")
     let key = table.primaryKey.map { ", primary key \($0.name)" } ?? ""
     return objects + key + (table.kind == .topLevel ? "" : ", \(table.kind.name)")
   }

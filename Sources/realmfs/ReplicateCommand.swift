@@ -102,7 +102,7 @@ enum ReplicateCommand {
     if isQuiet || lag.isOn { return }
     var words = ["\(counted(pass.written, "row")) written"]
     if pass.removed > 0 { words.append("\(pass.removed) removed") }
-    if pass.compared > 0 { words.append("\(pass.compared) \(pass.compared == 1 ? "class" : "classes") compared") }
+    if pass.compared > 0 { words.append("\(counted(pass.compared, "class", "classes")) compared") }
     if pass.damaged > 0 { words.append("\(pass.damaged) damaged left out") }
     Log.notice("\(path): version \(pass.version): \(words.joined(separator: ", "))")
   }

@@ -343,7 +343,7 @@ final class TransactionTable: Sendable {
       let count = transaction.changeCount
       end(transaction, .dropped(by: nil))
       let loss = count.map {
-        $0 == 0 ? "nothing was changed in it" : $0 == 1 ? "1 changed object is lost" : "\($0) changed objects are lost"
+        $0 == 0 ? "nothing was changed in it" : "\(counted($0, "changed object is", "changed objects are")) lost"
       }
       log?("\(transaction.shownName): still open, dropped: \(loss ?? "what was changed in it is lost")")
     }

@@ -83,10 +83,7 @@ public enum RealmRecovery {
     let isEmpty = best == nil && realm.isNew && nodes == 0
     guard let root = best ?? (isEmpty ? .empty : nil) else {
       let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
-      let found =
-        nodes == 0
-        ? ""
-        : nodes == 1 ? "; found 1 node that no version reaches" : "; found \(nodes) nodes that no version reaches"
+      let found = nodes == 0 ? "" : "; found \(counted(nodes, "node")) that no version reaches"
       throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks)\(found): nothing can be saved")
     }
     let (tables, problems) = root.ref == 0 ? ([], []) : realm.tables(of: root)

@@ -13,11 +13,10 @@ public struct UnreachedContent: Sendable, Hashable {
 
   /// A description of the finding, without the path and a remedy.
   public var description: String {
-    let found = version.map { "version \($0) (\(counted) in all)" } ?? "\(counted) that no version reaches"
+    let nodes = counted(nodes, "node")
+    let found = version.map { "version \($0) (\(nodes) in all)" } ?? "\(nodes) that no version reaches"
     return "the header points to no version, but the file holds \(found), so it is not an empty realm"
   }
-
-  private var counted: String { nodes == 1 ? "1 node" : "\(nodes) nodes" }
 }
 
 extension Snapshot {

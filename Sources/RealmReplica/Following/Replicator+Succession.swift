@@ -22,16 +22,14 @@ struct ReplicaLosses {
   /// A description of the losses.
   var words: String {
     var words: [String] = []
-    if removed > 0 { words.append("remove \(Self.counted(removed, "row"))") }
-    if overwritten > 0 { words.append("overwrite \(Self.counted(overwritten, "row"))") }
+    if removed > 0 { words.append("remove \(counted(removed, "row"))") }
+    if overwritten > 0 { words.append("overwrite \(counted(overwritten, "row"))") }
     if !dropped.isEmpty {
       let more = dropped.count > 3 ? " and \(dropped.count - 3) more" : ""
       words.append("drop \(dropped.prefix(3).joined(separator: ", "))\(more)")
     }
     return words.joined(separator: ", ")
   }
-
-  private static func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 }
 
 extension Replicator {
