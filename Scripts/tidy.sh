@@ -155,7 +155,7 @@ declare -A unsafe_places=(
 )
 # The compiler demands the word `unsafe`. With it, calls of C that take a text or a place for their result, and bytes that
 # are passed on as they are, may stand anywhere. All else, and names of pointer types, only in the places above.
-calls="access|chdir|chmod|clinux_\\w+|clock_gettime|dup|faccessat|fclose|fstat|fstatat|getc|getenv|getgrnam|getpwnam|getpwuid|lchown|lstat|mkdir|mkdirat"
+calls="access|chdir|chmod|clinux_\\w+|clock_gettime|dup|faccessat|fclose|fstat|fstatat|getc|getenv|getgrnam|getpwnam|getpwuid|lstat|mkdir|mkdirat"
 calls+="|mkdtemp|mkfifo|open|openat|pclose|pipe|poll|popen|pread|read|readlinkat|rename|renameat|rmdir|setenv|SHA1|SHA256|stat|statvfs|strtod|tmpfile"
 calls+="|unlink|unlinkat|unsetenv|vsnprintf|write"
 passed_on='\bString\((c|validatingC)String:|\.span\.bytes|\bunsafeBytes\b|\bwithUnsafeBytes|\bunsafeLoad'

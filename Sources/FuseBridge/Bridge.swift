@@ -3,7 +3,6 @@
 import CFuse
 import FileTree
 import Glibc
-import Synchronization
 
 /// One mount.
 final class Bridge: Sendable {

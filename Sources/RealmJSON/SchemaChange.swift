@@ -157,9 +157,11 @@ public struct SchemaChange: Sendable {
   private static func checkLinks(of wanted: ClassDescription, in new: SchemaDescription) throws(SchemaChangeError) {
     for property in wanted.properties {
       if property.type == .link, property.target.flatMap({ new[$0] }) == nil {
+        let target = property.target ?? "nothing"
+        let hint = PropertyDescription.hint(forType: target, classes: new.classes.map(\.name))
         throw SchemaChangeError(
           .invalid,
-          "\(wanted.name).\(property.name): \(property.target ?? "nothing") is neither a type nor a class"
+          "\(wanted.name).\(property.name): \(target) is neither a type nor a class\(hint)"
         )
       }
     }

@@ -125,7 +125,7 @@ struct ChangePipeTests {
     #expect(!FileManager.default.fileExists(atPath: folder))
   }
 
-  @Test("pipes that nobody opens are few, a reader that goes takes its pipe with it, and writing fails at once")
+  @Test("unopened pipes are bounded, a pipe ends with its reader, and writing to one fails at once")
   func unopened() throws {
     let tree = try WritableTree("people")
     var paths: [String] = []
@@ -150,7 +150,7 @@ struct ChangePipeTests {
     tree.tree.finish()
   }
 
-  @Test("what shows one version for good has no changes to read")
+  @Test("a frozen tree has no changes to read")
   func showOneVersion() throws {
     let tree = try WritableTree("people")
     let realm = try Realm(Configuration(path: tree.path))

@@ -204,7 +204,7 @@ struct SettingTests {
         #expect(try tree.tree.text(path).contains(shown))
       }
     }
-    // What takes the file's place is a text of its own.
+    // A file renamed over it is not treated as emptied.
     let emptied = try tree.open("Person/4.json")
     try tree.tree.flush(emptied)
     tree.tree.release(emptied)

@@ -301,7 +301,7 @@ struct TakeBackTests {
     for number in 7..<10 { #expect(removals.take(place(number), by: me)?.content != nil) }
     #expect(removals.take(place(9), by: me) == nil, "once")
     #expect(removals.usage == 0)
-    // What a new file has taken counts as long as the file has it, and is dropped before what came later.
+    // Content that a new file has taken counts as long as the file holds it, and is dropped before later content.
     note(11, 600)
     var taken = removals.take(place(11), by: me)
     #expect(taken?.content != nil && removals.usage == 600)

@@ -158,15 +158,16 @@ extension TreeContext {
   func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
     defer { release(file) }
     guard case .draft(let draft) = file.content, let target = draft.target else { return }
-    if size == 0, !target.takesEmptyText { return noteEmptied(file.inode, target) }
+    if size == 0, !target.takesEmptyText { return noteEmptied(draft) }
     if draft.memory.size == size { return }
     draft.memory.truncate(to: size)
     try save(draft, by: caller)
   }
 
   /// Records that a file was emptied and closed: the next program that writes to it begins a new text.
-  private func noteEmptied(_ inode: InodeNumber, _ target: any DraftTarget) {
-    if target.form == .object || target.form == .value { emptiedFiles.note(inode) }
+  private func noteEmptied(_ draft: Draft) {
+    guard let target = draft.target, !target.takesEmptyText else { return }
+    if target.form == .object || target.form == .value { emptiedFiles.note(draft.memory.inode) }
   }
 
   // MARK: saving
@@ -189,7 +190,7 @@ extension TreeContext {
     defer { openFiles.settle(file) }
     let memory = draft.memory
     try memory.inTurn { () throws(FileTreeError) in
-      if memory.isEmptied, let target = draft.target, !target.takesEmptyText { noteEmptied(file.inode, target) }
+      if memory.isEmptied { noteEmptied(draft) }
       try saveWritten(draft, by: caller)
     }
   }

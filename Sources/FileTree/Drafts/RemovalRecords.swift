@@ -77,7 +77,7 @@ private final class KeptContent: Sendable {
 /// Removals by the place of the object or property.
 final class RemovalRecords: Sendable {
   fileprivate struct Record {
-    var removal: Removal
+    let removal: Removal
     let remover: Caller.Moment
     let number: UInt64
   }
@@ -126,8 +126,10 @@ final class RemovalRecords: Sendable {
   /// Records a removal at `place` by `caller`.
   func note(_ place: Overlay.Place, _ removal: Removal, by caller: Caller) {
     isUsed.store(true, ordering: .releasing)
-    let remover = caller.now
-    if state.withLock({ $0.threads[remover.thread] == nil }) { forgetEnded() }
+    // A process with removals is known by its main thread; only other threads are looked up in /proc.
+    let isKnown = state.withLock { $0.threads[caller.process] != nil }
+    let remover = isKnown ? Caller.Moment(thread: caller.process) : caller.now
+    if !isKnown, state.withLock({ $0.threads[remover.thread] == nil }) { forgetEnded() }
     state.withLock { state in
       state.forget(place)
       state.lastNumber += 1

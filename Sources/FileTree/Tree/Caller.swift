@@ -41,15 +41,20 @@ public struct Caller: Sendable {
     let thread: Int32
     /// The time since boot.
     let time: Duration
+
+    /// A thread at `time`.
+    init(thread: Int32, time: Duration) { (self.thread, self.time) = (thread, time) }
+
+    /// A thread, now.
+    init(thread: Int32) {
+      var now = timespec()
+      unsafe clock_gettime(CLOCK_BOOTTIME, &now)
+      self.init(thread: thread, time: .seconds(now.tv_sec) + .nanoseconds(now.tv_nsec))
+    }
   }
 
   /// The main thread of the caller's process, now: the caller's own thread may end before its process.
-  var now: Moment {
-    var now = timespec()
-    unsafe clock_gettime(CLOCK_BOOTTIME, &now)
-    let thread = Self.leader(of: process) ?? process
-    return Moment(thread: thread, time: .seconds(now.tv_sec) + .nanoseconds(now.tv_nsec))
-  }
+  var now: Moment { Moment(thread: Self.leader(of: process) ?? process) }
 
   /// The main thread of a thread's process; nil if /proc does not show it.
   private static func leader(of thread: Int32) -> Int32? {
