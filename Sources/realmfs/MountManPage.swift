@@ -88,8 +88,8 @@ enum MountManPage {
     """,
     """
     .realm/changes provides a line of JSON for each object changed by a commit of any program; reading it waits for \
-    the next commit. It is a symbolic link to a named pipe in $XDG_RUNTIME_DIR or /run. A reader that is too slow gets \
-    {"version":17,"time":"..","gap":true}.
+    the next commit. It is a symbolic link to a named pipe in $XDG_RUNTIME_DIR, /run or /tmp. A reader that is too \
+    slow gets {"version":17,"time":"..","gap":true}.
     """,
     """
     mkdir .realm/tx/NAME opens a transaction: a tree in which everything can be changed, not visible elsewhere. touch \

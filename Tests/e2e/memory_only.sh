@@ -52,6 +52,10 @@ for path in .realm/tx/open 'Person/photo 1.jpg' Dog/notes.txt .realm/rejected/Pe
 done
 equal "and no more" 5 "$(wc -l <<<"$output")"
 check "the mount goes on" test -s "$point/Dog/notes.txt"
+other=$(copy_fixture embedded)
+check_status "an output file in the mount is refused" 9 'in the mount .* outside of it' "$realmfs" backup "$other" "$point/Dog/copy.realm"
+cp "$fixtures/old/v5-core-1.5.1.realm" "$scratch/old.realm" && chmod 644 "$scratch/old.realm"
+check_status "a backup folder, too" 9 'in the mount .* outside of it' "$realmfs" upgrade --backup-dir "$point/Dog" "$scratch/old.realm"
 check "umount(8) does not ask" umount "$point"
 wait "$server"
 kept=$(echo "$XDG_STATE_HOME"/realmfs/unsaved/people.realm.*)
