@@ -63,7 +63,8 @@ extension Arguments {
 
 extension RealmRecovery.Report {
   fileprivate func lines(_ path: String, _ target: String) -> [String] {
-    var lines = ["\(path): version \(version), format \(format), found via \(origin)"]
+    let which = version == 0 ? "an unknown version" : "version \(version)"
+    var lines = ["\(path): \(which), format \(format), found via \(origin)"]
     if let headerNote { lines.append(headerNote) }
     if isUnreached {
       lines.append("this may not be the newest version: the header is damaged or points to another one")
@@ -75,6 +76,9 @@ extension RealmRecovery.Report {
         "found \(counted(unreachedNodes, "node")) that no version reaches; their content is not saved and may be of "
           + "older versions"
       )
+    }
+    if ambiguousClusters > 0 {
+      lines.append("not saved: \(counted(ambiguousClusters, "cluster")) of objects that may belong to several classes")
     }
     lines += problems.map { "lost: \($0)" } + parts.map { "\($0.name): \($0.inWords)" }
     return lines + ["wrote \(target) (\(sizes.after) bytes): \(verdict)"]
@@ -94,6 +98,7 @@ extension RealmRecovery.Report {
       ("lineEndingsRestored", .bool(transfer == .lineEndings)),
       ("undone", transfer.map { .string($0.description) } ?? .null),
       ("unreachedNodes", .number(unreachedNodes)),
+      ("ambiguousClusters", .number(ambiguousClusters)),
       ("firstProblem", firstProblem.map { .string($0) } ?? .null),
       ("headerNote", headerNote.map { .string($0) } ?? .null),
       ("problems", .array(problems.map { .string($0) })), ("classes", .array(parts.map(\.json))),
@@ -113,8 +118,15 @@ extension RealmRecovery.Part {
         lostProperties.isEmpty ? nil : "properties \(lostProperties.joined(separator: ", "))",
       ].compactMap { $0 }
     var text = (count(objects, "object") ?? "no objects") + " saved"
+    for (provenance, number) in objectsFromElsewhere.sorted(by: { $0.key < $1.key }) {
+      text += ", \(number) of them from \(provenance.inWords)"
+    }
+    for (provenance, number) in valuesFromElsewhere.sorted(by: { $0.key < $1.key }) {
+      text += ", \(counted(number, "value")) from \(provenance.inWords)"
+    }
     if !losses.isEmpty { text += "; lost: \(losses.joined(separator: ", "))" }
     if let made = count(madeUpKeys, "key") { text += "; \(made) made up" }
+    if madeUpNames > 0 { text += "; \(counted(madeUpNames, "name")) made up" }
     if let leftovers = count(leftovers, "leftover object") { text += "; \(leftovers) without owner left out" }
     if let damage { text += " (first damage: \(damage))" }
     return ([text] + notes).joined(separator: "; ")
@@ -125,8 +137,31 @@ extension RealmRecovery.Part {
       ("name", .string(name)), ("objects", .number(objects)), ("lostObjects", .number(lostObjects)),
       ("lostValues", .number(lostValues)), ("lostLinks", .number(lostLinks)),
       ("lostProperties", .array(lostProperties.map { .string($0) })), ("madeUpKeys", .number(madeUpKeys)),
-      ("leftovers", .number(leftovers)),
+      ("madeUpNames", .number(madeUpNames)), ("leftovers", .number(leftovers)),
+      ("objectsFromElsewhere", .object(Provenance.json(objectsFromElsewhere))),
+      ("valuesFromElsewhere", .object(Provenance.json(valuesFromElsewhere))),
       ("notes", .array(notes.map { .string($0) })), ("damage", damage.map { .string($0) } ?? .null),
     ])
+  }
+}
+
+extension Provenance {
+  fileprivate var inWords: String {
+    switch self {
+    case .version(let number): "version \(number)"
+    case .table: "tables that no version reaches"
+    case .clusters: "clusters that no table reaches"
+    }
+  }
+
+  /// The numbers by provenance, with the keys "version N", "table" and "clusters".
+  fileprivate static func json(_ numbers: [Provenance: Int]) -> [(String, JSONValue)] {
+    numbers.sorted { $0.key < $1.key }.map { provenance, number in
+      switch provenance {
+      case .version(let version): ("version \(version)", .number(number))
+      case .table: ("table", .number(number))
+      case .clusters: ("clusters", .number(number))
+      }
+    }
   }
 }

@@ -12,6 +12,8 @@ struct TransferTally: Sendable, Hashable {
   var madeUpKeys = 0
   /// Embedded objects without an owner in a sound file.
   var leftovers = 0
+  /// The number of saved objects that were not found in the version that is copied.
+  var origins: [Provenance: Int] = [:]
   var notes: [String] = []
   /// The description of the first damage found.
   var firstDamage: String?
@@ -120,7 +122,7 @@ final class ObjectRebuilder {
       let source = items[i].source
       var name = source.name
       if toleratesLoss, name.isEmpty || name.utf8.count > 63 || name == Table.classPrefix || isTaken(name) {
-        name = "\(Table.classPrefix)recovered_\(i)"
+        name = Self.spareName(i)
       }
       items[i].key = try change { (group) throws(EngineError) in try group.addTable(name, kind: source.kind) }
       if newKeys[source.key] == nil { newKeys[source.key] = items[i].key }
@@ -140,6 +142,9 @@ final class ObjectRebuilder {
       }
     }
   }
+
+  /// The name of a table whose own name cannot be read or used.
+  static func spareName(_ index: Int) -> String { "\(Table.classPrefix)recovered_\(index)" }
 
   private func isTaken(_ name: String) -> Bool {
     // A lookup error is reported when the table is added.
@@ -197,15 +202,19 @@ final class ObjectRebuilder {
         let primaryKey = try self.primaryKey(item, object, key, primaryKeyIndex)
       {
         if !seen.insert(primaryKey).inserted {
+          // Another state of an object that is saved.
+          if object.provenance != nil { return }
           return try lose(item, \.lostObjects, "\(source.name): two objects with the same primary key")
         }
         try add(Value(primaryKey), item, table, position, to: &values)
         stored = primaryKeyIndex
       }
       if toleratesLoss, try EngineError.locating(at: path, { () throws(EngineError) in try table.contains(key) }) {
+        if object.provenance != nil { return }  // likewise
         return try lose(item, \.lostObjects, "\(source.name): two objects with the same key")
       }
       items[item].tally.objects += 1
+      if let provenance = object.provenance { items[item].tally.origins[provenance, default: 0] += 1 }
       weight += 16
       for index in singles where index != stored {
         guard let position = columns[index] else { continue }

@@ -4,6 +4,8 @@
 protocol SourceObject {
   /// The key; nil if it is unknown.
   var key: ObjKey? { get }
+  /// Where the object was found; nil for the version that is copied.
+  var provenance: Provenance? { get }
   /// The value of the property at `index` of the table's columns.
   func value(_ index: Int) throws(EngineError) -> ValueView
   /// Calls `body` with each readable element of a list, and `onDamage` for damage. Returns false if the list must be
@@ -14,6 +16,10 @@ protocol SourceObject {
     _ body: (ValueView) -> Void,
     onDamage: (EngineError) -> Void
   ) -> Bool
+}
+
+extension SourceObject {
+  var provenance: Provenance? { nil }
 }
 
 /// A table from which objects are copied.
@@ -27,6 +33,8 @@ protocol SourceTable {
   var claimedCount: Int? { get }
   /// The sequence number for the next object key.
   var nextSequence: Int64 { get }
+  /// The number of properties whose names cannot be read and are made up.
+  var madeUpNames: Int { get }
   /// Calls `body` with each reachable object, known keys ascending, and `onDamage` for damage. The work is charged to
   /// `effort`.
   func forEachObject(
@@ -34,6 +42,10 @@ protocol SourceTable {
     _ body: (any SourceObject) throws(EngineError) -> Void,
     onDamage: (EngineError) throws(EngineError) -> Void
   ) throws(EngineError)
+}
+
+extension SourceTable {
+  var madeUpNames: Int { 0 }
 }
 
 /// A table of formats 2 to 9, row by row.

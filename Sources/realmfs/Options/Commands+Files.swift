@@ -166,6 +166,11 @@ extension Options {
         class reports what was saved and what was lost. The exit code is 4 if something was lost or damage was found.
         """,
         """
+        Searches the whole file for what that version has lost: in other versions, in tables that no version reaches, \
+        and in clusters of objects that no table reaches but that have the properties of exactly one class. The report \
+        counts these objects separately: they may be former states, or deleted objects.
+        """,
+        """
         A lost value gets the default of its property in OUT; links to lost objects are removed. Objects whose key or \
         primary key cannot be read get a new one. OUT is checked like 'realmfs check' before it gets its name, unless \
         --no-verify is given.

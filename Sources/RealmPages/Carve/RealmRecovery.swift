@@ -20,6 +20,13 @@ public enum RealmRecovery {
     public let madeUpKeys: Int
     /// The number of embedded objects of a sound file that have no owner. No app can reach them; they are left out.
     public let leftovers: Int
+    /// The number of properties whose names, and perhaps the name of the class, cannot be read and are made up.
+    public let madeUpNames: Int
+    /// The numbers of saved objects that were not found in the version that was read, by where they were found. They
+    /// may be former states, or deleted objects.
+    public let objectsFromElsewhere: [Provenance: Int]
+    /// The numbers of values of other objects that were found elsewhere, likewise.
+    public let valuesFromElsewhere: [Provenance: Int]
     /// Descriptions of indexes and the like that could not be created again.
     public let notes: [String]
     /// A description of the first damage found; nil if there was none.
@@ -27,7 +34,8 @@ public enum RealmRecovery {
 
     /// True if nothing was lost.
     public var isWhole: Bool {
-      lostObjects + lostValues + lostLinks + madeUpKeys == 0 && lostProperties.isEmpty && damage == nil
+      lostObjects + lostValues + lostLinks + madeUpKeys + madeUpNames == 0 && lostProperties.isEmpty && damage == nil
+        && objectsFromElsewhere.isEmpty && valuesFromElsewhere.isEmpty
     }
   }
 
@@ -35,7 +43,7 @@ public enum RealmRecovery {
   public struct Report: Sendable {
     /// A description of how the version was found.
     public let origin: String
-    /// The version that was read.
+    /// The version that was read; 0 if the file has no version any more and its tables were found one by one.
     public let version: UInt64
     /// The file format of that version.
     public let format: Int
@@ -50,6 +58,9 @@ public enum RealmRecovery {
     /// The number of nodes that no version refers to, in a file with damage. Their content is not saved; they may
     /// belong to older versions.
     public let unreachedNodes: Int
+    /// The number of clusters, each of up to 256 objects, that have the form of several classes. Their objects are not
+    /// saved.
+    public let ambiguousClusters: Int
     /// The first problem that a check finds in the version that was read; nil if it is sound.
     public let firstProblem: String?
     /// A description of the bytes that overwrote the header; nil if unknown.
@@ -78,28 +89,21 @@ public enum RealmRecovery {
   ) throws(EngineError) -> Report {
     let path = name ?? configuration.path
     let realm = try RescuedRealm(configuration)
-    let best = best(of: realm), nodes = best == nil ? realm.unreachedNodes() : 0
-    // A realm to which nothing was committed is saved as an empty one.
-    let isEmpty = best == nil && realm.isNew && nodes == 0
-    guard let root = best ?? (isEmpty ? .empty : nil) else {
-      let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
-      let found = nodes == 0 ? "" : "; found \(counted(nodes, "node")) that no version reaches"
-      throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks)\(found): nothing can be saved")
-    }
-    let (tables, problems) = root.ref == 0 ? ([], []) : realm.tables(of: root)
+    let (root, tables, problems, carved) = try content(of: realm, path)
     let work = try WorkRealm(beside: target, key: configuration.encryptionKey)
     let expected = min(realm.size, root.logicalSize)
+    let isLegacy = root.format < 10
     let rebuilder = try ObjectRebuilder(
       tables,
       of: realm.arena(root.format),
       path: path,
       into: work,
       toleratesLoss: true,
-      isSound: { realm.firstProblem(of: root) == nil },
+      isSound: { root.isVersion && realm.firstProblem(of: root) == nil },
       expected: expected,
       observer: observer
     )
-    try rebuilder.run(without: root.format < 10 ? ["pk"] : [])
+    try rebuilder.run(without: isLegacy ? ["pk"] : [])
     let sizes = try RealmCopy.write(
       VersionWriter(work.snapshot, keepsHistory: false),
       of: configuration.path,
@@ -110,24 +114,51 @@ public enum RealmRecovery {
       check: verifies ? CopyCheck(original: nil) : nil,
       observer: observer
     )
+    let parts = zip(tables, rebuilder.tallies).enumerated().compactMap { index, pair in
+      isLegacy && pair.0.name == "pk" ? nil : Part(pair.0, pair.1, ObjectRebuilder.spareName(index))
+    }
     let isNewest = root.ref == 0 || realm.isNewest(root)
-    let isOutdated = realm.isOutdated(root)
-    let problem = root.ref == 0 ? nil : realm.firstProblem(of: root)
-    let losses = zip(tables, rebuilder.tallies).contains { !Part($0, $1).isWhole }
-    let isDoubtful = !isNewest || isOutdated || problem != nil || !problems.isEmpty || losses
+    let isOutdated = root.isVersion && realm.isOutdated(root)
+    let problem = root.isVersion ? realm.firstProblem(of: root) : nil
+    let isDoubtful = !isNewest || isOutdated || problem != nil || !problems.isEmpty || !parts.allSatisfy(\.isWhole)
     return Report(
       origin: root.origin.rawValue,
       version: root.version,
       format: root.format,
-      parts: zip(tables, rebuilder.tallies).compactMap { root.format < 10 && $0.name == "pk" ? nil : Part($0, $1) },
+      parts: parts,
       problems: problems,
       isUnreached: !isNewest && !isOutdated,
       isOutdated: isOutdated,
-      unreachedNodes: isDoubtful ? realm.unreachedNodes() : 0,
+      unreachedNodes: isDoubtful ? realm.unreachedNodes(besides: carved?.tables.flatMap(\.refs) ?? []) : 0,
+      ambiguousClusters: carved?.ambiguousClusters ?? 0,
       firstProblem: problem,
       headerNote: realm.headerNote,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
     )
+  }
+
+  /// The version to save and its tables. If that version lost something, the whole file is searched for it.
+  private static func content(
+    of realm: RescuedRealm,
+    _ path: String
+  ) throws(EngineError) -> (RescuedRealm.Root, [any SourceTable], problems: [String], CarvedRealm?) {
+    let best = best(of: realm)
+    let isSelected = best.map { realm.direction == .version(ref: $0.ref) } ?? false
+    if let best, best.format < 10 || isSelected && count(best, of: realm).isWhole {
+      let (tables, problems) = realm.tables(of: best)
+      return (best, tables, problems, nil)
+    }
+    if realm.likelyFormat >= 10 {
+      let carved = CarvedRealm(realm, completing: best)
+      let root = carved.root ?? .carved(format: realm.likelyFormat, size: realm.size)
+      if !carved.tables.isEmpty || carved.root != nil { return (root, carved.tables, carved.problems, carved) }
+    }
+    let nodes = realm.unreachedNodes()
+    // A realm to which nothing was committed is saved as an empty one.
+    if realm.isNew && nodes == 0 { return (.empty, [], [], nil) }
+    let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
+    let found = nodes == 0 ? "" : "; found \(counted(nodes, "node")) that no version reaches"
+    throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks)\(found): nothing can be saved")
   }
 
   /// The version to save: the one that the header selects, if all of it can be read, or a completely prepared newer one
@@ -185,24 +216,12 @@ public enum RealmRecovery {
   }
 }
 
-extension RescuedRealm {
-  /// True if the file shows that a version newer than `root` exists or existed.
-  fileprivate func isOutdated(_ root: Root) -> Bool {
-    if root.ref == 0 { return false }
-    if case .version(let ref) = direction, ref != root.ref {
-      guard let selected = roots.first(where: { $0.ref == ref }) else { return true }
-      return selected.version > root.version
-    }
-    // If the header refers to `root`, a newer version that only a search finds was never committed.
-    let isSelected = direction == .version(ref: root.ref)
-    return roots.contains { $0.version > root.version && (!isSelected || isHeaderDamaged || $0.isInHeader) }
-  }
-}
-
 extension RealmRecovery.Part {
-  fileprivate init(_ table: any SourceTable, _ tally: TransferTally) {
+  /// `spareName` is the name that a table without a name got.
+  fileprivate init(_ table: any SourceTable, _ tally: TransferTally, _ spareName: String) {
+    let name = table.name.isEmpty ? spareName : table.name
     self.init(
-      name: Table.className(ofTable: table.name) ?? table.name,
+      name: Table.className(ofTable: name) ?? name,
       objects: tally.objects,
       lostObjects: tally.lostObjects,
       lostValues: tally.lostValues,
@@ -210,6 +229,9 @@ extension RealmRecovery.Part {
       lostProperties: tally.lostProperties,
       madeUpKeys: tally.madeUpKeys,
       leftovers: tally.leftovers,
+      madeUpNames: table.madeUpNames + (table.name.isEmpty ? 1 : 0),
+      objectsFromElsewhere: tally.origins,
+      valuesFromElsewhere: (table as? MergedTable)?.filledValues ?? [:],
       notes: tally.notes,
       damage: tally.firstDamage
     )

@@ -17,6 +17,14 @@ final class RescuedRealm {
     /// True if a slot of the header refers to it.
     var isInHeader: Bool { origin == .header || origin == .otherSlot }
 
+    /// True if there is a top array, unlike in a file without commits, or without any version.
+    var isVersion: Bool { ref > 0 }
+
+    /// The tables of a file without any version.
+    static func carved(format: Int, size: Int) -> Root {
+      Root(origin: .tables, ref: .min, format: format, version: 0, logicalSize: size)
+    }
+
     /// The version of a file without any commits.
     static let empty = Root(origin: .header, ref: 0, format: 24, version: 1, logicalSize: Header.size)
   }
@@ -27,6 +35,7 @@ final class RescuedRealm {
     case otherSlot = "the header's other slot"
     case footer = "the footer of a copy"
     case search = "a search through the file"
+    case tables = "a search for tables, as no version is left"
   }
 
   /// The newest format, and the newest format with the older table layout.
@@ -108,6 +117,9 @@ final class RescuedRealm {
     (kind, dataRanges, headerFormat) = (nil, space.dataRanges, nil)
     findRoots()
   }
+
+  /// The format as which the file is read if no version is left.
+  var likelyFormat: Int { headerFormat ?? Self.likelyFormats[0] }
 
   /// The bytes of the file as nodes, read as `format`.
   func arena(_ format: Int) -> Arena { Arena(space, limit: size, format: format) }
@@ -238,6 +250,18 @@ final class RescuedRealm {
       && (!isHeaderDamaged || roots.contains { $0.origin == .otherSlot && $0.version < root.version })
   }
 
+  /// True if the file shows that a version newer than `root` exists or existed.
+  func isOutdated(_ root: Root) -> Bool {
+    if root.ref == 0 { return false }
+    if case .version(let ref) = direction, ref != root.ref {
+      guard let selected = roots.first(where: { $0.ref == ref }) else { return true }
+      return selected.version > root.version
+    }
+    // If the header refers to `root`, a newer version that only a search finds was never committed.
+    let isSelected = direction == .version(ref: root.ref)
+    return roots.contains { $0.version > root.version && (!isSelected || isHeaderDamaged || $0.isInHeader) }
+  }
+
   /// The first problem that a check of a version finds, apart from the header; nil if the version is sound.
   func firstProblem(of root: Root) -> String? {
     if let known = firstProblems[root.ref] { return known }
@@ -257,10 +281,11 @@ final class RescuedRealm {
     } catch { return error.description }
   }
 
-  /// The number of nodes that a search finds and that no version refers to.
-  func unreachedNodes() -> Int {
+  /// The number of nodes that a search finds and that neither a version nor one of `others` refers to.
+  func unreachedNodes(besides others: [Int] = []) -> Int {
     var reached = BitSet(count: space.size / Node.alignment + 1)
-    for root in roots { mark(root, &reached) }
+    for root in roots { mark(root.ref, arena(root.format), &reached) }
+    for ref in others { mark(ref, arena(likelyFormat), &reached) }
     var count = 0
     NodeSearch(space).forEachNode { range in
       if !reached.contains(range.lowerBound / Node.alignment) { count += 1 }
@@ -268,10 +293,9 @@ final class RescuedRealm {
     return count
   }
 
-  /// Marks all reachable nodes of a version.
-  private func mark(_ root: Root, _ reached: inout BitSet) {
-    let arena = arena(root.format)
-    var pending = [root.ref]
+  /// Marks all nodes that can be reached from `root`.
+  private func mark(_ root: Int, _ arena: Arena, _ reached: inout BitSet) {
+    var pending = [root]
     while let ref = pending.popLast() {
       // A node that cannot be read has no readable children.
       guard let node = try? arena.node(ref), reached.insert(ref / Node.alignment), node.hasRefs, node.scheme == .bits
@@ -287,15 +311,36 @@ final class RescuedRealm {
 
   /// The readable tables of a version, and descriptions of what is wrong with the others.
   func tables(of root: Root) -> (tables: [any SourceTable], problems: [String]) {
+    if root.format >= 10 {
+      let (slots, problems) = slots(of: root)
+      return (slots.compactMap(\.table), problems + slots.compactMap(\.problem))
+    }
     let arena = arena(root.format)
     var problems: [String] = []
     do throws(EngineError) {
-      let top = try arena.refs(root.ref, slots: Layout.Top.minimum)
-      let refs = try arena.integers(top.child(Layout.Top.tables))
-      let names = try? arena.node(top.child(Layout.Top.names))  // otherwise the classes get other names
-      if names == nil { problems.append("the names of the classes cannot be read") }
-      if root.format < 10 { return (legacyTables(arena, root, names, refs, &problems), problems) }
-      var tables: [RescuedTable] = []
+      let (names, refs) = try group(of: root, &problems)
+      return (legacyTables(arena, root, names, refs, &problems), problems)
+    } catch {
+      return ([], problems + ["\(error)"])
+    }
+  }
+
+  /// One table of a version of format 10 or later.
+  struct Slot {
+    let slot: Int
+    let name: String
+    /// The table; nil if it cannot be read.
+    let table: RescuedTable?
+    /// A description of what is wrong with it; nil if it can be read.
+    let problem: String?
+  }
+
+  /// The tables of a version of format 10 or later, and descriptions of what is wrong with their list.
+  func slots(of root: Root) -> (slots: [Slot], problems: [String]) {
+    let arena = arena(root.format)
+    var problems: [String] = [], slots: [Slot] = []
+    do throws(EngineError) {
+      let (names, refs) = try group(of: root, &problems)
       let effort = Effort(arena)
       for slot in 0..<min(refs.count, 0xFFFF) {
         // Likewise.
@@ -306,15 +351,46 @@ final class RescuedRealm {
           if element & 1 != 0 || element == 0 { continue }
           let table = try RescuedTable(arena, name: name, slot: slot, ref: Int(element))
           try effort.enter(tableOf: table.columns.count, at: Int(element))
-          tables.append(table)
-        } catch { problems.append("\(name.isEmpty ? "table \(slot)" : name) cannot be read: \(error)") }
+          slots.append(Slot(slot: slot, name: name, table: table, problem: nil))
+        } catch {
+          let problem = "\(name.isEmpty ? "table \(slot)" : name) cannot be read: \(error)"
+          slots.append(Slot(slot: slot, name: name, table: nil, problem: problem))
+        }
       }
-      let all = tables
-      for i in tables.indices { tables[i].completeTargets(from: all) }
-      return (tables, problems)
+      let all = slots.compactMap(\.table)
+      for i in slots.indices {
+        guard var table = slots[i].table else { continue }
+        table.completeTargets(from: all)
+        slots[i] = Slot(slot: slots[i].slot, name: slots[i].name, table: table, problem: nil)
+      }
+      return (slots, problems)
     } catch {
       return ([], problems + ["\(error)"])
     }
+  }
+
+  /// The refs of the tables of a version by slot, 0 for none; nil if they cannot be read.
+  func tableRefs(of root: Root) -> [Int]? {
+    var problems: [String] = []
+    return ifReadable { () throws(EngineError) in
+      let (_, refs) = try group(of: root, &problems)
+      var all: [Int] = []
+      for slot in 0..<min(refs.count, 0xFFFF) {
+        let element = try refs.int(slot)
+        all.append(element & 1 == 0 ? Int(truncatingIfNeeded: element) : 0)
+      }
+      return all
+    }
+  }
+
+  /// The names of the tables of a version, nil if they cannot be read, and their refs.
+  private func group(of root: Root, _ problems: inout [String]) throws(EngineError) -> (names: Node?, refs: Node) {
+    let arena = arena(root.format)
+    let top = try arena.refs(root.ref, slots: Layout.Top.minimum)
+    let refs = try arena.integers(top.child(Layout.Top.tables))
+    let names = try? arena.node(top.child(Layout.Top.names))  // otherwise the classes get other names
+    if names == nil { problems.append("the names of the classes cannot be read") }
+    return (names, refs)
   }
 
   private func legacyTables(

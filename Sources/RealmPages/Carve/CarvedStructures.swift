@@ -1,0 +1,328 @@
+// Finds the parts of tables in a file without any ref to them: each is recognized by its form alone. The mark "AAAA" of
+// a node can be at any aligned offset, also within the bytes of values, so each candidate is checked down to the
+// arrays of its columns. Source: docs/format/1-storage.md S4, docs/format/2-model.md M2, M3, M4, M6.
+
+/// The tops, specs, names, groups and clusters that a search finds in a file of format 10 or later.
+struct CarvedStructures {
+  /// The top array of a table.
+  struct TableTop {
+    let ref: Int
+    let key: TableKey
+    /// Counts the commits that changed the table, so that the newest of several tops is known.
+    let contentVersion: Int64
+  }
+
+  /// The array of all tables of a version.
+  struct Group {
+    let ref: Int
+    /// The refs of the tables by slot; 0 for a free slot.
+    let tables: [Int]
+  }
+
+  /// The parts of a spec that determine the form of its clusters.
+  struct Form {
+    let spec: Int
+    let columns: [Column]
+    /// The positions of the backlink columns.
+    let hidden: [Int]
+    /// The number of slots of a cluster.
+    let slots: Int
+    /// The table to which the columns belong, as their keys contain it.
+    let table: TableKey
+  }
+
+  /// Table tops in file order.
+  private(set) var tops: [TableTop] = []
+  /// Each distinct set of columns; of equal ones, the last in the file.
+  private(set) var forms: [Form] = []
+  private(set) var groups: [Group] = []
+  /// Leaves that may be the names of all tables.
+  private(set) var names: [Int] = []
+  /// True if the file contains so many candidates that the search ended early.
+  private(set) var isIncomplete = false
+
+  /// The newest group; nil if none was found.
+  var newestGroup: Group? {
+    groups.max { isNewer($1.tables, than: $0.tables) || !isNewer($0.tables, than: $1.tables) && $0.ref < $1.ref }
+  }
+
+  /// True if the tables with the refs `a` are a later state than those with the refs `b`: some of the tables that both
+  /// have were changed since, and none of them before.
+  func isNewer(_ a: [Int], than b: [Int]) -> Bool {
+    var versions: [TableKey: Int64] = [:]
+    for top in b.compactMap({ topsByRef[$0] }) { versions[top.key] = top.contentVersion }
+    let changes = a.compactMap { topsByRef[$0] }.compactMap { top in versions[top.key].map { top.contentVersion &- $0 }
+    }
+    return changes.contains { $0 > 0 } && !changes.contains { $0 < 0 }
+  }
+
+  private var topsByRef: [Int: TableTop] = [:]
+  private let arena: Arena
+  private let effort: Effort
+  /// The results for the refs of possible specs: an index in `forms`, or nil.
+  private var knownSpecs: [Int: Int?] = [:]
+  private var formIndexes: [[Int64]: Int] = [:]
+
+  /// The limit on candidates of one kind, so that memory stays bounded in a file full of false nodes.
+  private static let most = 1 << 20
+  /// The number of bytes read before memory is released; a multiple of the page size.
+  private static let stretch = 1 << 24
+
+  /// Searches the file once for tables and, if it has some, once more for groups.
+  init(_ arena: Arena) {
+    self.arena = arena
+    effort = Effort(arena)
+    Self.forEachNode(arena) { node in add(node) }
+    if tops.isEmpty { return }
+    let refs = Set(tops.map(\.ref))
+    effort.renew()
+    Self.forEachNode(arena) { node in addGroup(node, refs) }
+  }
+
+  // MARK: search
+
+  /// Calls `body` with each node of the file that has refs or short strings, in file order, also with those that are
+  /// within other nodes. Returning false ends the search.
+  private static func forEachNode(_ arena: Arena, _ body: (Node) -> Bool) {
+    let space = arena.space, end = arena.limit
+    var dropAt = stretch
+    for range in space.dataRanges {
+      var at = max(Arena.fileHeaderSize, (range.lowerBound + Node.alignment - 1) & ~(Node.alignment - 1))
+      while at <= min(range.upperBound, end) - Node.headerSize {
+        if let node = candidate(arena, at), !body(node) { return }
+        at += Node.alignment
+        if at >= dropAt {
+          space.dropPages()
+          dropAt = at + stretch
+        }
+      }
+    }
+  }
+
+  @inline(__always)
+  private static func candidate(_ arena: Arena, _ at: Int) -> Node? {
+    // A page that cannot be read contains no node.
+    if arena.space.fillsOnDemand, (try? arena.space.require(at, Node.headerSize)) == nil { return nil }
+    let word = arena.space.word(at: at)
+    if UInt32(truncatingIfNeeded: word) != 0x4141_4141 { return nil }
+    let flags = UInt8(truncatingIfNeeded: word >> 32)
+    // Refs in plain integers, or short strings: elements of several bytes without refs.
+    guard flags & 0x58 == 0x40 || flags & 0x58 == 0x08 else { return nil }
+    return try? arena.node(at)  // a candidate that is not a node
+  }
+
+  /// Adds a table top, a spec or names. Returns false if the search must end.
+  private mutating func add(_ node: Node) -> Bool {
+    if node.isInner { return true }
+    if !node.hasRefs {
+      if areNames(node) { names.append(node.ref) }
+    } else if let top = tableTop(node) {
+      tops.append(top)
+      topsByRef[top.ref] = top
+    } else {
+      _ = form(node.ref)
+    }
+    isIncomplete = effort.isSpent || max(tops.count, names.count, knownSpecs.count) > Self.most
+    return !isIncomplete
+  }
+
+  private mutating func addGroup(_ node: Node, _ tops: Set<Int>) -> Bool {
+    if !node.hasRefs || node.isInner || node.count == 0 || node.count > 0xFFFF { return true }
+    var tables: [Int] = [], found = 0, others = 0
+    for slot in 0..<node.count {
+      // All slots exist, so nothing is thrown.
+      guard let element = try? node.int(slot) else { return true }
+      let isTop = element & 1 == 0 && tops.contains(Int(truncatingIfNeeded: element))
+      if isTop { found += 1 } else if element & 1 == 0, element != 0 { others += 1 }
+      // Some tables may be damaged, but most nodes are not a group at all.
+      if others > found + 8 { return true }
+      tables.append(element & 1 == 0 ? Int(truncatingIfNeeded: element) : 0)
+    }
+    if found > others {
+      groups.append(Group(ref: node.ref, tables: tables))
+      isIncomplete = isIncomplete || groups.count > Self.most
+    }
+    return groups.count <= Self.most
+  }
+
+  // MARK: forms
+
+  /// The top array of a table; nil for any other node.
+  private mutating func tableTop(_ node: Node) -> TableTop? {
+    typealias Slots = Layout.Table
+    guard node.count >= Slots.minimum, node.count <= Slots.count,
+      let (key, spec, version) = ifReadable({ () throws(EngineError) in
+        _ = try node.child(Slots.clusters)
+        return (try node.int(Slots.key), try node.child(Slots.spec), try node.tagged(Slots.contentVersion))
+      }), key & 1 == 1, form(spec) != nil
+    else { return nil }
+    return TableTop(ref: node.ref, key: TableKey(UInt32(truncatingIfNeeded: key >> 1)), contentVersion: version)
+  }
+
+  /// The columns of the spec at `ref`, as an index in `forms`; nil if there is none. Each ref is checked once.
+  private mutating func form(_ ref: Int) -> Int? {
+    if let known = knownSpecs[ref] { return known }
+    let keys = columnKeys(ref)
+    var found: Int?
+    if let keys {
+      if let known = formIndexes[keys] {
+        found = known
+      } else if let form = Form(arena, ref, keys) {
+        found = forms.count
+        formIndexes[keys] = found
+        forms.append(form)
+      }
+    }
+    // Few nodes are specs, and only these are remembered.
+    if keys != nil { knownSpecs[ref] = .some(found) }
+    return found
+  }
+
+  /// The keys of all columns if the node at `ref` has the form of a spec.
+  private func columnKeys(_ ref: Int) -> [Int64]? {
+    ifReadable { () throws(EngineError) -> [Int64]? in
+      typealias Slots = Layout.Spec
+      let spec = try arena.node(ref)
+      guard spec.hasRefs, !spec.isInner, spec.scheme == .bits, spec.count == Slots.count,
+        try spec.int(Slots.unused) == 0
+      else { return nil }
+      let keys = try arena.integers(spec.child(Slots.keys)), names = try arena.node(spec.child(Slots.names))
+      let types = try arena.integers(spec.child(Slots.types))
+      guard !keys.hasRefs, keys.count <= 0xFFFF, types.count == keys.count, names.count <= keys.count,
+        names.scheme == .multiply || names.count == 0,
+        try arena.integers(spec.child(Slots.attributes)).count == keys.count
+      else { return nil }
+      try effort.spend(Node.headerSize + 8 * keys.count, at: ref)
+      var all: [Int64] = [], positions: Set<Int> = []
+      for i in 0..<keys.count {
+        let key = ColKey(try keys.int(i))
+        let isKnown = Spec.valueType(key.typeCode) != nil || key.typeCode == Spec.TypeCode.backlink
+        guard key.value >= 0, isKnown, positions.insert(key.leafPosition).inserted else { return nil }
+        all.append(key.value)
+      }
+      return all
+    } ?? nil
+  }
+
+  /// True if a leaf of short strings may be the names of tables: the first one that is not empty is that of a class or
+  /// of a table that engines create.
+  private func areNames(_ node: Node) -> Bool {
+    guard node.count > 0, node.width > 0, node.count <= 0xFFFF else { return false }
+    for slot in 0..<node.count {
+      guard let name = ifReadable({ () throws(EngineError) in try StringLeaf.short(node, slot)?.string ?? "" }) else {
+        return false
+      }
+      if name.isEmpty { continue }
+      return Table.className(ofTable: name) != nil || ["metadata", "pk"].contains(name)
+    }
+    return false
+  }
+}
+
+extension CarvedStructures.Form {
+  /// The columns of the spec at `ref`, which has these column keys.
+  fileprivate init?(_ arena: Arena, _ ref: Int, _ keys: [Int64]) {
+    guard
+      let (columns, _) = ifReadable({ () throws(EngineError) in
+        try RescuedTable.columns(arena, spec: ref, oppositeTables: nil)
+      })
+    else { return nil }
+    spec = ref
+    self.columns = columns
+    let all = keys.map { ColKey($0) }
+    hidden = all.filter { $0.typeCode == Spec.TypeCode.backlink }.map(\.leafPosition)
+    slots = 1 + (all.map(\.leafPosition).max() ?? -1) + 1
+    // The tag of a column is the key of its table unless columns were erased before: then some bits differ.
+    table = TableKey(UInt32(truncatingIfNeeded: (keys.first ?? 0) >> 30))
+  }
+
+  /// The number of objects of the cluster with these slots; nil if it does not have this form. Reads the header of each
+  /// leaf.
+  func count(_ arena: Arena, _ node: Node) -> Int? {
+    guard node.hasRefs, !node.isInner, node.scheme == .bits, node.count >= slots else { return nil }
+    return ifReadable { () throws(EngineError) -> Int? in
+      let cluster = try Cluster(arena, node, offset: 0)
+      if cluster.count == 0 || cluster.keys?.hasRefs == true { return nil }
+      for position in hidden {
+        if try arena.refs(cluster.leafRef(position)).count != cluster.count { return nil }
+      }
+      for column in columns {
+        let leaf = try column.leaf(arena, cluster.leafRef(column.key.leafPosition))
+        if leaf.count != cluster.count { return nil }
+        // Bools, links and numbers have the same form, so look at one value.
+        _ = try leaf.value(0, arena)
+      }
+      for slot in slots..<node.count where try node.int(slot) != 0 { return nil }
+      return cluster.count
+    } ?? nil
+  }
+}
+
+extension CarvedStructures {
+  /// A cluster, or an inner node above clusters, that no node found refers to.
+  struct Stray {
+    let ref: Int
+    let form: Int
+  }
+
+  /// Finds the clusters that are not in `reached`, a set of refs divided by the alignment, and that have the form of
+  /// one of the tables in `wanted`. `ambiguous` counts clusters that have the form of several tables.
+  ///
+  /// Cost: one pass over the file; 16 bytes of memory per cluster found.
+  func strays(
+    notIn reached: BitSet,
+    of wanted: Set<TableKey>
+  ) -> (strays: [Stray], ambiguous: Int) {
+    var bySlots: [Int: [Int]] = [:]
+    for (index, form) in forms.enumerated() { bySlots[form.slots, default: []].append(index) }
+    let slotCounts = bySlots.keys.sorted()
+    var leaves: [Int: Int] = [:], inner: [Node] = [], ambiguous = 0
+    let effort = Effort(arena)
+    Self.forEachNode(arena) { node in
+      if !node.hasRefs || reached.contains(node.ref / Node.alignment) { return true }
+      if node.isInner {
+        if (try? InnerClusterNode(arena, node, depth: nil)) != nil { inner.append(node) }  // other inner nodes
+        return inner.count <= Self.most
+      }
+      var found: [Int] = []
+      for count in slotCounts where count <= node.count {
+        for index in bySlots[count] ?? [] where forms[index].count(arena, node) != nil { found.append(index) }
+      }
+      // A cluster has a slot for each column, so the form with the most columns is the right one of a table.
+      let most = found.map { forms[$0].slots }.max()
+      found.removeAll { forms[$0].slots != most }
+      let tables = Set(found.map { forms[$0].table })
+      if tables.count > 1 { ambiguous += 1 }
+      if tables.count == 1, let last = found.last, wanted.contains(forms[last].table) { leaves[node.ref] = last }
+      // A form that does not fit costs little: the first leaf differs.
+      return (try? effort.spend(Node.headerSize * (1 + found.count), at: node.ref)) != nil && leaves.count <= Self.most
+    }
+    return (roots(leaves, inner), ambiguous)
+  }
+
+  /// The clusters and inner nodes that no other inner node refers to, in file order.
+  private func roots(_ leaves: [Int: Int], _ inner: [Node]) -> [Stray] {
+    // Levels first, so that the forms of children are known.
+    var forms = leaves, below: Set<Int> = []
+    // Each level was read when the node was found.
+    let byLevel = inner.map { (level: (try? $0.tagged(Layout.InnerCluster.level)) ?? 0, node: $0) }
+      .sorted { ($0.level, $0.node.ref) < ($1.level, $1.node.ref) }
+    for (_, node) in byLevel {
+      var own: Int?, children: [Int] = []
+      for slot in Layout.InnerCluster.firstChild..<node.count {
+        // A child that cannot be read is not a cluster.
+        guard let child = try? node.child(slot), let form = forms[child], own ?? form == form else { continue }
+        own = form
+        children.append(child)
+      }
+      // A child with two parents is a node that two versions share: it is visited below one of them.
+      if let own, children.contains(where: { !below.contains($0) }) {
+        forms[node.ref] = own
+        below.formUnion(children)
+      }
+    }
+    return forms.keys.filter { !below.contains($0) }.sorted().compactMap { ref in
+      forms[ref].map { Stray(ref: ref, form: $0) }
+    }
+  }
+}

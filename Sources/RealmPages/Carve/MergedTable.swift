@@ -1,0 +1,170 @@
+// One table put together from what is left of several versions of it: the best version, and others that fill what that
+// one has lost.
+
+/// Where an object or value was found if not in the version that is saved.
+public enum Provenance: Sendable, Hashable, Comparable {
+  /// In another version, reached from its top array.
+  case version(UInt64)
+  /// In a table that no top array reaches.
+  case table
+  /// In clusters that no table reaches, but that have the form of exactly one table.
+  case clusters
+}
+
+/// A table whose lost objects and values are filled from other versions of it.
+///
+/// Only keys that the best version has lost are filled: an object that it does not have was deleted. Values are filled
+/// by object key and column key.
+final class MergedTable: SourceTable {
+  /// A version of the table.
+  typealias Version = (table: RescuedTable, provenance: Provenance)
+
+  private(set) var best: RescuedTable
+  private let bestProvenance: Provenance?
+  private let others: [Version]
+  /// Clusters without a table; see `CarvedStructures.strays`.
+  private let strays: [RescuedTable]
+  /// The number of values of objects of the best version that were read from others.
+  private(set) var filledValues: [Provenance: Int] = [:]
+
+  let key: TableKey
+  var name: String { best.name }
+  var kind: TableKind { best.kind }
+  var columns: [Column] { best.columns }
+  var primaryKeyIndex: Int? { best.primaryKeyIndex }
+  var claimedCount: Int? { best.claimedCount }
+  var madeUpNames: Int { best.madeUpNames }
+  var nextSequence: Int64 { max(best.nextSequence, others.map(\.table.nextSequence).max() ?? 0) }
+
+  /// `provenance` is that of `best`; nil if it is in the version that is saved.
+  init(
+    _ best: RescuedTable,
+    _ provenance: Provenance?,
+    others: [Version],
+    strays: [RescuedTable]
+  ) {
+    (self.best, bestProvenance, self.others, self.strays) = (best, provenance, others, strays)
+    key = best.key
+  }
+
+  /// Completes link columns; see `RescuedTable.completeTargets`.
+  func completeTargets(from others: [RescuedTable]) { best.completeTargets(from: others) }
+
+  /// The refs of all tables and clusters that the table may be read from.
+  var refs: [Int] {
+    ([best] + others.map(\.table) + strays).flatMap { table in table.top.map { [$0] } ?? table.roots.map(\.ref) }
+  }
+
+  func forEachObject(
+    _ effort: Effort,
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    onDamage: (EngineError) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    var lost: [KeyRange] = []
+    try best.forEachObject(
+      effort,
+      in: nil,
+      { (object) throws(EngineError) in try body(FilledObject(object, self, bestProvenance)) },
+      onLoss: { (error, range) throws(EngineError) in
+        if let range { lost.append(range) }
+        try onDamage(error)
+      }
+    )
+    for (table, provenance) in others where !lost.isEmpty {
+      // Each version is another walk.
+      effort.renew()
+      let map = columns.map { column in table.columns.firstIndex { $0.key == column.key } }
+      var still: [KeyRange] = []
+      try table.forEachObject(
+        effort,
+        in: lost,
+        { (object) throws(EngineError) in try body(MovedObject(object, map, provenance)) },
+        onLoss: { (_, range) throws(EngineError) in
+          // What this version has lost, too, is still wanted.
+          if let range { still += lost.filter { $0.overlaps(range) }.map { $0.clamped(to: range) } }
+        }
+      )
+      lost = still
+    }
+    for table in strays {
+      effort.renew()
+      let map = columns.map { column in table.columns.firstIndex { $0.key == column.key } }
+      try table.forEachObject(
+        effort,
+        { (object) throws(EngineError) in try body(MovedObject(object, map, .clusters)) },
+        onDamage: onDamage
+      )
+    }
+  }
+
+  /// The property at `index` of an object, from the newest other version that has it.
+  fileprivate func otherValue(of key: ObjKey, _ index: Int) -> ValueView? {
+    for (table, provenance) in others {
+      guard let position = table.columns.firstIndex(where: { $0.key == columns[index].key }),
+        let value = ifReadable({ () throws(EngineError) in try table.value(of: key, position) })
+      else { continue }
+      filledValues[provenance, default: 0] += 1
+      return value
+    }
+    return nil
+  }
+}
+
+/// An object of the best version; values that cannot be read are taken from other versions.
+private struct FilledObject: SourceObject {
+  private let object: any SourceObject
+  private let table: MergedTable
+  let provenance: Provenance?
+
+  init(_ object: any SourceObject, _ table: MergedTable, _ provenance: Provenance?) {
+    (self.object, self.table, self.provenance) = (object, table, provenance)
+  }
+
+  var key: ObjKey? { object.key }
+
+  func value(_ index: Int) throws(EngineError) -> ValueView {
+    do throws(EngineError) { return try object.value(index) } catch {
+      if let key, let value = table.otherValue(of: key, index) { return value }
+      throw error
+    }
+  }
+
+  func forEachElement(
+    _ index: Int,
+    _ effort: Effort,
+    _ body: (ValueView) -> Void,
+    onDamage: (EngineError) -> Void
+  ) -> Bool {
+    // If not even the list can be found, `value` looks for it in other versions.
+    if ifReadable({ () throws(EngineError) in try object.value(index) }) == nil { return false }
+    return object.forEachElement(index, effort, body, onDamage: onDamage)
+  }
+}
+
+/// An object of another version, whose columns may be in another order.
+private struct MovedObject: SourceObject {
+  private let object: any SourceObject
+  /// The position of each column in that version; nil for a column that it does not have.
+  private let columns: [Int?]
+  let provenance: Provenance?
+
+  init(_ object: any SourceObject, _ columns: [Int?], _ provenance: Provenance) {
+    (self.object, self.columns, self.provenance) = (object, columns, provenance)
+  }
+
+  var key: ObjKey? { object.key }
+
+  func value(_ index: Int) throws(EngineError) -> ValueView {
+    guard let position = columns[index] else { throw .damaged("this version does not have the property") }
+    return try object.value(position)
+  }
+
+  func forEachElement(
+    _ index: Int,
+    _ effort: Effort,
+    _ body: (ValueView) -> Void,
+    onDamage: (EngineError) -> Void
+  ) -> Bool {
+    columns[index].map { object.forEachElement($0, effort, body, onDamage: onDamage) } ?? false
+  }
+}

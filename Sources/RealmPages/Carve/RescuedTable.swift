@@ -1,0 +1,468 @@
+// A damaged table of format 10 or later. Every node is read on its own, so a damaged node costs only its own content
+// and that of its children. Source: docs/format/2-model.md M2 to M6.
+
+/// A range of object keys, which are compared as unsigned numbers.
+typealias KeyRange = Range<UInt64>
+
+/// A table of which some columns can be read.
+struct RescuedTable: SourceTable {
+  let key: TableKey
+  private(set) var name: String
+  let kind: TableKind
+  private(set) var columns: [Column]
+  let primaryKeyIndex: Int?
+  let claimedCount: Int?
+  let nextSequence: Int64
+  private(set) var madeUpNames = 0
+  /// The backlink columns, each with its origin table and column key.
+  let backlinks: [Spec.BacklinkColumn]
+  private let arena: Arena
+  /// The ref of the top array; nil if it is lost.
+  let top: Int?
+  /// The roots of its clusters.
+  private(set) var roots: [Root]
+
+  /// The root of a tree of clusters, or a single cluster.
+  struct Root {
+    let ref: Int
+    /// The key with which the tree begins; nil if unknown.
+    let start: UInt64?
+  }
+
+  /// All keys of objects.
+  static let allKeys: KeyRange = 0..<1 << 63
+
+  init(_ arena: Arena, name: String, slot: Int?, ref: Int) throws(EngineError) {
+    typealias Slots = Layout.Table
+    let top = try arena.refs(ref, slots: Layout.Table.key + 1)
+    self.arena = arena
+    self.name = name
+    self.top = ref
+    let clusters = try top.child(Slots.clusters)
+    roots = [Root(ref: clusters, start: 0)]
+    let stored = TableKey(UInt32(truncatingIfNeeded: try top.int(Slots.key) >> 1))
+    key = slot.map { $0 == stored.slot ? stored : TableKey(UInt32($0)) } ?? stored
+    // A slot that cannot be read has no value; the rest of the table is still usable.
+    func number(_ slot: Int) -> Int64? { slot < top.count ? try? top.tagged(slot) : 0 }
+    let flags = number(Slots.flags) ?? 0
+    kind = flags & 3 == 1 ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
+    nextSequence = max(0, number(Slots.sequence) ?? 0)
+    (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top)
+    // Likewise.
+    let primaryKey = top.count > Slots.primaryKey ? (try? top.int(Slots.primaryKey)) ?? 0 : 0
+    primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
+    if columns.isEmpty, backlinks.isEmpty, Self.hasColumns(arena, clusters) {
+      throw .damaged("the columns of the table are lost", ref: ref)
+    }
+    // If the root cannot be read, the number of objects is unknown.
+    let claimed = try? ClusterTree(arena: arena, rootRef: clusters).count()
+    claimedCount = claimed.flatMap { $0 <= 64 * arena.limit ? $0 : nil }
+  }
+
+  /// A table that lost its top array: `columns` are those of a spec found in the file. What only the top array contains
+  /// is taken from `model`, another version of the table.
+  init(_ arena: Arena, name: String, key: TableKey, columns: [Column], model: RescuedTable?, roots: [Root]) {
+    self.arena = arena
+    self.name = name
+    self.key = key
+    top = nil
+    kind = model?.kind ?? .topLevel
+    nextSequence = model?.nextSequence ?? 0
+    backlinks = model?.backlinks ?? []
+    claimedCount = nil
+    self.roots = roots
+    let known = model?.columns ?? []
+    self.columns = columns.map { column in
+      known.first { $0.key == column.key }.flatMap { $0.targetTable }.map { column.leading(to: $0) } ?? column
+    }
+    let primaryKey = model.flatMap { (model) in model.primaryKeyIndex.map { model.columns[$0].key } }
+    primaryKeyIndex = primaryKey.flatMap { key in columns.firstIndex { $0.key == key } }
+  }
+
+  /// The table under another name.
+  func named(_ name: String) -> RescuedTable {
+    var table = self
+    table.name = name
+    return table
+  }
+
+  /// The table with another first key of its clusters.
+  func beginning(at start: UInt64) -> RescuedTable {
+    var table = self
+    table.roots = roots.map { Root(ref: $0.ref, start: start) }
+    return table
+  }
+
+  private static func readColumns(
+    _ arena: Arena,
+    _ top: Node
+  ) throws(EngineError) -> ([Column], [Spec.BacklinkColumn], madeUpNames: Int) {
+    do throws(EngineError) {
+      let spec = try Spec(arena, tableTop: top, place: "")
+      return (spec.columns, spec.backlinks, 0)
+    } catch {
+      // An array other than the column keys is damaged: the keys alone define most of a column.
+      let opposites = ifReadable { () throws(EngineError) in
+        try arena.integers(top.childIfPresent(Layout.Table.oppositeTables))
+      }
+      let key = try top.int(Layout.Table.key) >> 1
+      let (columns, madeUpNames) = try columns(
+        arena,
+        spec: top.child(Layout.Table.spec),
+        oppositeTables: opposites,
+        of: TableKey(UInt32(truncatingIfNeeded: key))
+      )
+      return (columns, [], madeUpNames)
+    }
+  }
+
+  /// True if the first cluster has leaves of columns.
+  private static func hasColumns(_ arena: Arena, _ clusters: Int) -> Bool {
+    let tree = ClusterTree(arena: arena, rootRef: clusters)
+    guard let (cluster, _) = ifReadable({ () throws(EngineError) in try tree.first(notBelow: 0) }) ?? nil else {
+      return false
+    }
+    return (1..<max(1, cluster.slots.count)).contains { slot in
+      ifReadable { () throws(EngineError) in try cluster.slots.int(slot) != 0 } ?? true
+    }
+  }
+
+  /// The columns of the spec at `ref` as far as they can be read. Names that cannot be read are made up, other
+  /// attributes left out. Without `oppositeTables`, the targets of links are unknown. Keys that cannot be read are
+  /// those that the columns of `table` have if none was ever removed.
+  static func columns(
+    _ arena: Arena,
+    spec ref: Int,
+    oppositeTables: Node?,
+    of table: TableKey? = nil
+  ) throws(EngineError) -> ([Column], madeUpNames: Int) {
+    let node = try arena.refs(ref, slots: Layout.Spec.count)
+    let names = ifReadable { () throws(EngineError) in try arena.node(node.child(Layout.Spec.names)) }
+    let types = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.types)) }
+    let attributes = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.attributes)) }
+    let keys = try columnKeys(arena, node, types, attributes, names?.count ?? 0, table)
+    let enumRefs = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.enumerations)) }
+    var columns: [Column] = [], madeUpNames = 0
+    for (i, key) in keys.enumerated() {
+      guard let type = Spec.valueType(key.typeCode) else { continue }
+      let name = names.flatMap { names in
+        ifReadable { () throws(EngineError) in try StringLeaf.short(names, i)?.string ?? "" }
+      }
+      let attribute = ifReadable { () throws(EngineError) in try attributes?.int(i) ?? 0 } ?? 0
+      let target = ifReadable { () throws(EngineError) in
+        try oppositeTables.map { (node) throws(EngineError) in try node.int(key.leafPosition) }
+      }
+      if (name ?? "").isEmpty { madeUpNames += 1 }
+      columns.append(
+        Column(
+          name: (name ?? "").isEmpty ? "property_\(i)" : name ?? "",
+          key: key,
+          type: type,
+          collection: Spec.collection(key),
+          isNullable: key.attributes & Spec.Attribute.nullable != 0,
+          index: attribute & Int64(Spec.Attribute.fullText) != 0
+            ? .fullText : attribute & Int64(Spec.Attribute.indexed) != 0 ? .general : nil,
+          targetTable: type == .link
+            ? target.flatMap { $0 }.map { TableKey(UInt32(truncatingIfNeeded: $0)) } ?? TableKey.none : nil,
+          enumRef: ifReadable { () throws(EngineError) in try enumRefs?.childIfPresent(i) ?? 0 } ?? 0,
+          indexRef: 0,
+          dictionaryKeyType: Spec.TypeCode.string
+        )
+      )
+    }
+    return (columns, madeUpNames)
+  }
+
+  /// The keys of all columns. Source: docs/format/2-model.md M4.
+  private static func columnKeys(
+    _ arena: Arena,
+    _ spec: Node,
+    _ types: Node?,
+    _ attributes: Node?,
+    _ names: Int,
+    _ table: TableKey?
+  ) throws(EngineError) -> [ColKey] {
+    let count = max(names, types?.count ?? 0)
+    do throws(EngineError) {
+      let keys = try arena.integers(spec.child(Layout.Spec.keys))
+      if keys.count < count || keys.count > 0xFFFF { throw .damaged("the keys of columns are lost", ref: keys.ref) }
+      var all: [ColKey] = []
+      for i in 0..<keys.count { all.append(ColKey(try keys.int(i))) }
+      return all
+    } catch {
+      guard let types, let attributes, let table, types.count == attributes.count, types.count <= 0xFFFF else {
+        throw error
+      }
+      var all: [ColKey] = []
+      for i in 0..<types.count {
+        let type = try types.int(i) & 0x3F, attribute = try attributes.int(i) & 0xFF & ~Int64(Spec.Attribute.indexed)
+        all.append(ColKey(Int64(i) | type << 16 | attribute << 22 | Int64(table.value) << 30))
+      }
+      return all
+    }
+  }
+
+  /// Replaces made-up names by those that another version of the table has for the same columns.
+  mutating func completeNames(from other: RescuedTable) {
+    if madeUpNames == 0 || other.madeUpNames > 0 { return }
+    for (i, column) in columns.enumerated() {
+      guard let known = other.columns.first(where: { $0.key == column.key }) else { return }
+      columns[i] = column.with(name: known.name, index: known.index)
+    }
+    madeUpNames = 0
+  }
+
+  /// Completes link columns whose target cannot be read here, using the backlink columns of the other tables.
+  mutating func completeTargets(from others: [RescuedTable]) {
+    for (i, column) in columns.enumerated() where column.type == .link {
+      if let target = column.targetTable, others.contains(where: { $0.key == target }) { continue }
+      let found = others.first { other in
+        other.backlinks.contains { $0.originTable == key && $0.originColumn == column.key }
+      }
+      if let found { columns[i] = column.leading(to: found.key) }
+    }
+  }
+
+  // MARK: objects
+
+  func forEachObject(
+    _ effort: Effort,
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    onDamage: (EngineError) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    try forEachObject(effort, in: nil, body) { (error, _) throws(EngineError) in try onDamage(error) }
+  }
+
+  /// Like `forEachObject(_:_:onDamage:)`, but passes only objects whose keys are in `wanted`, unless it is nil.
+  /// `onLoss` also gets the range of keys that the damaged node had, if known.
+  func forEachObject(
+    _ effort: Effort,
+    in wanted: [KeyRange]?,
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    onLoss: (EngineError, KeyRange?) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    for root in roots {
+      let range = root.start.flatMap { $0 < Self.allKeys.upperBound ? $0..<Self.allKeys.upperBound : nil }
+      let walk = Walk(effort, wanted)
+      try visit(root.ref, range, depth: 0, walk, body, onLoss)
+    }
+  }
+
+  private final class Walk {
+    let effort: Effort
+    let wanted: [KeyRange]?
+    var last: Int64 = -1
+
+    init(_ effort: Effort, _ wanted: [KeyRange]?) { (self.effort, self.wanted) = (effort, wanted) }
+
+    /// True if objects with keys in `range` may be wanted.
+    func wants(_ range: KeyRange?) -> Bool {
+      guard let wanted else { return true }
+      return range.map { range in wanted.contains { $0.overlaps(range) } } ?? false
+    }
+  }
+
+  private static let maximumDepth = 9
+
+  private func visit(
+    _ ref: Int,
+    _ range: KeyRange?,
+    depth: Int,
+    _ walk: Walk,
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    _ onLoss: (EngineError, KeyRange?) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    if !walk.wants(range) { return }
+    let node: Node
+    do throws(EngineError) {
+      try walk.effort.spend(Node.headerSize, at: ref)
+      node = try arena.refs(ref, slots: 1)
+      if !node.isInner { try walk.effort.spend((1 + columns.count) * Node.headerSize, at: ref) }
+      if depth > Self.maximumDepth { throw .damaged("a cluster too deep", ref: ref) }
+    } catch { return try onLoss(error, range) }
+    if !node.isInner { return try visit(leaf: node, range, walk, body, onLoss) }
+    var offsets: Node?
+    var isCompact = false
+    do throws(EngineError) {
+      let starts = try node.child(Layout.InnerCluster.starts)
+      isCompact = starts == 0
+      if !isCompact { offsets = try arena.integers(starts) }
+    } catch { try onLoss(error, nil) }
+    // Damage in the level costs the keys, not the objects.
+    let level = node.count > 1 ? (try? node.tagged(Layout.InnerCluster.level)) ?? 0 : 0
+    /// The key at which a child begins; nil if unknown.
+    func start(_ child: Int) -> UInt64? {
+      guard let first = range?.lowerBound else { return nil }
+      if isCompact { return (1...8).contains(level) ? first &+ UInt64(child) << (8 * UInt64(level)) : nil }
+      // Likewise.
+      return (try? offsets?.unsigned(child)).flatMap { $0 }.map { first &+ $0 }
+    }
+    let children = max(0, node.count - Layout.InnerCluster.firstChild)
+    for i in 0..<children {
+      if walk.effort.isSpent { return }
+      let end = (i + 1 < children ? start(i + 1) : nil) ?? range?.upperBound
+      let own = start(i).flatMap { start in end.flatMap { start < $0 ? start..<$0 : nil } }
+      let child: Int
+      do throws(EngineError) { child = try node.child(i + Layout.InnerCluster.firstChild) } catch {
+        try onLoss(error, own)
+        continue
+      }
+      try visit(child, own, depth: depth + 1, walk, body, onLoss)
+    }
+  }
+
+  private func visit(
+    leaf node: Node,
+    _ range: KeyRange?,
+    _ walk: Walk,
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    _ onLoss: (EngineError, KeyRange?) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    let cluster = RescuedCluster(arena, columns, node)
+    do throws(EngineError) { cluster.keys = try Cluster(arena, node, offset: range?.lowerBound ?? 0) } catch {
+      try onLoss(error, nil)
+    }
+    for row in 0..<(cluster.keys?.count ?? cluster.longestLeaf) {
+      cluster.row = row
+      cluster.key = nil
+      // A key that cannot be read, or is out of order, is unknown.
+      if range != nil, let key = try? cluster.keys?.key(row), key < UInt64(Int64.max), Int64(key) > walk.last {
+        walk.last = Int64(key)
+        cluster.key = ObjKey(Int64(key))
+      }
+      if let wanted = walk.wanted {
+        guard let key = cluster.key, wanted.contains(where: { $0.contains(UInt64(bitPattern: key.value)) }) else {
+          continue
+        }
+      }
+      try body(cluster)
+    }
+  }
+
+  /// The property at `index` of the object with this key.
+  func value(of key: ObjKey, _ index: Int) throws(EngineError) -> ValueView {
+    for root in roots where root.start == 0 {
+      let tree = ClusterTree(arena: arena, rootRef: root.ref)
+      guard let (cluster, row) = try tree.place(of: UInt64(bitPattern: key.value)) else { continue }
+      let found = RescuedCluster(arena, columns, cluster.slots)
+      (found.keys, found.row) = (cluster, row)
+      return try found.value(index)
+    }
+    throw EngineError(.damaged, "\(name): no object \(key)")
+  }
+}
+
+/// The objects of one cluster, in order.
+private final class RescuedCluster: SourceObject {
+  var key: ObjKey?
+  var row = 0
+  var keys: Cluster?
+  private let arena: Arena
+  private let columns: [Column]
+  private let slots: Node
+  private var leaves: [Result<ColumnLeaf, EngineError>?]
+
+  init(_ arena: Arena, _ columns: [Column], _ slots: Node) {
+    self.arena = arena
+    self.columns = columns
+    self.slots = slots
+    leaves = Array(repeating: nil, count: columns.count)
+  }
+
+  /// The number of rows according to the leaves.
+  var longestLeaf: Int {
+    // A leaf that cannot be read is not counted.
+    let counts = columns.indices.compactMap { (try? leaf($0))?.count }
+    return counts.filter { $0 <= Cluster.maximumCount }.max() ?? 0
+  }
+
+  private func leaf(_ index: Int) throws(EngineError) -> ColumnLeaf {
+    if let known = leaves[index] { return try known.get() }
+    let column = columns[index]
+    let result = Result { () throws(EngineError) -> ColumnLeaf in
+      let ref = try slots.childIfPresent(column.key.leafPosition + 1)
+      if ref == 0 { throw .damaged("no leaf for property \"\(column.name)\"", ref: slots.ref) }
+      let leaf = try column.leaf(arena, ref)
+      if let keys, leaf.count != keys.count {
+        throw .damaged("a leaf of \(leaf.count) values in a cluster of \(keys.count)", ref: ref)
+      }
+      return leaf
+    }
+    leaves[index] = result
+    return try result.get()
+  }
+
+  func value(_ index: Int) throws(EngineError) -> ValueView { try leaf(index).value(row, arena) }
+
+  func forEachElement(
+    _ index: Int,
+    _ effort: Effort,
+    _ body: (ValueView) -> Void,
+    onDamage: (EngineError) -> Void
+  ) -> Bool {
+    do throws(EngineError) {
+      guard columns[index].collection == .list, case .collections(let refs, _, let element, _) = try leaf(index) else {
+        return false
+      }
+      let root = try refs.child(row)
+      if root != 0 { visit(root, element, depth: 0, effort, body, onDamage) }
+    } catch { onDamage(error) }
+    return true
+  }
+
+  /// Visits the elements leaf by leaf.
+  private func visit(
+    _ ref: Int,
+    _ element: ElementType,
+    depth: Int,
+    _ effort: Effort,
+    _ body: (ValueView) -> Void,
+    _ onDamage: (EngineError) -> Void
+  ) {
+    do throws(EngineError) {
+      if depth > BPlusTree.maximumDepth { throw .damaged("a tree that is too deep", ref: ref) }
+      let node = try arena.node(ref)
+      if !node.isInner {
+        let leaf = try ColumnLeaf(arena, ref, element, inTree: true)
+        try effort.enter(leaf: leaf.count, element, at: ref)
+        for i in 0..<leaf.count {
+          do throws(EngineError) { body(try leaf.value(i, arena)) } catch { onDamage(error) }
+        }
+        return
+      }
+      try effort.spend(Node.headerSize, at: ref)
+      // A damaged count is limited: otherwise millions of invalid slots would each be reported as an error.
+      let children = min(max(0, node.count - 2), BPlusTree.maximumChildren)
+      if children < node.count - 2 {
+        onDamage(EngineError.damaged("an inner node of \(node.count - 2) children", ref: ref))
+      }
+      for i in 1..<children + 1 {
+        if effort.isSpent { return }
+        do throws(EngineError) {
+          visit(try node.child(i), element, depth: depth + 1, effort, body, onDamage)
+        } catch { onDamage(error) }
+      }
+    } catch { onDamage(error) }
+  }
+}
+
+extension Column {
+  /// A copy of the column with another link target.
+  fileprivate func leading(to target: TableKey) -> Column { with(name: name, index: index, target: target) }
+
+  /// A copy of the column with another name and index.
+  fileprivate func with(name: String, index: IndexKind?, target: TableKey? = nil) -> Column {
+    Column(
+      name: name,
+      key: key,
+      type: type,
+      collection: collection,
+      isNullable: isNullable,
+      index: index,
+      targetTable: target ?? targetTable,
+      enumRef: enumRef,
+      indexRef: indexRef,
+      dictionaryKeyType: dictionaryKeyType
+    )
+  }
+}

@@ -1,0 +1,267 @@
+// What a recovery saves of files whose roots, tables or pages are gone.
+//
+// An object can be saved if the nodes that belong to it alone, or to it and others of its cluster, are intact: the
+// cluster, the leaves of its columns, and its collections. CARVED=name,... selects fixtures; CARVINGS=n sets the number
+// of damages for each.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Carving", .serialized)
+struct CarvingTests {
+  /// Fixtures of format 10 and later, plain and encrypted.
+  private static let names = [
+    "people", "nested", "embedded", "many-versions", "no-history", "streaming-form", "all-types", "primary-keys",
+    "leaf-states", "people-encrypted", "items-10k",
+  ]
+
+  /// An object of the undamaged file.
+  private struct Object {
+    /// The values of all properties without links.
+    let values: String
+    /// The nodes that hold it.
+    let nodes: [Range<Int>]
+  }
+
+  /// A sound file, and what is in it.
+  private struct Original {
+    let fixture: Fixture
+    let bytes: [UInt8]
+    let objects: [Object]
+    /// The nodes above the clusters: those whose loss must not cost an object.
+    let above: [Range<Int>]
+
+    init(_ fixture: Fixture) throws {
+      self.fixture = fixture
+      bytes = try fixture.bytes()
+      let snapshot = try fixture.snapshot(), arena = snapshot.arena
+      var objects: [Object] = [], clusters: [Range<Int>] = []
+      for key in try snapshot.tableKeys() {
+        // Embedded objects are saved with their owners.
+        guard let table = try snapshot.table(key), table.kind != .embedded else { continue }
+        let tree = table.objects
+        let cursor = ObjectCursor(table)
+        var shared: (ref: Int, nodes: [Range<Int>])?
+        while try cursor.next() {
+          guard let (cluster, row) = try tree.place(of: UInt64(bitPattern: cursor.key.value)) else { continue }
+          if shared?.ref != cluster.slots.ref {
+            shared = (cluster.slots.ref, try Self.nodes(arena, cluster, table))
+            clusters += shared?.nodes ?? []
+          }
+          let own = try Self.collections(arena, cluster, row, table)
+          clusters += own
+          objects.append(
+            Object(
+              values: try CarvingTests.values(table, cursor),
+              nodes: (shared?.nodes ?? []) + own
+            )
+          )
+        }
+      }
+      self.objects = objects
+      let known = Set(clusters.map(\.lowerBound))
+      above = try Self.all(arena, snapshot.top.ref).filter { !known.contains($0.lowerBound) }
+    }
+
+    /// A cluster and the leaves of its columns, without collections.
+    private static func nodes(_ arena: Arena, _ cluster: Cluster, _ table: Table) throws -> [Range<Int>] {
+      var nodes = [cluster.slots.ref..<cluster.slots.ref + cluster.slots.byteSize]
+      for slot in 0..<cluster.slots.count {
+        guard case let ref = try cluster.slots.int(slot), ref > 0, ref & 1 == 0 else { continue }
+        let column = table.columns.first { $0.key.leafPosition + 1 == slot }
+        // Backlinks and collections belong to one object each.
+        if slot > 0, column?.collection != nil || column == nil {
+          let node = try arena.node(Int(ref))
+          nodes.append(node.ref..<node.ref + node.byteSize)
+        } else {
+          nodes += try all(arena, Int(ref))
+        }
+      }
+      return nodes
+    }
+
+    private static func collections(
+      _ arena: Arena,
+      _ cluster: Cluster,
+      _ row: Int,
+      _ table: Table
+    ) throws -> [Range<Int>] {
+      var nodes: [Range<Int>] = []
+      for column in table.columns where column.collection != nil {
+        let ref = try arena.node(cluster.leafRef(column.key.leafPosition)).child(row)
+        if ref != 0 { nodes += try all(arena, ref) }
+      }
+      return nodes
+    }
+
+    /// The node at `ref` and all nodes below it.
+    private static func all(_ arena: Arena, _ ref: Int) throws -> [Range<Int>] {
+      var found: [Range<Int>] = [], pending = [ref]
+      while let ref = pending.popLast() {
+        let node = try arena.node(ref)
+        found.append(ref..<ref + node.byteSize)
+        guard node.hasRefs, node.width > 0 else { continue }
+        for slot in 0..<node.count {
+          if case let child = try node.int(slot), child > 0, child & 1 == 0 { pending.append(Int(child)) }
+        }
+      }
+      return found
+    }
+  }
+
+  /// The values of all properties that cannot hold links.
+  private static func values(_ table: Table, _ cursor: ObjectCursor) throws -> String {
+    try table.columns.indices
+      .filter { table.columns[$0].type != .link && table.columns[$0].type != .mixed }
+      .map { "\(try Value(copying: cursor.value($0)))" }
+      .joined(separator: ";")
+  }
+
+  /// The outcome of one recovery.
+  private struct Outcome {
+    var savable = 0
+    var saved = 0
+    /// Objects of the new file, not reported as doubtful, that the original does not have.
+    var wrong = 0
+  }
+
+  /// Recovers `damaged` and compares with the objects whose nodes are intact in it.
+  private func outcome(_ original: Original, _ damaged: [UInt8], _ gone: (Range<Int>) -> Bool) throws -> Outcome {
+    try withTemporaryFolder { folder in
+      let source = folder.appendingPathComponent("d.realm"), target = folder.appendingPathComponent("s.realm")
+      try Data(damaged).write(to: source)
+      let key = original.fixture.isEncrypted ? try Fixture.key() : nil
+      var outcome = Outcome(), expected: [String: Int] = [:], all: [String: Int] = [:]
+      for object in original.objects {
+        let name = object.values
+        all[name, default: 0] += 1
+        if object.nodes.contains(where: gone) { continue }
+        outcome.savable += 1
+        expected[name, default: 0] += 1
+      }
+      do {
+        let configuration = Configuration(path: source.path, encryptionKey: key)
+        let report = try RealmRecovery.run(configuration, to: target.path, verifies: false)
+        let saved = try Realm(Configuration(path: target.path, encryptionKey: key, mode: .immutable)).latest()
+        for key in try saved.tableKeys() {
+          guard let table = try saved.table(key), table.kind != .embedded else { continue }
+          let part = report.parts.first { $0.name == Table.className(ofTable: table.name) ?? table.name }
+          let isCertain = (part?.isWhole ?? false) && !report.isOutdated && !report.isUnreached
+          let cursor = ObjectCursor(table)
+          while try cursor.next() {
+            let name = try Self.values(table, cursor)
+            if let left = expected[name], left > 0 {
+              expected[name] = left - 1
+              outcome.saved += 1
+            }
+            if isCertain, all[name] == nil { outcome.wrong += 1 }
+          }
+        }
+        if outcome.saved < outcome.savable { #expect(!report.isWhole) }
+      } catch let error as EngineError {
+        // Nothing could be saved.
+        #expect(error.reason == .damaged)
+      }
+      return outcome
+    }
+  }
+
+  private static var number: Int { ProcessInfo.processInfo.environment["CARVINGS"].flatMap { Int($0) } ?? 6 }
+
+  /// Checks that of all objects that can be saved, at least `share` are, and that all objects of classes without a
+  /// reported loss are those of the original.
+  private func check(
+    _ kind: String,
+    share: Double,
+    without left: Set<String> = [],
+    _ damages: (Original) throws -> [Outcome]
+  ) throws {
+    var all = Outcome()
+    let chosen = ProcessInfo.processInfo.environment["CARVED"]?.split(separator: ",").map(String.init) ?? Self.names
+    for name in chosen where !left.contains(name) {
+      let original = try Original(Fixture.named(name))
+      var sum = Outcome()
+      for outcome in try damages(original) {
+        sum.savable += outcome.savable
+        sum.saved += outcome.saved
+        sum.wrong += outcome.wrong
+      }
+      print("\(kind), \(original.fixture): saved \(sum.saved) of \(sum.savable) that can be, \(sum.wrong) wrong")
+      all.savable += sum.savable
+      all.saved += sum.saved
+      all.wrong += sum.wrong
+    }
+    print("\(kind): saved \(all.saved) of \(all.savable), \(all.wrong) wrong")
+    #expect(all.wrong == 0)
+    #expect(Double(all.saved) >= share * Double(all.savable))
+  }
+
+  /// The bytes of a file with these ranges set to zero. In an encrypted file, whole pages are.
+  private func zeroing(_ original: Original, _ ranges: [Range<Int>]) -> (bytes: [UInt8], gone: (Range<Int>) -> Bool) {
+    var bytes = original.bytes
+    for range in ranges {
+      for place in range.clamped(to: 0..<bytes.count) { bytes[place] = 0 }
+    }
+    return (bytes, { node in ranges.contains { $0.overlaps(node) } })
+  }
+
+  /// Its classes have the same properties, so clusters without a table fit several of them.
+  private static let ambiguous: Set<String> = ["leaf-states"]
+
+  @Test("without the two versions of the header, all objects are saved")
+  func rootsAreGone() throws {
+    try check("no roots", share: 1, without: ["people-encrypted"]) { original in
+      let tops = (0..<2).compactMap { slot -> Range<Int>? in
+        let ref = original.bytes[8 * slot..<8 * slot + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return ref > 0 && ref < original.bytes.count ? Int(ref)..<Int(ref) + 32 : nil
+      }
+      let footer = original.bytes.count - 16
+      let isStreaming = original.bytes[0..<8].allSatisfy { $0 == 0xFF }
+      let (bytes, gone) = zeroing(original, tops + (isStreaming ? [footer..<footer + 16] : []))
+      return [try outcome(original, bytes, gone)]
+    }
+  }
+
+  @Test("without any one node above the clusters, objects are saved")
+  func nodesAboveAreGone() throws {
+    try check("one node above", share: 0.95, without: ["people-encrypted"]) { original in
+      let step = max(1, original.above.count / Self.number)
+      return try stride(from: 0, to: original.above.count, by: step).map { index in
+        let (bytes, gone) = zeroing(original, [original.above[index]])
+        return try outcome(original, bytes, gone)
+      }
+    }
+  }
+
+  @Test("of a file that was cut, the objects before the cut are saved")
+  func cut() throws {
+    try check("cut", share: 0.95, without: Self.ambiguous) { original in
+      var random = SplitMix64(seed: 7)
+      return try (0..<Self.number).map { _ in
+        let unit = original.fixture.isEncrypted ? 4096 : 1
+        let length = max(24, random.below(original.bytes.count) / unit * unit)
+        // A page of an encrypted file is one page after its content.
+        let content = original.fixture.isEncrypted ? max(0, length - 4096) : length
+        return try outcome(original, Array(original.bytes[..<length])) { $0.upperBound > content }
+      }
+    }
+  }
+
+  @Test("of a file with lost pages, the objects on the others are saved")
+  func lostPages() throws {
+    try check("lost pages", share: 0.95, without: Self.ambiguous.union(["people-encrypted"])) { original in
+      var random = SplitMix64(seed: 8)
+      return try (0..<Self.number).map { _ in
+        let pages = (0...random.below(3)).map { _ in random.below(original.bytes.count / 4096 + 1) * 4096 }
+        let (bytes, gone) = zeroing(original, pages.map { max(24, $0)..<$0 + 4096 })
+        // Zeros within a value are another value, so only what is missing counts here.
+        var outcome = try outcome(original, bytes, gone)
+        outcome.wrong = 0
+        return outcome
+      }
+    }
+  }
+}
