@@ -140,28 +140,47 @@ extension TreeContext {
       return .nothing
     }
     guard let target = target as? any TextTarget else { throw .readOnly }
-    if let stored = try read({ view throws(FileTreeError) in try target.stored(text, view, self) }) {
+    var applied: Applied?
+    do throws(FileTreeError) { return try save(text, target, saver, &applied) } catch {
+      // What the request read without a look may be a file that was moved or overwritten. The look of the commit finds
+      // that, but reports nothing else.
+      guard applied == nil || error.isMoved, request?.stopRelying() ?? false else { throw error }
+      return try save(text, target, saver, &applied)
+    }
+  }
+
+  private func save(
+    _ text: DraftText,
+    _ target: any TextTarget,
+    _ saver: Saver,
+    _ applied: inout Applied?
+  ) throws(FileTreeError) -> SavedAs {
+    func stored() throws(FileTreeError) -> SavedAs? {
+      try read { view throws(FileTreeError) in try target.stored(text, view, self) }
+    }
+    // Without a commit, the request looks itself.
+    if let known = try stored(), let stored = request?.stopRelying() ?? false ? try stored() : known {
       try target.noteSaved(Applied(effect: .none, place: stored.place), text, self)
       return stored
     }
-    var applied: Applied?
     let hasChanged = try saveKeepingTexts(saver, mayWait: target.mayWait) { transaction throws(FileTreeError) in
       // No other program can commit now, so the view of the newest version is the one that the transaction starts from.
       let done = try target.apply(text, to: transaction, try read { view in view }, self)
       applied = done
       return done.effect
     }
-    guard let applied else { return .nothing }
-    try target.noteSaved(applied, text, self)
-    return SavedAs(place: applied.place, hasChanged: hasChanged)
+    guard let done = applied else { return .nothing }
+    try target.noteSaved(done, text, self)
+    return SavedAs(place: done.place, hasChanged: hasChanged)
   }
 
   /// Throws the error that `save` would throw for a text with `isCheck`. Applies the text to the newest version and
   /// rolls back. Does not take the writer lock.
   func check(_ text: DraftText, as target: any TextTarget, for realmFile: Int?) throws(FileTreeError) -> Applied {
     guard let saver else { throw .readOnly }
-    try checkRealm(is: realmFile)
     return try read { view throws(FileTreeError) in
+      // `read` has just looked where the path leads.
+      try checkRealm(is: realmFile)
       // A file that the path no longer leads to is never written to.
       if [.gone, .shared].contains(realm.standing.place) {
         throw .refused(.moved, RealmWriter.hasMoved(realm.configuration.path))
@@ -226,6 +245,9 @@ extension TreeContext {
 }
 
 extension FileTreeError {
+  /// True if the realm is no longer at its path.
+  fileprivate var isMoved: Bool { if case .refused(.moved, _) = self { true } else { false } }
+
   /// Another file has replaced the realm since a handle was opened.
   static let replaced = FileTreeError.refused(
     .moved,

@@ -113,7 +113,7 @@ extension TreeContext {
       try memory.inTurn { () throws(FileTreeError) in
         let isOne = target.form != .lines
         try memory.withContents(asOne: isOne, isText: target.form.isText) { contents throws(FileTreeError) in
-          let text = DraftText(contents.text, by: caller, name: memory.name, replacing: memory.removal)
+          let text = DraftText(contents, by: caller, name: memory.name, replacing: memory.removal)
           do throws(FileTreeError) {
             let applied = try check(text.asCheck(contents, of: target.form), target, draft.realmFile)
             if let applied { memory.noteChecked(contents, applied.lineCount) }
@@ -300,7 +300,7 @@ extension TreeContext {
     let memory = draft.memory
     guard let target = try target(of: draft) else { return memory.noteKept() }
     func text(_ contents: MemoryFile.Contents) -> DraftText {
-      DraftText(contents.text, by: caller ?? memory.owner, name: memory.name, replacing: memory.removal)
+      DraftText(contents, by: caller ?? memory.owner, name: memory.name, replacing: memory.removal)
     }
     var isNoted = false
     do throws(FileTreeError) {

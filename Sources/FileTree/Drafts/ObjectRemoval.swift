@@ -103,15 +103,17 @@ extension TreeContext {
           return (directory.table, try self.object(named: name, in: directory))
         }
         if existing != nil { return .none }
+        let json: JSONText
+        do throws(JSONInputError) { json = try JSONText(text) } catch { throw FileTreeError(error) }
         let draft = NewObject(
-          bytes: text,
+          text: json,
           name: name,
           table: table,
           formerKey: removal.key,
           mode: .patch,
           missingLinks: self.staged == nil ? .leaveOut : .expect
         )
-        let object = ObjectReference(table: table.key, key: try draft.create(in: transaction).key)
+        let object = ObjectReference(table: table.key, key: try draft.create(in: transaction))
         made = object.key
         return Effect(touched: [object] + (try self.restoreLinks(removal, to: object, transaction)))
       }

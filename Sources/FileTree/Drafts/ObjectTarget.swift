@@ -28,7 +28,7 @@ struct ObjectTarget: TextTarget {
     _ tree: TreeContext
   ) throws(FileTreeError) -> Applied {
     let object = ObjectReference(table: try view.existing(ordinal).table.key, key: key)
-    return Applied(effect: try tree.patch(text.bytes, object, transaction), place: .object(ordinal, key))
+    return Applied(effect: try tree.patch(text.json(), object, transaction), place: .object(ordinal, key))
   }
 
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
@@ -74,29 +74,28 @@ struct NamedObjectTarget: TextTarget {
     _ view: VersionView,
     _ tree: TreeContext
   ) throws(FileTreeError) -> Applied {
-    let directory = try view.existing(ordinal), table = directory.table, bytes = try text.bytes
+    let directory = try view.existing(ordinal), table = directory.table
     try directory.checkIsWritable()
     if let existing = try tree.object(named: name, in: directory) {
       // An object whose name is set aside does not count: the program that renamed it is writing a new text in its
       // place.
       if text.mustBeNew, !tree.overlay.isAside(existing, in: home.inode) { throw .refused(.exists, "exists already") }
       let object = ObjectReference(table: table.key, key: existing)
-      let effect = try tree.patch(bytes, object, transaction)
+      let effect = try tree.patch(text.json(), object, transaction)
       return Applied(
         effect: try removingMoved(text, for: object, effect, transaction, tree),
         place: .object(ordinal, existing)
       )
     }
     let draft = NewObject(
-      bytes: bytes,
+      text: try text.json(),
       name: name,
       table: table,
       formerKey: text.removal?.key,
       mode: tree.options.write,
       missingLinks: tree.missingLinks
     )
-    let outcome = try draft.create(in: transaction)
-    let made = ObjectReference(table: table.key, key: outcome.key)
+    let made = ObjectReference(table: table.key, key: try draft.create(in: transaction))
     // Links to a missing object may have been waiting for this one.
     var origins = try Self.origins(of: made, transaction)
     if let removal = text.removal { origins += try tree.restoreLinks(removal, to: made, transaction) }
@@ -104,7 +103,7 @@ struct NamedObjectTarget: TextTarget {
       effect: try removingMoved(text, for: made, Effect(touched: [made] + origins), transaction, tree),
       place: .object(ordinal, made.key),
       isNew: true,
-      defaulted: draft.defaulted(in: outcome.text)
+      defaulted: draft.defaulted
     )
   }
 
@@ -185,13 +184,13 @@ extension TreeContext {
 
   /// Writes the properties that differ. Only the object itself is touched, because links to it do not change.
   fileprivate func patch(
-    _ bytes: [UInt8],
+    _ text: JSONText,
     _ object: ObjectReference,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> Effect {
     do throws(JSONInputError) {
       let outcome = try ObjectPatcher(mode: options.write, missingLinks: missingLinks)
-        .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
+        .apply(text, to: .object(object.key), of: object.table, in: transaction)
       return outcome.hasChanged ? .changed(object) : .none
     } catch {
       throw FileTreeError(error, missingLinks)

@@ -145,8 +145,9 @@ extension TreeContext {
   ) throws(FileTreeError) -> Bool {
     // In a transaction, no text is lost before the commit.
     if staged != nil { return try saver.save(mayWait: mayWait, change) }
+    let looks = request?.takeLook() ?? true
     var former: [FormerText] = [], namesStay = false
-    let hasChanged = try saver.save(mayWait: mayWait) { transaction throws(FileTreeError) in
+    let hasChanged = try saver.save(mayWait: mayWait, looks: looks) { transaction throws(FileTreeError) in
       let effect = try change(transaction)
       namesStay = effect.namesStay || !effect.isChange
       if effect.isChange {

@@ -148,7 +148,7 @@ extension TreeContext {
     try replacing(goal, by: caller) { removal throws(FileTreeError) in
       try file.inTurn { () throws(FileTreeError) in
         try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
-          let text = DraftText(contents.text, by: caller, mustBeNew: rule == .keep, replacing: removal)
+          let text = DraftText(contents, by: caller, mustBeNew: rule == .keep, replacing: removal)
           let saved = try save(text, as: target)
           if let inode = goalAttributes?.inode { _ = emptiedFiles.take(inode) }
           _ = overlay.unlink(goal)

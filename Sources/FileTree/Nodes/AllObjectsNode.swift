@@ -101,7 +101,7 @@ struct AllObjectsNode: FileNode {
       view: view.snapshot === hold.snapshot ? view : nil,
       selection: selection,
       form: form,
-      tree: tree
+      tree: tree.lasting
     )
   }
 

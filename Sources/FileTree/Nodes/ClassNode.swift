@@ -103,7 +103,7 @@ struct ClassNode: DirectoryNode {
     }
     try file.inTurn { () throws(FileTreeError) in
       try file.withContents { contents throws(FileTreeError) in
-        _ = try tree.save(DraftText(contents.text, by: caller, name: name), as: ObjectTarget(ordinal, key))
+        _ = try tree.save(DraftText(contents, by: caller, name: name), as: ObjectTarget(ordinal, key))
       }
       try file.replace(former)
     }

@@ -24,7 +24,8 @@ final class StagedTransaction: Sendable {
   let owner: Caller
   let permissions: UInt32
   /// The tree of the realm.
-  private unowned let main: TreeContext
+  private unowned let parts: TreeParts
+  private var main: TreeContext { TreeContext(parts) }
   /// `Standing.file` when the transaction began.
   private let file: Int
   private let state = Mutex(State())
@@ -56,7 +57,7 @@ final class StagedTransaction: Sendable {
     permissions: UInt32,
     in main: TreeContext
   ) throws(FileTreeError) {
-    (self.number, self.name, self.owner, self.permissions, self.main) = (number, name, owner, permissions, main)
+    (self.number, self.name, self.owner, self.permissions, parts) = (number, name, owner, permissions, main.parts)
     let shown = String(decoding: name, as: UTF8.self)
     let base = try main.holdAmongWriters()
     let branch: RealmBranch, status: FileStatus
@@ -74,7 +75,7 @@ final class StagedTransaction: Sendable {
     options.groupCommit = 0
     options.keepFormerText = nil
     options.log = { [log = main.options.log] text in log?(".realm/tx/\(shown)/\(text)") }
-    let tree = TreeContext(main, over: branch.writer, options, staged: self)
+    let tree = TreeContext(main.parts, over: branch.writer, options, staged: self)
     state.withLock { $0.content = Content(base: base, branch: branch, tree: tree) }
   }
 

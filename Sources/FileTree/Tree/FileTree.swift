@@ -29,7 +29,7 @@ public final class FileTree: Sendable {
     if options.isFrozen {
       do throws(EngineError) { hold = try realm.hold() } catch { throw .unavailable(error) }
     }
-    tree = TreeContext(
+    let parts = TreeParts(
       realm,
       writer,
       options,
@@ -37,6 +37,7 @@ public final class FileTree: Sendable {
       texts: texts,
       showing: hold
     )
+    tree = TreeContext(parts)
     try tree.read { view throws(FileTreeError) in
       let available = view.directories.compactMap { $0.table.kind == .embedded ? nil : $0.table.className }
       for name in options.classes ?? [] where !available.contains(name) {
@@ -181,8 +182,12 @@ public final class FileTree: Sendable {
     by caller: Caller
   ) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
-    let place = try place(inode), tree = place.tree
-    let node = try tree.node(place.inode)
+    var place = try place(inode)
+    // Opening a file with O_TRUNC: the open has just looked where the path of the realm leads.
+    if place.tree.openFiles.untouchedDraft(of: place.inode, by: caller.process) != nil {
+      place.tree = place.tree.serving(.relying())
+    }
+    let tree = place.tree, node = try tree.node(place.inode)
     try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in try node.change(change, tree) }
     if let size = change.size {
       if size < 0 { throw .refused(.invalid, "a negative size") }
@@ -216,7 +221,8 @@ public final class FileTree: Sendable {
   ///
   /// - Throws: `notADirectory`, `stale`.
   public func openDirectory(_ inode: InodeNumber) throws(FileTreeError) -> DirectoryStream {
-    try tree.node(inode).openDirectory(tree)
+    let tree = tree.serving(Request())
+    return try tree.node(inode).openDirectory(tree)
   }
 
   /// Adds entries after `position` (0: the start) to `sink` until it is full. No entries means the end.
@@ -231,7 +237,7 @@ public final class FileTree: Sendable {
     attributes: Bool,
     into sink: inout Sink
   ) throws(FileTreeError) {
-    try stream.node.list(stream, from: position, attributes: attributes, into: &sink, tree)
+    try stream.node.list(stream, from: position, attributes: attributes, into: &sink, tree.serving(Request()))
   }
 
   /// Creates a file and opens it. It becomes an object when it is saved, if its name is that of an object.
@@ -301,8 +307,9 @@ public final class FileTree: Sendable {
     _ rule: RenameRule,
     by caller: Caller
   ) throws(FileTreeError) {
-    let source = try place(parent), goal = try place(newParent)
-    guard source.tree === goal.tree else {
+    let request = Request()
+    let source = try place(parent, request), goal = try place(newParent, request)
+    guard source.tree.parts === goal.tree.parts else {
       throw .refused(.otherTree, "a file cannot be moved into or out of a transaction: copy it and remove it")
     }
     let tree = source.tree

@@ -6,7 +6,7 @@ import RealmJSON
 import RealmPages
 
 /// The state of a mounted tree.
-final class TreeContext: Sendable {
+final class TreeParts: Sendable {
   let options: TreeOptions
   let realm: Realm
   let views: Views
@@ -89,39 +89,82 @@ final class TreeContext: Sendable {
       inode: nodes.inode(of: NodeIdentity(ControlDirectoryNode.self)) { ControlDirectoryNode(inode: $0) }
     )
   }
+}
+
+/// The state of a mounted tree, and the request that it is used for.
+struct TreeContext: Sendable {
+  let parts: TreeParts
+  /// Nil outside of requests: then each read looks where the path of the realm leads.
+  let request: Request?
+
+  /// The state of a tree, outside of requests.
+  init(_ parts: TreeParts) { (self.parts, request) = (parts, nil) }
+
+  private init(_ parts: TreeParts, _ request: Request) { (self.parts, self.request) = (parts, request) }
+
+  /// Returns the state for a request.
+  func serving(_ request: Request) -> TreeContext { TreeContext(parts, request) }
+
+  /// The state outside of requests, for a user that outlives the present one.
+  var lasting: TreeContext { TreeContext(parts) }
 
   /// The state of a read-only tree of one version.
-  convenience init(_ realm: Realm, showing hold: VersionHold, _ options: TreeOptions) {
-    self.init(
-      realm,
-      nil,
-      options,
-      listingBudget: 0,
-      texts: .small,
-      showing: hold
-    )
+  init(_ realm: Realm, showing hold: VersionHold, _ options: TreeOptions) {
+    self.init(TreeParts(realm, nil, options, listingBudget: 0, texts: .small, showing: hold))
   }
 
   /// The state of the tree of a transaction in `main`.
-  convenience init(_ main: TreeContext, over writer: RealmWriter, _ options: TreeOptions, staged: StagedTransaction) {
+  init(_ main: TreeParts, over writer: RealmWriter, _ options: TreeOptions, staged: StagedTransaction) {
     self.init(
-      writer.realm,
-      writer,
-      options,
-      listingBudget: 0,
-      texts: TextCache(),
-      staged: staged,
-      budget: main.memory
+      TreeParts(
+        writer.realm,
+        writer,
+        options,
+        listingBudget: 0,
+        texts: TextCache(),
+        staged: staged,
+        budget: main.memory
+      )
     )
   }
 
+  var options: TreeOptions { parts.options }
+  var realm: Realm { parts.realm }
+  var views: Views { parts.views }
+  var nodes: NodeTable { parts.nodes }
+  var objectInodes: InodeTable { parts.objectInodes }
+  var texts: TextCache { parts.texts }
+  var openFiles: OpenFiles { parts.openFiles }
+  var overlay: Overlay { parts.overlay }
+  var memory: MemoryBudget { parts.memory }
+  var statistics: StatisticsMemory { parts.statistics }
+  var saver: Saver? { parts.saver }
+  var refusals: RefusalLog { parts.refusals }
+  var removals: RemovalRecords { parts.removals }
+  var defaultedProperties: DefaultedProperties { parts.defaultedProperties }
+  var removedFields: RemovedFields { parts.removedFields }
+  var emptiedFiles: EmptiedFiles { parts.emptiedFiles }
+  var aliasTexts: AliasTexts { parts.aliasTexts }
+  var trash: Trash { parts.trash }
+  var snapshots: SnapshotTable { parts.snapshots }
+  var frozenFiles: FrozenFiles { parts.frozenFiles }
+  var changePipes: ChangePipes { parts.changePipes }
+  var transactions: TransactionTable { parts.transactions }
+  var staged: StagedTransaction? { parts.staged }
+  var dentryInvalidations: DentryInvalidations { parts.dentryInvalidations }
+  var damageLog: DamageLog { parts.damageLog }
+  var control: ControlDirectoryNode { parts.control }
+  var listingBudget: Int { parts.listingBudget }
+
   /// Runs `body` on the newest view: see `Views.read`.
   @inline(__always)
-  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T { try views.read(body) }
+  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+    try views.read(request, body)
+  }
 
   /// Runs `body` on the newest view, or on the last known one: see `Views.readable`.
   func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
-    try views.readable(body)
+    try views.readable(request, body)
   }
 
   /// The handling of links to missing objects. In a transaction, files may arrive in any order.

@@ -5,17 +5,17 @@ import Synchronization
 
 extension FileTree {
   /// The place of an inode: in the tree of the realm or of a transaction.
-  func place(_ inode: InodeNumber) throws(FileTreeError) -> TreePlace {
+  func place(_ inode: InodeNumber, _ request: Request = Request()) throws(FileTreeError) -> TreePlace {
     if tree.transactions.wereAny, let node = tree.nodes.node(inode) as? StagedNode {
-      return TreePlace(tree: try node.transaction.context(), inode: node.inner, outside: node)
+      return TreePlace(tree: try node.transaction.context().serving(request), inode: node.inner, outside: node)
     }
-    return TreePlace(tree: tree, inode: inode, outside: nil)
+    return TreePlace(tree: tree.serving(request), inode: inode, outside: nil)
   }
 }
 
 /// An inode in the tree that it belongs to.
 struct TreePlace {
-  let tree: TreeContext
+  var tree: TreeContext
   let inode: InodeNumber
   /// The node that the kernel knows, if the tree is that of a transaction.
   let outside: StagedNode?
@@ -37,7 +37,7 @@ struct TreePlace {
   /// Assigns a handle that was opened here to the tree.
   func owning(_ file: OpenFile, shownAs inode: InodeNumber) -> OpenFile {
     file.shownInode = inode.value
-    if outside != nil { file.home.withLock { $0 = tree } }
+    if outside != nil { file.home.withLock { $0 = tree.lasting } }
     return file
   }
 }

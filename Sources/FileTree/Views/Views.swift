@@ -80,19 +80,34 @@ final class Views: Sendable {
 
   /// Runs `body` on the newest view and repeats it if a commit came in between. Results and errors are valid only if
   /// the view was still the newest when `body` ended, so `body` must not store anything itself.
-  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+  /// The first read of a request looks where the path of the realm leads; without a request, each read does.
+  func read<T>(
+    _ request: Request?,
+    _ body: (VersionView) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
     let attempts = isFollowing ? Self.attempts : Self.heldAttempts
-    let result = try realm.read(attempts: attempts, pauses: true, latest: newestSnapshot) {
-      (snapshot) throws(FileTreeError) in try body(view(of: snapshot))
-    }
+    var looks = request?.takeLook() ?? true
+    let result = try realm.read(
+      attempts: attempts,
+      pauses: true,
+      latest: { () throws(FileTreeError) in
+        // A version that proved invalid may be that of a file that was moved.
+        defer { looks = true }
+        return try newestSnapshot(looks: looks)
+      },
+      { (snapshot) throws(FileTreeError) in try body(view(of: snapshot)) }
+    )
     guard let result else { throw isFollowing ? .busy : .stale }
     return result
   }
 
   /// Runs `body` like `read`, or on the last known view while the realm cannot be read. For data that a view has
   /// without reading the file: names of classes, modes, refusals.
-  func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
-    do throws(FileTreeError) { return try read(body) } catch {
+  func readable<T>(
+    _ request: Request?,
+    _ body: (VersionView) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
+    do throws(FileTreeError) { return try read(request, body) } catch {
       guard case .unavailable = error, let view = newest.withLock({ $0 }) else { throw error }
       return try body(view)
     }
@@ -101,14 +116,14 @@ final class Views: Sendable {
   /// The owner and modes of the last view, without checking for a newer one; nil before the first.
   var lastRules: AccessRules? { newest.withLock { $0?.rules } }
 
-  private func newestSnapshot() throws(FileTreeError) -> Snapshot {
+  private func newestSnapshot(looks: Bool) throws(FileTreeError) -> Snapshot {
     if let held {
       let reads = heldReads.wrappingAdd(1, ordering: .relaxed).newValue
       if reads % Snapshot.readsBetweenLooks == 0 { held.snapshot.limitResidentPages() }
       return held.snapshot
     }
     do throws(EngineError) {
-      let snapshot = try newestSettled()
+      let snapshot = looks ? try newestSettled() : try realm.latest(looks: false)
       condition.note(realm.standing)
       return snapshot
     } catch {
