@@ -2,7 +2,7 @@
 // writes over an object. The realm does not change until the file is saved.
 //
 // A text that is written from the start is tracked, so that it can be checked when it is complete: see
-// `TreeContext.write`.
+// `Drafts.write`.
 
 import CLinux
 import Glibc

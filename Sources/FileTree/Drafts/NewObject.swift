@@ -86,12 +86,12 @@ struct NewObject: Sendable {
   }
 }
 
-extension TreeContext {
+extension Saves {
   /// Reports the properties whose defaults a new object has because its text does not name them, each property once.
   func reportDefaults(_ columns: [ColKey], of key: ObjKey, in ordinal: TableOrdinal, _ path: String) {
     for column in columns {
       let place = FieldPlace(ordinal, key, column)
-      guard defaultedProperties.isNew(ordinal, column) else { continue }
+      guard tree.drafts.defaultedProperties.isNew(ordinal, column) else { continue }
       do throws(FileTreeError) {
         let (name, text) = try read { view throws(FileTreeError) in
           let columns = try view.existing(ordinal).table.columns
@@ -102,7 +102,7 @@ extension TreeContext {
         let reason =
           "\(name) is required and missing from the text, so it is \(value); "
           + "this is reported once for each property"
-        refusals.remark(path, "create", reason)
+        tree.drafts.refusals.remark(path, "create", reason)
         options.log?("\(path): \(reason)")
       } catch {
         // Another program has removed the object or the property since.

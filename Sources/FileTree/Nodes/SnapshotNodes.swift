@@ -120,29 +120,29 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/snapshots" }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let count = tree.snapshots.all.count
+    let count = tree.subtrees.snapshots.all.count
     return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified).uncached }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    guard let held = tree.snapshots.find(name) else { throw .notFound }
+    guard let held = tree.subtrees.snapshots.find(name) else { throw .notFound }
     return try SnapshotNode.enter(held, .root, tree)
   }
 
-  func parent(_ tree: TreeContext) -> InodeNumber { tree.control.inode }
+  func parent(_ tree: TreeContext) -> InodeNumber { tree.namespace.control.inode }
 
   func entries(_ tree: TreeContext) -> [ListedEntry] {
-    tree.snapshots.all.map { name, held in
-      let number = tree.nodes.number(of: SnapshotNode.identity(held, .root))
+    tree.subtrees.snapshots.all.map { name, held in
+      let number = tree.namespace.nodes.number(of: SnapshotNode.identity(held, .root))
       return ListedEntry(name: name, inode: number, kind: .directory, index: Int(held.number))
     }
   }
 
   /// Adds a snapshot of the newest version. Cost: that of reading the schema.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    try TreeContext.checkLength(name)
-    try tree.snapshots.add(name) { others throws(FileTreeError) in
-      let hold = try tree.holdAmongWriters(), file = tree.realm.standing.file
+    try Namespace.checkLength(name)
+    try tree.subtrees.snapshots.add(name) { others throws(FileTreeError) in
+      let hold = try tree.selections.holdAmongWriters(), file = tree.realm.standing.file
       let same = others.last { $0.file == file && $0.hold.snapshot.version == hold.snapshot.version }
       if let same, tree.realm.isCurrent(same.hold.snapshot) { return same }
       return HeldTree.Content(hold: hold, tree: TreeContext(tree.realm, showing: hold, tree.options), file: file)
@@ -155,14 +155,14 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
     _ rule: RenameRule,
     _ tree: TreeContext
   ) throws(FileTreeError) -> Bool {
-    try TreeContext.checkLength(goal.name)
+    try Namespace.checkLength(goal.name)
     if goal.directory != inode { throw .refused(.forbidden, "a snapshot stays in .realm/snapshots") }
-    try tree.snapshots.rename(name, to: goal.name, rule)
+    try tree.subtrees.snapshots.rename(name, to: goal.name, rule)
     return true
   }
 
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    if !tree.snapshots.remove(name) { throw .notFound }
+    if !tree.subtrees.snapshots.remove(name) { throw .notFound }
   }
 }
 
@@ -180,16 +180,16 @@ struct SnapshotNode: DirectoryNode {
   /// The attributes of a node of a snapshot; counts as a kernel lookup.
   static func enter(_ held: HeldTree, _ inner: InodeNumber, _ tree: TreeContext) throws(FileTreeError) -> FileAttributes
   {
-    let number = tree.nodes.enter(identity(held, inner)) { SnapshotNode(inode: $0, held: held, inner: inner) }
-    do throws(FileTreeError) { return try tree.node(number).entryAttributes(tree) } catch {
-      tree.nodes.forget(number, lookups: 1)
+    let number = tree.namespace.nodes.enter(identity(held, inner)) { SnapshotNode(inode: $0, held: held, inner: inner) }
+    do throws(FileTreeError) { return try tree.namespace.node(number).entryAttributes(tree) } catch {
+      tree.namespace.nodes.forget(number, lookups: 1)
       throw error
     }
   }
 
   private func node() throws(FileTreeError) -> (any Node, TreeContext) {
     let tree = try held.content().tree
-    return (try tree.node(inner), tree)
+    return (try tree.namespace.node(inner), tree)
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -210,7 +210,7 @@ struct SnapshotNode: DirectoryNode {
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
     let (node, inside) = try node()
-    let home = ".realm/snapshots/" + String(decoding: tree.snapshots.name(of: held) ?? [], as: UTF8.self)
+    let home = ".realm/snapshots/" + String(decoding: tree.subtrees.snapshots.name(of: held) ?? [], as: UTF8.self)
     return try node.shownPath(inside).map { home + "/" + $0 } ?? home
   }
 
@@ -223,7 +223,7 @@ struct SnapshotNode: DirectoryNode {
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     if inner == .root, let own = try SnapshotFiles.lookUp(name, held, tree) { return own }
     let (node, inside) = try node()
-    return try Self.enter(held, try inside.lookUp(name, in: node).inode, tree)
+    return try Self.enter(held, try inside.namespace.lookUp(name, in: node).inode, tree)
   }
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
@@ -239,7 +239,7 @@ struct SnapshotNode: DirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     let (node, inside) = try node()
-    var renumbering = RenumberingSink(sink) { tree.nodes.number(of: Self.identity(held, $0)) }
+    var renumbering = RenumberingSink(sink) { tree.namespace.nodes.number(of: Self.identity(held, $0)) }
     defer { sink = renumbering.sink }
     try node.list(stream, from: position, attributes: false, into: &renumbering, inside)
   }
@@ -248,13 +248,13 @@ struct SnapshotNode: DirectoryNode {
     if access.writes || access.truncates { throw .readOnly }
     let (node, inside) = try node()
     let file = try node.open(access, by: caller, inside)
-    if file.maySeedPageCache { inside.openFiles.seeded(file) }
-    defer { inside.release(file) }
+    if file.maySeedPageCache { inside.handles.openFiles.seeded(file) }
+    defer { inside.drafts.release(file) }
     switch file.content {
     case .stream(let stream):
-      return OpenFile(inode, tree.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
+      return OpenFile(inode, tree.handles.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
     case .text(let text):
-      return OpenFile(inode, tree.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
+      return OpenFile(inode, tree.handles.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
     case .draft: throw .readOnly
     }
   }

@@ -59,7 +59,7 @@ final class StagedTransaction: Sendable {
   ) throws(FileTreeError) {
     (self.number, self.name, self.owner, self.permissions, parts) = (number, name, owner, permissions, main.parts)
     let shown = String(decoding: name, as: UTF8.self)
-    let base = try main.holdAmongWriters()
+    let base = try main.selections.holdAmongWriters()
     let branch: RealmBranch, status: FileStatus
     do throws(EngineError) { status = try main.realm.fileStatus() } catch { throw .unavailable(error) }
     file = main.realm.standing.file
@@ -68,7 +68,7 @@ final class StagedTransaction: Sendable {
         on: base,
         name: "\(main.realm.configuration.path): transaction \(number) (\(shown))",
         status: status,
-        room: main.transactions.room
+        room: main.subtrees.transactions.room
       )
     } catch { throw FileTreeError(error) }
     var options = main.options
@@ -127,14 +127,14 @@ final class StagedTransaction: Sendable {
     let content = try content()
     do throws(EngineError) {
       try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { _ in
-        main.transactions.end(self, .dropped(by: caller.user))
+        main.subtrees.transactions.end(self, .dropped(by: caller.user))
       }
     } catch {
       // A commit came first.
       if hasEnded { throw .stale }
       if error.reason == .busy { throw FileTreeError(error) }
       // A branch that cannot be read cannot be committed either.
-      main.transactions.end(self, .dropped(by: caller.user))
+      main.subtrees.transactions.end(self, .dropped(by: caller.user))
     }
   }
 
@@ -173,7 +173,7 @@ final class StagedTransaction: Sendable {
       case .test, .commit: try finish(content, isTest: action == .test)
       }
     } catch {
-      main.refusals.note(shownName, action.rawValue, Reason(error, of: owner.user))
+      main.drafts.refusals.note(shownName, action.rawValue, Reason(error, of: owner.user))
       main.options.log?("\(shownName): \(action.rawValue): \(error)")
       throw error
     }
@@ -181,7 +181,7 @@ final class StagedTransaction: Sendable {
 
   private func finish(_ content: Content, isTest: Bool) throws(FileTreeError) {
     let action = isTest ? Action.test : .commit
-    let refused = content.tree.refusedTexts()
+    let refused = content.tree.saves.refusedTexts()
     if !refused.isEmpty {
       note(action, refused)
       let first = "\(refused[0].path): \(refused[0].reason); save it again, or remove it from .realm/rejected"
@@ -192,7 +192,7 @@ final class StagedTransaction: Sendable {
           : "\(refused.count) texts were refused and not corrected, the first of them: \(first)"
       )
     }
-    let kept = content.tree.keptFilePaths()
+    let kept = content.tree.namespace.keptFilePaths()
     if let first = kept.first {
       let reason = "no object can have this name, so the commit would lose it"
       note(action, kept.map { VersionMerge.Problem(path: $0, isConflict: false, reason: reason) })
@@ -206,7 +206,7 @@ final class StagedTransaction: Sendable {
         Result { () throws(FileTreeError) in
           let version = try merge(content.base.snapshot, staged, action)
           // End it before another save into the branch, which would be lost.
-          if !isTest { main.transactions.end(self, .committed(version)) }
+          if !isTest { main.subtrees.transactions.end(self, .committed(version)) }
         }
       }
     } catch { throw FileTreeError(error) }
@@ -217,7 +217,7 @@ final class StagedTransaction: Sendable {
 
   /// Tests or commits the merge. Returns the version of the commit, or the base version if there is none.
   private func merge(_ base: Snapshot, _ staged: Snapshot, _ action: Action) throws(FileTreeError) -> UInt64 {
-    guard let saver = main.saver else { throw .readOnly }
+    guard let saver = main.drafts.saver else { throw .readOnly }
     var version = base.version
     let merge = try VersionMerge(from: base, to: staged, chosen: chosen.withLock { $0 })
     do throws(FileTreeError) {
@@ -230,7 +230,7 @@ final class StagedTransaction: Sendable {
         }
       } else if !merge.isEmpty {
         // The commit must be on disk before its result is reported.
-        try main.saveKeepingTexts(saver, mayWait: false) { transaction throws(FileTreeError) in
+        try main.saves.saveKeepingTexts(saver, mayWait: false) { transaction throws(FileTreeError) in
           try checkFile()
           version = transaction.nextVersion
           let effect = try merge.apply(to: transaction)
@@ -272,13 +272,13 @@ final class StagedTransaction: Sendable {
   }
 }
 
-extension TreeContext {
+extension Saves {
   /// The refused texts that were neither corrected nor removed since.
   fileprivate func refusedTexts() -> [VersionMerge.Problem] {
-    overlay.allFiles.filter { $0.file.role == .refusedText }
+    tree.namespace.overlay.allFiles.filter { $0.file.role == .refusedText }
       .map { place, file in
-        let path = file.refusedPath ?? shownPath(of: place)
-        let reason = refusals.reason(of: path, for: 0) ?? "its text was refused"
+        let path = file.refusedPath ?? tree.namespace.shownPath(of: place)
+        let reason = tree.drafts.refusals.reason(of: path, for: 0) ?? "its text was refused"
         return VersionMerge.Problem(path: path, isConflict: false, reason: reason)
       }
       .sorted { $0.path < $1.path }

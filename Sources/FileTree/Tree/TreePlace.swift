@@ -6,7 +6,7 @@ import Synchronization
 extension FileTree {
   /// The place of an inode: in the tree of the realm or of a transaction.
   func place(_ inode: InodeNumber, _ request: Request = Request()) throws(FileTreeError) -> TreePlace {
-    if tree.transactions.wereAny, let node = tree.nodes.node(inode) as? StagedNode {
+    if tree.subtrees.transactions.wereAny, let node = tree.namespace.nodes.node(inode) as? StagedNode {
       return TreePlace(tree: try node.transaction.context().serving(request), inode: node.inner, outside: node)
     }
     return TreePlace(tree: tree.serving(request), inode: inode, outside: nil)
