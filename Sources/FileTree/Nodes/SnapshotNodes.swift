@@ -1,12 +1,13 @@
 // `.realm/snapshots/NAME`: the whole tree at the version that was the newest when the directory was created. It is a
-// separate, read-only tree of that version. Each of its nodes is wrapped in a node here, under an inode number of this
-// mount.
+// separate, read-only tree of that version.
 
 import RealmPages
 import Synchronization
 
 /// A held version with the tree that shows it, until `release`. Snapshots of the same version share both.
-final class HeldTree: Sendable {
+final class HeldTree: Subtree {
+  static let kind = SubtreeKind.snapshot
+
   /// A held version and the tree that shows it.
   struct Content: Sendable {
     let hold: VersionHold
@@ -31,6 +32,18 @@ final class HeldTree: Sendable {
   func content() throws(FileTreeError) -> Content {
     guard let held = held.withLock({ $0 }) else { throw .stale }
     return held
+  }
+
+  func context() throws(FileTreeError) -> TreeContext { try content().tree }
+
+  func shownPath(_ main: TreeContext) -> String {
+    ".realm/snapshots/" + String(decoding: main.subtrees.snapshots.name(of: self) ?? [], as: UTF8.self)
+  }
+
+  func shown(_ attributes: FileAttributes) -> FileAttributes { attributes.readOnly }
+
+  func ownEntry(_ name: [UInt8], _ main: TreeContext) throws(FileTreeError) -> FileAttributes? {
+    try SnapshotFiles.lookUp(name, self, main)
   }
 
   /// Releases the version. Open handles keep their texts.
@@ -126,14 +139,14 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     guard let held = tree.subtrees.snapshots.find(name) else { throw .notFound }
-    return try SnapshotNode.enter(held, .root, tree)
+    return SubtreeNode.enter(try RootNode().attributes(try held.context()), held, tree)
   }
 
   func parent(_ tree: TreeContext) -> InodeNumber { tree.namespace.control.inode }
 
   func entries(_ tree: TreeContext) -> [ListedEntry] {
     tree.subtrees.snapshots.all.map { name, held in
-      let number = tree.namespace.nodes.number(of: SnapshotNode.identity(held, .root))
+      let number = tree.namespace.nodes.number(of: SubtreeNode.identity(held, .root))
       return ListedEntry(name: name, inode: number, kind: .directory, index: Int(held.number))
     }
   }
@@ -164,122 +177,4 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if !tree.subtrees.snapshots.remove(name) { throw .notFound }
   }
-}
-
-/// A node of a snapshot's tree.
-struct SnapshotNode: DirectoryNode {
-  let inode: InodeNumber
-  let held: HeldTree
-  /// The inode number in the snapshot's tree.
-  let inner: InodeNumber
-
-  static func identity(_ held: HeldTree, _ inner: InodeNumber) -> NodeIdentity {
-    NodeIdentity(SnapshotNode.self, held.number, Array(String(inner.value).utf8))
-  }
-
-  /// The attributes of a node of a snapshot; counts as a kernel lookup.
-  static func enter(_ held: HeldTree, _ inner: InodeNumber, _ tree: TreeContext) throws(FileTreeError) -> FileAttributes
-  {
-    let number = tree.namespace.nodes.enter(identity(held, inner)) { SnapshotNode(inode: $0, held: held, inner: inner) }
-    do throws(FileTreeError) { return try tree.namespace.node(number).entryAttributes(tree) } catch {
-      tree.namespace.nodes.forget(number, lookups: 1)
-      throw error
-    }
-  }
-
-  private func node() throws(FileTreeError) -> (any Node, TreeContext) {
-    let tree = try held.content().tree
-    return (try tree.namespace.node(inner), tree)
-  }
-
-  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let (node, inside) = try node()
-    return shown(try node.attributes(inside))
-  }
-
-  func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let (node, inside) = try node()
-    return shown(try node.entryAttributes(inside))
-  }
-
-  private func shown(_ attributes: FileAttributes) -> FileAttributes {
-    var attributes = attributes.readOnly
-    attributes.inode = inode
-    return attributes
-  }
-
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    let (node, inside) = try node()
-    let home = ".realm/snapshots/" + String(decoding: tree.subtrees.snapshots.name(of: held) ?? [], as: UTF8.self)
-    return try node.shownPath(inside).map { home + "/" + $0 } ?? home
-  }
-
-  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
-    let (node, inside) = try node()
-    return try node.extendedAttributes(inside)
-  }
-
-  /// The kernel's lookup is counted here. The inner tree counts one lookup, which lasts as long as the snapshot.
-  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    if inner == .root, let own = try SnapshotFiles.lookUp(name, held, tree) { return own }
-    let (node, inside) = try node()
-    return try Self.enter(held, try inside.namespace.lookUp(name, in: node).inode, tree)
-  }
-
-  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    let (node, inside) = try node()
-    return DirectoryStream(self, found: try node.openDirectory(inside).found)
-  }
-
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    let (node, inside) = try node()
-    var renumbering = RenumberingSink(sink) { tree.namespace.nodes.number(of: Self.identity(held, $0)) }
-    defer { sink = renumbering.sink }
-    try node.list(stream, from: position, attributes: false, into: &renumbering, inside)
-  }
-
-  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates { throw .readOnly }
-    let (node, inside) = try node()
-    let file = try node.open(access, by: caller, inside)
-    if file.maySeedPageCache { inside.handles.openFiles.seeded(file) }
-    defer { inside.drafts.release(file) }
-    switch file.content {
-    case .stream(let stream):
-      return OpenFile(inode, tree.handles.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
-    case .text(let text):
-      return OpenFile(inode, tree.handles.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
-    case .draft: throw .readOnly
-    }
-  }
-
-  func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
-    let (node, inside) = try node()
-    return try node.destination(inside)
-  }
-
-  // MARK: changes
-
-  func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
-    throw .readOnly
-  }
-  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    throw .readOnly
-  }
-
-  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    throw .readOnly
-  }
-
-  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
 }

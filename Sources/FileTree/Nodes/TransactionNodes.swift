@@ -1,6 +1,6 @@
 // `.realm/tx`: transactions over several files. `.realm/tx/NAME` is the root of a separate tree, which reads and saves
-// like the main tree; see `StagedTransaction`. FileTree forwards requests to that tree, so the nodes here implement
-// only what listings need. Besides the classes, the root contains files that end the transaction or report about it.
+// like the main tree; see `StagedTransaction`. Besides the classes, the root contains files that end the transaction or
+// report about it.
 
 import RealmJSON
 import RealmPages
@@ -22,14 +22,14 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     guard let transaction = tree.subtrees.transactions.find(name) else { throw .notFound }
     let attributes = try RootNode().attributes(try transaction.context())
-    return StagedNode.enter(attributes, transaction, tree)
+    return SubtreeNode.enter(attributes, transaction, tree)
   }
 
   func parent(_ tree: TreeContext) -> InodeNumber { tree.namespace.control.inode }
 
   func entries(_ tree: TreeContext) -> [ListedEntry] {
     tree.subtrees.transactions.all.map { transaction in
-      let number = tree.namespace.nodes.number(of: StagedNode.identity(transaction, .root))
+      let number = tree.namespace.nodes.number(of: SubtreeNode.identity(transaction, .root))
       return ListedEntry(name: transaction.name, inode: number, kind: .directory, index: Int(transaction.number))
     }
   }
@@ -44,78 +44,6 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard let transaction = tree.subtrees.transactions.find(name) else { throw .notFound }
     try transaction.drop(by: caller)
-  }
-}
-
-/// A node of a transaction's tree, under the inode number that the kernel knows.
-struct StagedNode: DirectoryNode {
-  let inode: InodeNumber
-  let transaction: StagedTransaction
-  /// The inode number in the transaction's tree.
-  let inner: InodeNumber
-  /// True for a command file such as `.commit`. After it has ended the transaction, its attributes can still be read.
-  let isCommand: Bool
-
-  static func identity(_ transaction: StagedTransaction, _ inner: InodeNumber) -> NodeIdentity {
-    NodeIdentity(StagedNode.self, transaction.number, Array(String(inner.value).utf8))
-  }
-
-  /// The attributes of a node of a transaction; counts as a kernel lookup. They are never cached, because changes in a
-  /// transaction are not announced to the kernel.
-  ///
-  /// The kernel's lookups are counted here. The inner tree counts one lookup, which lasts as long as the transaction.
-  static func enter(
-    _ attributes: FileAttributes,
-    _ transaction: StagedTransaction,
-    _ tree: TreeContext
-  ) -> FileAttributes {
-    let inner = attributes.inode
-    var attributes = attributes.uncached
-    attributes.inode = tree.namespace.nodes.enter(identity(transaction, inner)) {
-      // The inner tree has just looked it up.
-      let node = (try? transaction.context())?.namespace.nodes.node(inner)
-      return StagedNode(
-        inode: $0,
-        transaction: transaction,
-        inner: inner,
-        isCommand: node is TransactionCommandNode
-      )
-    }
-    return attributes
-  }
-
-  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    if isCommand, transaction.hasEnded {
-      let attributes = try tree.readable { view in view.rules.file(inode, size: 0, view.modified).uncached }
-      return attributes.owned(by: transaction.owner, permissions: TransactionCommandNode.permissions)
-    }
-    let inside = try transaction.context()
-    var attributes = try inside.namespace.node(inner).attributes(inside).uncached
-    attributes.inode = inode
-    return attributes
-  }
-
-  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let inside = try transaction.context()
-    return Self.enter(try inside.namespace.lookUp(name, in: try inside.namespace.node(inner)), transaction, tree)
-  }
-
-  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    let inside = try transaction.context()
-    return DirectoryStream(self, found: try inside.namespace.node(inner).openDirectory(inside).found)
-  }
-
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    let inside = try transaction.context()
-    var renumbering = RenumberingSink(sink) { tree.namespace.nodes.number(of: Self.identity(transaction, $0)) }
-    defer { sink = renumbering.sink }
-    try inside.namespace.node(inner).list(stream, from: position, attributes: false, into: &renumbering, inside)
   }
 }
 

@@ -159,8 +159,7 @@ extension ObjectSelection {
     }
   }
 
-  /// Records why the selection cannot be shown. It has no file to carry the reason as an attribute, so its class carries
-  /// it.
+  /// Records why the selection cannot be shown. It has no file with the reason as an attribute, so its class has it.
   func note(_ error: FileTreeError, _ tree: TreeContext) {
     guard case .refused = error else { return }
     tree.drafts.refusals.note(

@@ -11,7 +11,9 @@ import RealmPages
 import Synchronization
 
 /// An open transaction.
-final class StagedTransaction: Sendable {
+final class StagedTransaction: Subtree {
+  static let kind = SubtreeKind.transaction
+
   /// The actions of `.commit`, `.test` and `.abort`.
   enum Action: String {
     case commit, test, abort
@@ -94,6 +96,20 @@ final class StagedTransaction: Sendable {
   ///
   /// - Throws: `stale` after the end.
   func context() throws(FileTreeError) -> TreeContext { try content().tree }
+
+  var isWritable: Bool { true }
+
+  func shownPath(_ main: TreeContext) -> String { shownName }
+
+  /// Changes in a transaction are not announced to the kernel.
+  func shown(_ attributes: FileAttributes) -> FileAttributes { attributes.uncached }
+
+  /// A stat of the command file that ended the transaction still succeeds.
+  func attributesAfterEnd(_ node: SubtreeNode, _ main: TreeContext) throws(FileTreeError) -> FileAttributes? {
+    if !node.isCommand || !hasEnded { return nil }
+    let attributes = try main.readable { view in view.rules.file(node.inode, size: 0, view.modified).uncached }
+    return attributes.owned(by: owner, permissions: TransactionCommandNode.permissions)
+  }
 
   /// True after the end.
   var hasEnded: Bool { state.withLock { $0.content == nil } }

@@ -21,13 +21,13 @@ extension FileTree {
       guard tree.views.admits(caller) else { throw .refused(.noAccess, "the mount belongs to another user") }
       return JSONValue.object(MountReport(tree).facts).line
     }
-    if name == TransactionOutcome.attribute, let node = tree.namespace.nodes.node(inode) as? StagedNode,
-      node.inner == .root
+    if name == TransactionOutcome.attribute, let node = tree.namespace.nodes.node(inode) as? SubtreeNode,
+      let transaction = node.subtree as? StagedTransaction, node.inner == .root
     {
-      guard node.transaction.isOwned(by: caller) else {
+      guard transaction.isOwned(by: caller) else {
         throw .refused(.noAccess, "the transaction belongs to another user")
       }
-      return node.transaction.outcome.description
+      return transaction.outcome.description
     }
     guard name.hasPrefix("user.") else { throw .unsupportedAttribute }
     guard let value = try extendedAttributes(inode, for: caller.user).first(where: { $0.name == name })?.value else {

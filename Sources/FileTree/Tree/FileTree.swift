@@ -150,7 +150,7 @@ public final class FileTree: Sendable {
       return attributes
     } catch {
       // A stat of the file that ended a transaction still succeeds.
-      guard let node = tree.namespace.nodes.node(inode) as? StagedNode, node.isCommand else { throw error }
+      guard let node = tree.namespace.nodes.node(inode) as? SubtreeNode, node.isCommand else { throw error }
       return try node.attributes(tree)
     }
   }

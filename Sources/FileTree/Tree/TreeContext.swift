@@ -82,7 +82,7 @@ struct TreeContext: Sendable {
   var realm: Realm { parts.realm }
   /// Names to nodes; create, rename, remove.
   var namespace: Namespace { Namespace(tree: self) }
-  /// What programs are writing, from open to release.
+  /// The drafts of programs, from open to release.
   var drafts: Drafts { Drafts(tree: self) }
   /// Of the drafts: checks and saves of texts.
   var saves: Saves { Saves(tree: self) }

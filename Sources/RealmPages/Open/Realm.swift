@@ -63,9 +63,9 @@ public final class Realm: Sendable {
   /// Held while the realm is open.
   private let lock: ExclusiveLock?
 
-  /// Returns the newest version. Cheap if nothing changed: in a shared realm it reads shared memory, and looks where the
-  /// path leads. A file that was replaced by a rename is opened again. If another process is truncating or rewriting the
-  /// file, the error describes what was found.
+  /// Returns the newest version. Cheap if nothing changed: in a shared realm it looks where the path leads and reads
+  /// shared memory. A file that was replaced by a rename is opened again. If another process is truncating or rewriting
+  /// the file, the error describes what was found.
   public func latest() throws(EngineError) -> Snapshot { try reader.latest(looks: true) }
 
   /// Like `latest()` if it `looks`. Otherwise relies on an earlier call for the file that is at the path, for a caller
