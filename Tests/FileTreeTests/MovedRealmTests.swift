@@ -28,6 +28,21 @@ struct MovedRealmTests {
     return (write, tree.failed("close") { try tree.tree.flush(file) })
   }
 
+  @Test("a request looks where the path leads once, and the next request looks again")
+  func oneLook() throws {
+    let tree = try WritableTree("people"), context = tree.tree.tree
+    func names(_ request: Request) throws -> [String] {
+      try context.serving(request).read { view in view.directories.map(\.shownName) }
+    }
+    let request = Request(), before = try names(request)
+    try tree.scratch.replace(by: "empty-classes")
+    #expect(try names(request) == before)
+    #expect(try names(.relying()) == before)
+    let relying = Request.relying()
+    #expect(relying.stopRelying() && !relying.stopRelying())
+    #expect(try names(relying) != before)
+  }
+
   @Test("nothing is saved to a realm that was moved after it was opened", arguments: [true, false])
   func moved(beforeWrite: Bool) throws {
     let tree = try WritableTree("people"), away = tree.path + ".away"
