@@ -204,6 +204,11 @@ let package = Package(
       swiftSettings: plain
     ),
     .testTarget(
+      name: "FuseBridgeTests",
+      dependencies: ["FuseBridge", "FileTree", "RealmPages"],
+      swiftSettings: plain
+    ),
+    .testTarget(
       name: "RealmReplicaTests",
       dependencies: ["RealmReplica", "RealmPages", "RealmJSON", "RealmTransfer", "TestSupport"],
       swiftSettings: plain

@@ -70,6 +70,21 @@ import Threads
     isMounted = true
   }
 
+  /// Uses `device`, one end of a socket of type SOCK_SEQPACKET, instead of the kernel's device. The other end sends
+  /// requests in the form of `<linux/fuse.h>`; when it is closed, the tree counts as unmounted. Closes `device`.
+  func attach(to device: Int32) throws(FuseError) {
+    var access = fuse_custom_io()
+    unsafe access.writev = { device, parts, count, _ in unsafe Glibc.writev(device, parts, count) }
+    unsafe access.read = { device, buffer, size, _ in
+      let count = unsafe Glibc.read(device, buffer, size)
+      if count != 0 { return count }
+      errno = ENODEV
+      return -1
+    }
+    if unsafe fuse_session_custom_io(session, &access, device) != 0 { throw .refused("libfuse refused the device") }
+    isMounted = true
+  }
+
   /// Serves until the tree is unmounted or `loop` ended, then unmounts. Returns 0, or 1 after a failure. The caller
   /// handles signals: a signal that ends the process before this returns leaves a dead mount.
   public func run() -> Int32 {

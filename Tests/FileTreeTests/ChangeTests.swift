@@ -291,7 +291,7 @@ struct ChangeTests {
     }
     #expect(problems.withLock { Array($0.prefix(3)) }.isEmpty)
     #expect(reads.load(ordering: .relaxed) > 100)
-    #expect(tree.tree.objectInodes.count == 0 && tree.tree.openFiles.inodes.isEmpty)
+    #expect(tree.tree.namespace.objectInodes.count == 0 && tree.tree.handles.openFiles.inodes.isEmpty)
   }
 
   @Test("an object that links wait for shows in them once it is made, and they count as changed")

@@ -66,15 +66,15 @@ struct ListingTests {
     let tree = try scratch.tree()
     let large = Self.largeKeys.filter { $0 >= 1 << 44 }
     _ = try tree.list("Thing")
-    #expect(tree.tree.objectInodes.count == 0, "a listing without attributes tells the kernel of no inode")
+    #expect(tree.tree.namespace.objectInodes.count == 0, "a listing without attributes tells the kernel of no inode")
     let listed = try tree.list("Thing", batch: 2, attributes: true).filter { !$0.isDot }
-    #expect(tree.tree.objectInodes.count == large.count, "what did not fit is not counted")
+    #expect(tree.tree.namespace.objectInodes.count == large.count, "what did not fit is not counted")
     let found = try tree.find("Thing/\(Int64.max).json").inode
     for entry in listed { tree.forget(entry.inode, lookups: 1) }
-    #expect(tree.tree.objectInodes.count == 1)
+    #expect(tree.tree.namespace.objectInodes.count == 1)
     #expect(try tree.attributes(found).inode == found)
     tree.forget(found, lookups: 1)
-    #expect(tree.tree.objectInodes.count == 0)
+    #expect(tree.tree.namespace.objectInodes.count == 0)
     #expect(failure { try tree.attributes(found) }?.kind == "stale")
     #expect(try tree.find("Thing/\(Int64.max).json").inode == found, "the number comes again")
   }
@@ -112,7 +112,7 @@ struct ListingTests {
   func madeAhead() throws {
     let tree = try FileTree.of("items-10k")
     let stream = try tree.openDirectory(tree.find("Item").inode)
-    var remembered: Int { tree.tree.texts.usage.count }
+    var remembered: Int { tree.tree.views.texts.usage.count }
     var first = EntrySink(room: 100), second = EntrySink(room: 100), third = EntrySink(room: 100)
     try tree.readDirectory(stream, from: 0, attributes: true, into: &first)
     let begun = remembered

@@ -96,8 +96,11 @@ struct MemoryTests {
     for name in ["a", "b"] { _ = try tree.tree.makeDirectory(home, Array(name.utf8)) }
     #expect(tree.put("Person/4.json", #"{"age": 99}"#) == nil)
     for name in ["c", "d"] { _ = try tree.tree.makeDirectory(home, Array(name.utf8)) }
-    let held = try context.snapshots.all.map { try $0.tree.content().tree }
-    #expect(held.count == 4 && held[0] === held[1] && held[2] === held[3] && held[0] !== held[2])
+    let held = try context.subtrees.snapshots.all.map { try $0.tree.content().tree }
+    #expect(
+      held.count == 4 && held[0].parts === held[1].parts && held[2].parts === held[3].parts
+        && held[0].parts !== held[2].parts
+    )
     let before = try tree.tree.text(".realm/snapshots/a/Person/4.json")
     try tree.tree.removeDirectory(home, Array("a".utf8))
     #expect(try tree.tree.text(".realm/snapshots/b/Person/4.json") == before)

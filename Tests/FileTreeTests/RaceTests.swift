@@ -95,10 +95,12 @@ struct RaceTests {
   ) throws -> String? {
     let name = Array("4.json".utf8), inode = try tree.tree.find("Person/4.json").inode
     let place = Overlay.Place(directory: try tree.tree.find("Person").inode, name: name)
-    let target = HeldTarget(target: try #require(try tree.tree.tree.draftTarget(of: place) as? any TextTarget))
+    let target = HeldTarget(
+      target: try #require(try tree.tree.tree.namespace.draftTarget(of: place) as? any TextTarget)
+    )
     var access = OpenAccess()
     (access.writes, access.truncates) = (true, true)
-    let file = try tree.tree.tree.openDraft(of: inode, name, target, access, by: WritableTree.me) { [] }
+    let file = try tree.tree.tree.drafts.openDraft(of: inode, name, target, access, by: WritableTree.me) { [] }
     try tree.write(file, first)
     let failed = Mutex<String?>(nil), done = DispatchSemaphore(value: 0)
     Thread.detachNewThread {

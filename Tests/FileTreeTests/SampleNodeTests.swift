@@ -15,7 +15,7 @@ private struct SquaresNode: DirectoryNode {
   private func file(_ number: Int, _ tree: TreeContext) -> SquareNode {
     let identity = NodeIdentity(SquareNode.self, UInt64(number))
     return SquareNode(
-      inode: tree.nodes.inode(of: identity) { SquareNode(inode: $0, number: number) },
+      inode: tree.namespace.nodes.inode(of: identity) { SquareNode(inode: $0, number: number) },
       number: number
     )
   }
@@ -58,7 +58,7 @@ private struct SquareNode: FileNode {
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    try tree.openComputed(self, access, by: caller) { _ in text }
+    try openComputed(access, by: caller, tree) { _ in text }
   }
 }
 
@@ -67,7 +67,7 @@ struct SampleNodeTests {
   private func make() throws -> (tree: FileTree, squares: InodeNumber, scratch: ScratchRealm) {
     let scratch = try ScratchRealm("people")
     let tree = try FileTree(RealmWriter(Configuration(path: scratch.file.path)), options: TreeOptions())
-    let squares = tree.tree.nodes.inode(of: NodeIdentity(SquaresNode.self)) { SquaresNode(inode: $0) }
+    let squares = tree.tree.namespace.nodes.inode(of: NodeIdentity(SquaresNode.self)) { SquaresNode(inode: $0) }
     return (tree, squares, scratch)
   }
 

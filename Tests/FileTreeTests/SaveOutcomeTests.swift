@@ -50,6 +50,21 @@ struct SaveOutcomeTests {
 
   private func isDirty(_ file: MemoryFile) -> Bool { if case .dirty = file.draft { true } else { false } }
 
+  @Test("a text is parsed once from its check to its save, and anew after a write")
+  func parsedOnce() throws {
+    let file = try file(#"{"age": 1}"#)
+    func parsed() throws -> ParsedText {
+      try #require(try file.withContents { (contents) throws(FileTreeError) in contents.parsed })
+    }
+    let first = try parsed()
+    #expect(try first === parsed())
+    _ = try file.write(Array("2".utf8), at: 8)
+    let second = try parsed()
+    #expect(second !== first)
+    try file.withContents { (contents) throws(FileTreeError) in file.noteSaved(contents) }
+    #expect(try parsed() !== second, "a saved text takes no memory for its value")
+  }
+
   @Test("what is written while a text is being saved is still to be saved")
   func writtenMeanwhile() throws {
     let file = try file(#"{"age": 1}"#)

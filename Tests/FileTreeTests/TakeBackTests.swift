@@ -191,7 +191,7 @@ struct TakeBackTests {
     try tree.unlink("Target/1.json")
     let file = try tree.open("Target/1.json")
     try tree.write(file, #"{"name": "#)
-    tree.tree.tree.removals.forgetEnded()
+    tree.tree.tree.drafts.removals.forgetEnded()
     #expect(tree.failed("close") { try tree.tree.flush(file) } == "close: refused invalid", "it is not complete")
     #expect(try tree.tree.text("Target/1.json") == #"{"name": "#)
     #expect(tree.failed("write") { try tree.write(file, "7}", at: 9) } == "write: refused invalid")
@@ -321,7 +321,7 @@ struct TakeBackTests {
     // Others push it out.
     let place = Overlay.Place(directory: .root, name: [1])
     let filler = Removal.Content(text: [UInt8](repeating: 0, count: RemovalRecords.room), links: [])
-    tree.tree.tree.removals.note(place, Removal(ObjKey(1), filler), by: WritableTree.me)
+    tree.tree.tree.drafts.removals.note(place, Removal(ObjKey(1), filler), by: WritableTree.me)
     #expect(tree.put("Target/2.json", Self.refused) != nil)
     #expect(try tree.errors().last?.contains("was not restored") == true)
   }

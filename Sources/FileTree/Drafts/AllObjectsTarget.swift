@@ -18,7 +18,7 @@ struct AllObjectsTarget: TextTarget {
     let directory = try view.existing(ordinal), table = directory.table.key
     try directory.checkIsWritable()
     // In a check, a link may lead to an object of a line that is not written yet.
-    let links = text.isCheck ? nil : tree.missingLinks
+    let links = text.isCheck ? nil : tree.saves.missingLinks
     let (effect, count) = try Self.apply(text, to: table, tree.options.write, transaction, links: links)
     return Applied(effect: effect, place: .computed(self), lineCount: count)
   }
@@ -80,7 +80,7 @@ struct AllObjectsTarget: TextTarget {
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
     ShownPlace(
-      path: tree.shownName(of: ordinal) + "/.all.jsonl",
+      path: tree.namespace.shownName(of: ordinal) + "/.all.jsonl",
       rejected: RejectedText(ordinal: ordinal, name: Array(".all.jsonl".utf8))
     )
   }

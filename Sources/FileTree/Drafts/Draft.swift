@@ -1,7 +1,9 @@
 // A draft: the bytes that a program is writing, the part of the realm that they are to change, and their state. The
 // table in docs/SEMANTICS.md, "Saving", has the state that each operation leads to.
 
+import RealmJSON
 import RealmPages
+import Synchronization
 
 /// A text that a program is writing.
 struct Draft: Sendable {
@@ -36,6 +38,19 @@ enum DraftState: Sendable {
   case refused(FileTreeError)
 }
 
+/// The JSON value of a text, parsed when it is first needed.
+final class ParsedText: Sendable {
+  private let known = Mutex<JSONText?>(nil)
+
+  /// Returns the value of `bytes`, which are the same in each call.
+  func value(of bytes: [UInt8]) throws(JSONInputError) -> JSONText {
+    if let known = known.withLock({ $0 }) { return known }
+    let value = try JSONText(bytes)
+    known.withLock { $0 = value }
+    return value
+  }
+}
+
 /// The text of a draft that is checked or saved.
 struct DraftText {
   private(set) var text: ChunkedBytes
@@ -55,18 +70,42 @@ struct DraftText {
   /// another schema.
   private(set) var isCheck = false
 
+  /// The JSON value of the text, which a check leaves to the save; nil if the text is parsed each time.
+  private let parsed: ParsedText?
+
   /// All bytes as one array; copied if they are in more than one chunk.
   var bytes: [UInt8] { get throws(FileTreeError) { try text.whole } }
 
+  /// Parses the text, unless it was parsed before.
+  func json() throws(FileTreeError) -> JSONText {
+    let bytes = try bytes
+    do throws(JSONInputError) {
+      if let parsed { return try parsed.value(of: bytes) }
+      return try JSONText(bytes)
+    } catch { throw FileTreeError(error) }
+  }
+
+  /// The text in `contents`.
+  init(
+    _ contents: MemoryFile.Contents,
+    by caller: Caller,
+    name: [UInt8]? = nil,
+    mustBeNew: Bool = false,
+    replacing removal: Removal? = nil
+  ) {
+    self.init(contents.text, contents.parsed, by: caller, name: name, mustBeNew: mustBeNew, replacing: removal)
+  }
+
   init(
     _ text: ChunkedBytes,
+    _ parsed: ParsedText? = nil,
     of moved: ObjectMove? = nil,
     by caller: Caller,
     name: [UInt8]? = nil,
     mustBeNew: Bool = false,
     replacing removal: Removal? = nil
   ) {
-    self.text = text
+    (self.text, self.parsed) = (text, parsed)
     self.moved = moved
     self.caller = caller
     self.name = name

@@ -8,7 +8,38 @@ import RealmJSON
 import RealmNames
 import RealmPages
 
-extension TreeContext {
+/// The drafts of a tree, for one request.
+struct Drafts: TreePart {
+  /// The state of all drafts of a tree.
+  final class State: Sendable {
+    /// Nil for a read-only tree.
+    let saver: Saver?
+    let refusals: RefusalLog
+    /// Removed objects and properties that the program may be about to replace.
+    let removals = RemovalRecords()
+    /// The properties for which it was already reported that new objects get the default value.
+    let defaultedProperties = DefaultedProperties()
+    /// Removed properties that have their default value because they cannot be null.
+    let removedFields = RemovedFields()
+    /// Objects whose files were truncated to 0 and closed, and not opened for writing since.
+    let emptiedFiles = EmptiedFiles()
+    /// Former texts of objects.
+    let trash = Trash()
+
+    init(_ saver: Saver?, _ refusals: RefusalLog) { (self.saver, self.refusals) = (saver, refusals) }
+  }
+
+  let tree: TreeContext
+
+  private var state: State { tree.parts.drafts }
+  var saver: Saver? { state.saver }
+  var refusals: RefusalLog { state.refusals }
+  var removals: RemovalRecords { state.removals }
+  var defaultedProperties: DefaultedProperties { state.defaultedProperties }
+  var removedFields: RemovedFields { state.removedFields }
+  var emptiedFiles: EmptiedFiles { state.emptiedFiles }
+  var trash: Trash { state.trash }
+
   /// Opens a file for writing. The handle gets a draft that begins as `text` and is saved to `target` at close.
   func openDraft(
     of inode: InodeNumber,
@@ -23,14 +54,20 @@ extension TreeContext {
     // next must begin a new text instead of being appended to the object's.
     let beginsAnew = emptiedFiles.take(inode) || access.truncates
     if target.form == .lines {
-      memory = overlay.detachedLines(inode, name, spool, .of(caller))
+      memory = tree.namespace.overlay.detachedLines(inode, name, spool, .of(caller))
     } else {
-      memory = overlay.detachedFile(inode, name, beginsAnew ? [] : try text(), .of(caller), form: target.form)
+      memory = tree.namespace.overlay.detachedFile(
+        inode,
+        name,
+        beginsAnew ? [] : try text(),
+        .of(caller),
+        form: target.form
+      )
     }
     guard let memory else { throw .memoryIsShort }
     if beginsAnew { memory.truncate(to: 0) } else if access.appends { try memory.watchAppending() }
     let draft = Draft(memory, of: target, for: realm.standing.file, reads: access.reads)
-    let decision = openFiles.open(inode, draft, for: caller.process)
+    let decision = tree.handles.openFiles.open(inode, draft, for: caller.process)
     let isWatched = target.form != .command
     return OpenFile(inode, draft, access, decision, isWatched: isWatched, opener: caller.process)
   }
@@ -38,15 +75,15 @@ extension TreeContext {
   /// Returns the draft of a file that a thread opened with O_TRUNC. The kernel opens the file and then truncates it by
   /// inode number, on the same thread and without the handle.
   func beginning(of inode: InodeNumber, by caller: Caller) throws(FileTreeError) -> Draft? {
-    if let draft = openFiles.untouchedDraft(of: inode, by: caller.process) { return draft }
+    if let draft = tree.handles.openFiles.untouchedDraft(of: inode, by: caller.process) { return draft }
     // A file in memory that became an object has another inode number.
-    let shared = try node(inode).attributes(self).inode
-    return shared == inode ? nil : openFiles.untouchedDraft(of: shared, by: caller.process)
+    let shared = try tree.namespace.node(inode).attributes(tree).inode
+    return shared == inode ? nil : tree.handles.openFiles.untouchedDraft(of: shared, by: caller.process)
   }
 
   /// The storage of lines beyond the memory limit of a draft; nil for a realm in memory and in a transaction.
   private var spool: SpoolFile? {
-    realm.configuration.inMemoryIdentifier == nil && staged == nil
+    realm.configuration.inMemoryIdentifier == nil && tree.subtrees.staged == nil
       ? SpoolFile(besideRealm: realm.configuration.path) : nil
   }
 
@@ -56,8 +93,8 @@ extension TreeContext {
     let memory = draft.memory
     if memory.role == .refusedText || memory.role == .formerText { return nil }
     if let target = draft.target ?? memory.object { return target }
-    guard let place = overlay.place(of: memory.inode) else { return nil }
-    return try draftTarget(of: place)
+    guard let place = tree.namespace.overlay.place(of: memory.inode) else { return nil }
+    return try tree.namespace.draftTarget(of: place)
   }
 
   // MARK: writing
@@ -69,7 +106,7 @@ extension TreeContext {
     guard case .draft(let draft) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
     }
-    if let caller { openFiles.noteWriter(caller.process, file) }
+    if let caller { tree.handles.openFiles.noteWriter(caller.process, file) }
     let memory = draft.memory, isKnown = memory.isRefused
     let isComplete: Bool
     do throws(FileTreeError) {
@@ -93,14 +130,14 @@ extension TreeContext {
   ) {
     let path: String?
     if let target {
-      path = target.shownPlace(self)?.path
+      path = target.shownPlace(tree)?.path
     } else {
-      path = overlay.place(of: file.inode).map { shownPath(of: $0) }
+      path = tree.namespace.overlay.place(of: file.inode).map { tree.namespace.shownPath(of: $0) }
     }
     let reason = Reason(error, of: caller.user)
     guard let path, !refusals.isReason(reason, of: path) else { return }
     if file.isWatched { refusals.protect(path, from: caller.user) }
-    note(path, target?.operation ?? "write", reason)
+    refusals.record(path, target?.operation ?? "write", reason)
   }
 
   /// Checks a draft. Refuses it if its text is complete and cannot be saved, or if nothing can be saved until a user
@@ -113,14 +150,14 @@ extension TreeContext {
       try memory.inTurn { () throws(FileTreeError) in
         let isOne = target.form != .lines
         try memory.withContents(asOne: isOne, isText: target.form.isText) { contents throws(FileTreeError) in
-          let text = DraftText(contents.text, by: caller, name: memory.name, replacing: memory.removal)
+          let text = DraftText(contents, by: caller, name: memory.name, replacing: memory.removal)
           do throws(FileTreeError) {
             let applied = try check(text.asCheck(contents, of: target.form), target, draft.realmFile)
             if let applied { memory.noteChecked(contents, applied.lineCount) }
           } catch {
             refusal = error
             memory.noteRefused(contents, error)
-            refused(error, target, text)
+            tree.saves.refused(error, target, text)
           }
         }
       }
@@ -138,7 +175,7 @@ extension TreeContext {
     _ realmFile: Int?
   ) throws(FileTreeError) -> Applied? {
     try saver?.checkObstacles()
-    do throws(FileTreeError) { return try check(text, as: target, for: realmFile) } catch {
+    do throws(FileTreeError) { return try tree.saves.check(text, as: target, for: realmFile) } catch {
       if error.endsWrite { throw error }
       return nil
     }
@@ -187,7 +224,7 @@ extension TreeContext {
       }
       return
     }
-    defer { openFiles.settle(file) }
+    defer { tree.handles.openFiles.settle(file) }
     let memory = draft.memory
     try memory.inTurn { () throws(FileTreeError) in
       if memory.isEmptied { noteEmptied(draft) }
@@ -200,7 +237,7 @@ extension TreeContext {
     switch draft.memory.draft {
     case .clean: break
     case .refused(let error):
-      takeBack(draft.memory)
+      tree.removal.takeBack(draft.memory)
       throw error
     case .failed, .dirty:
       try checkIsComplete(draft, by: caller)
@@ -220,7 +257,7 @@ extension TreeContext {
       }
     } catch {
       memory.noteFailure()
-      if let path = target.shownPlace(self, known: memory.name)?.path {
+      if let path = target.shownPlace(tree, known: memory.name)?.path {
         refusals.protect(path, from: (caller ?? memory.owner).user)
       }
       throw error
@@ -231,8 +268,8 @@ extension TreeContext {
   func prepareNext(after file: OpenFile) {
     guard case .draft(let draft) = file.content, draft.memory.isWrittenTo else { return }
     do throws(FileTreeError) {
-      if draft.target != nil, let object = try node(file.inode) as? ObjectNode {
-        _ = try object.attributes(self)
+      if draft.target != nil, let object = try tree.namespace.node(file.inode) as? ObjectNode {
+        _ = try object.attributes(tree)
       } else {
         try read { _ in }
       }
@@ -254,19 +291,20 @@ extension TreeContext {
 
   /// Releases a handle. Saves what no close has saved; a text that cannot be saved is refused and logged.
   func release(_ file: OpenFile) {
-    let isLast = openFiles.beginClose(file)
+    let isLast = tree.handles.openFiles.beginClose(file)
     if let draft = file.draft, file.access.writes || isLast {
       do throws(FileTreeError) { try saveRest(of: draft, isLast: isLast || draft.target != nil) } catch {
         options.log?("a file could not be saved when it was closed: \(error)")
       }
     }
-    openFiles.close(file)
+    tree.handles.openFiles.close(file)
     // The text of a new file that was refused is in `.realm/rejected`; the name becomes free.
-    if let draft = file.draft, draft.target == nil, draft.memory.hasFailed, !openFiles.isOpen(draft.memory.inode),
-      let place = overlay.place(of: draft.memory.inode)
+    if let draft = file.draft, draft.target == nil, draft.memory.hasFailed,
+      !tree.handles.openFiles.isOpen(draft.memory.inode),
+      let place = tree.namespace.overlay.place(of: draft.memory.inode)
     {
-      _ = overlay.unlink(place)
-      takeBack(draft.memory, at: place)
+      _ = tree.namespace.overlay.unlink(place)
+      tree.removal.takeBack(draft.memory, at: place)
     }
   }
 
@@ -300,14 +338,14 @@ extension TreeContext {
     let memory = draft.memory
     guard let target = try target(of: draft) else { return memory.noteKept() }
     func text(_ contents: MemoryFile.Contents) -> DraftText {
-      DraftText(contents.text, by: caller ?? memory.owner, name: memory.name, replacing: memory.removal)
+      DraftText(contents, by: caller ?? memory.owner, name: memory.name, replacing: memory.removal)
     }
     var isNoted = false
     do throws(FileTreeError) {
       try memory.withContents(asOne: target.form != .lines, isText: target.form.isText) {
         (contents) throws(FileTreeError) -> Void in
         do throws(FileTreeError) {
-          became(try save(text(contents), as: target, for: draft.realmFile), memory)
+          tree.saves.became(try tree.saves.save(text(contents), as: target, for: draft.realmFile), memory)
           memory.noteSaved(contents)
           // The handle that was closed empty may be a duplicate of this one, as shells make them.
           if draft.target != nil { _ = emptiedFiles.take(memory.inode) }
@@ -319,7 +357,7 @@ extension TreeContext {
       }
     } catch {
       if !isNoted { refuseWithoutRoom(memory, target, error, text) }
-      takeBack(memory)
+      tree.removal.takeBack(memory)
       throw error
     }
   }
@@ -334,57 +372,30 @@ extension TreeContext {
     do throws(FileTreeError) {
       try memory.withContents(asOne: false, isText: target.form.isText) { contents throws(FileTreeError) in
         memory.noteRefused(contents, error)
-        refused(error, target, text(contents))
+        tree.saves.refused(error, target, text(contents))
       }
     } catch { options.log?("a text could not be kept: \(error)") }
-  }
-
-  /// Replaces a saved file in memory with the file of the realm that now has its text.
-  func became(_ saved: SavedAs, _ memory: MemoryFile) {
-    if case .object(let ordinal, let key) = saved.place { keepSettings(of: memory, for: key, in: ordinal) }
-    if memory.role == .edit { return }
-    switch saved.place {
-    case .object(let ordinal, let key):
-      memory.became(ObjectTarget(ordinal, key))
-      overlay.becomeObject(memory.inode, ordinal, key)
-    case .computed(let target):
-      memory.became(target)
-      if let place = overlay.place(of: memory.inode) { _ = overlay.unlink(place) }
-    case .nothing: break
-    }
-  }
-
-  /// Applies the time, mode and group that a program set for a file to the object that the file became.
-  private func keepSettings(of memory: MemoryFile, for key: ObjKey, in ordinal: TableOrdinal) {
-    guard let settings = memory.takeSettings() else { return }
-    let object = ObjectNode(views.number(ordinal, key), ordinal, key)
-    do throws(FileTreeError) {
-      if let time = settings.time { try object.setTime(time, self) }
-      if settings.change.permissions != nil || settings.change.group != nil {
-        try object.change(settings.change, self)
-      }
-    } catch {
-      // The object was saved, but another program has removed it since, so it has no time or mode.
-    }
   }
 
   // MARK: the end of the mount
 
   /// Saves the drafts of open handles before the tree ends. Logs what cannot be saved.
   func finish() {
-    transactions.endAll(options.log)
-    for draft in openFiles.unsaved {
+    tree.subtrees.transactions.endAll(options.log)
+    for draft in tree.handles.openFiles.unsaved {
       do throws(FileTreeError) { try save(draft, by: nil) } catch {
         options.log?("a file that was still being written could not be saved: \(error)")
       }
     }
-    takeBackKept()
-    changePipes.stop()
-    snapshots.removeAll()
+    tree.removal.takeBackKept()
+    tree.handles.changePipes.stop()
+    tree.subtrees.snapshots.removeAll()
     do throws(FileTreeError) { try saver?.finish() } catch {
       options.log?("the last saves are not on disk: \(error)")
     }
-    for (path, file) in unsavedEntries() { options.log?("\(path): never saved; \(fate(of: file, path))") }
+    for (path, file) in tree.namespace.unsavedEntries() {
+      options.log?("\(path): never saved; \(fate(of: file, path))")
+    }
   }
 
   /// Writes an unsaved file to the place that the options name, and returns its fate for the log.

@@ -28,13 +28,13 @@ struct FieldTarget: TextTarget {
   ) throws(FileTreeError) -> Applied {
     let (table, column) = try facts(view)
     return Applied(
-      effect: try set(text.bytes, table, column, tree.missingLinks, transaction),
+      effect: try set(text.bytes, table, column, tree.saves.missingLinks, transaction),
       place: .computed(self)
     )
   }
 
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
-    tree.removedFields.forget(place)
+    tree.drafts.removedFields.forget(place)
   }
 
   /// Restores the former value of a property, unless the value has changed since the removal. Returns true if it was
@@ -47,12 +47,12 @@ struct FieldTarget: TextTarget {
         let isRemoved = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
           try place.value(directory, cursor).1.isNoValue
         }
-        return (table, column, isRemoved ? true : try tree.removedFields.isRemoved(place, form, view))
+        return (table, column, isRemoved ? true : try tree.drafts.removedFields.isRemoved(place, form, view))
       }
       isBack = isRemoved
-      return isRemoved ? try set(text, table, column, tree.missingLinks, transaction) : .none
+      return isRemoved ? try set(text, table, column, tree.saves.missingLinks, transaction) : .none
     }
-    tree.removedFields.forget(place)
+    tree.drafts.removedFields.forget(place)
     return isBack
   }
 
@@ -127,7 +127,7 @@ struct FieldTarget: TextTarget {
     // An object that cannot be named was deleted or is damaged, or its class is gone.
     let names = try? tree.readable { view throws(FileTreeError) in
       let (_, column) = try facts(view), directory = try view.existing(place.ordinal)
-      let object = try tree.name(of: place.key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
+      let object = try tree.namespace.name(of: place.key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
       return (Array(object), Array(NameEscaping.directory(of: column.name).utf8), directory.shownName)
     }
     guard let (object, property, directory) = names else { return nil }

@@ -2,7 +2,7 @@
 // writes over an object. The realm does not change until the file is saved.
 //
 // A text that is written from the start is tracked, so that it can be checked when it is complete: see
-// `TreeContext.write`.
+// `Drafts.write`.
 
 import CLinux
 import Glibc
@@ -82,6 +82,8 @@ final class MemoryFile: Sendable {
     var allocated: Int?
     /// For a refused text, the path that it was saved to.
     var refusedPath: String?
+    /// The JSON value of a text in one chunk, from its check to its save.
+    var parsed: ParsedText?
     /// For lines, the number of bytes saved, so that each line is saved once.
     var saved = 0
     /// For lines, the end of the checked lines, and their number.
@@ -100,6 +102,8 @@ final class MemoryFile: Sendable {
   struct Contents {
     /// Shares the memory of the file.
     let text: ChunkedBytes
+    /// The JSON value of the bytes; nil if it is not kept.
+    let parsed: ParsedText?
     fileprivate let generation: UInt64
     /// For lines, the checked ones.
     let checked: CheckedLines
@@ -292,8 +296,10 @@ final class MemoryFile: Sendable {
         // Bytes that another thread adds after this are left to the next save.
         text.hide(from: isText ? min(size, state.allocated ?? size) : size)
         text.hide(upTo: state.saved)
+        if isText, isOneChunk, form != .lines { state.parsed = state.parsed ?? ParsedText() }
         return Contents(
           text: text,
+          parsed: isText ? state.parsed : nil,
           generation: state.generation,
           checked: state.checked,
           endOfLines: state.end - state.unfinished
@@ -440,6 +446,7 @@ final class MemoryFile: Sendable {
       }
       if state.generation != contents.generation { return }
       state.draft = .clean
+      state.parsed = nil
       state.isEmptied = false
     }
   }
@@ -458,6 +465,7 @@ final class MemoryFile: Sendable {
       state.hasFailed = true
       if state.generation != contents.generation { return }
       state.draft = error.endsWrite ? .refused(error) : .failed
+      state.parsed = nil
       state.isEmptied = false
     }
   }
@@ -486,6 +494,7 @@ extension MemoryFile.State {
 
   fileprivate mutating func noteChange() {
     generation += 1
+    parsed = nil
     if case .refused = draft {} else { draft = .dirty }
     isEmptied = false
     metadata.modified = Timestamp.now

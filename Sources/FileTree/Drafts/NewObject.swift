@@ -8,7 +8,7 @@ import Synchronization
 
 /// An object that is to be created.
 struct NewObject: Sendable {
-  let bytes: [UInt8]
+  let text: JSONText
   let name: [UInt8]
   let table: Table
   /// The key of the object of that name that a program removed to make room for this one.
@@ -16,16 +16,15 @@ struct NewObject: Sendable {
   let mode: WriteMode
   let missingLinks: MissingLinks
 
-  /// Creates the object with the key in its name. Returns the key and the parsed text.
-  func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> (key: ObjKey, text: JSONText) {
+  /// Creates the object with the key in its name, and returns the key.
+  func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {
     let fileName = NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type)
-    let text: JSONText, primaryKey: Value?
-    do throws(JSONInputError) { text = try JSONText(bytes) } catch { throw FileTreeError(error) }
+    let primaryKey: Value?
     switch fileName {
     case .key(let key):
       primaryKey = Value(key)
-      try check(Value(key), in: text)
-    case .hashed: primaryKey = try key(from: text)
+      try check(Value(key))
+    case .hashed: primaryKey = try keyInText()
     case .objectKey, nil: primaryKey = nil
     }
     let key: ObjKey
@@ -46,16 +45,16 @@ struct NewObject: Sendable {
     } catch {
       throw FileTreeError(error, missingLinks)
     }
-    return (key, text)
+    return key
   }
 
-  /// Returns the required properties that a text does not name. A new object has their defaults.
-  func defaulted(in text: JSONText) -> [ColKey] {
+  /// The required properties that the text does not name. A new object has their defaults.
+  var defaulted: [ColKey] {
     table.columns.filter { $0.isRequired && $0.key != table.primaryKey?.key && !text.hasMember($0.name) }.map(\.key)
   }
 
   /// Throws if the text has another primary key than the name.
-  private func check(_ key: Value, in text: JSONText) throws(FileTreeError) {
+  private func check(_ key: Value) throws(FileTreeError) {
     guard let column = table.primaryKey else { return }
     do throws(JSONInputError) { try text.checkPrimaryKey(of: column, is: key) } catch { throw FileTreeError(error) }
   }
@@ -72,7 +71,7 @@ struct NewObject: Sendable {
   }
 
   /// Returns the primary key in the text, for a name that has only its beginning.
-  private func key(from text: JSONText) throws(FileTreeError) -> Value {
+  private func keyInText() throws(FileTreeError) -> Value {
     guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
     let value: Value?
     do throws(JSONInputError) { value = try text.primaryKey(of: column) } catch {
@@ -87,12 +86,12 @@ struct NewObject: Sendable {
   }
 }
 
-extension TreeContext {
+extension Saves {
   /// Reports the properties whose defaults a new object has because its text does not name them, each property once.
   func reportDefaults(_ columns: [ColKey], of key: ObjKey, in ordinal: TableOrdinal, _ path: String) {
     for column in columns {
       let place = FieldPlace(ordinal, key, column)
-      guard defaultedProperties.isNew(ordinal, column) else { continue }
+      guard tree.drafts.defaultedProperties.isNew(ordinal, column) else { continue }
       do throws(FileTreeError) {
         let (name, text) = try read { view throws(FileTreeError) in
           let columns = try view.existing(ordinal).table.columns
@@ -103,7 +102,7 @@ extension TreeContext {
         let reason =
           "\(name) is required and missing from the text, so it is \(value); "
           + "this is reported once for each property"
-        refusals.remark(path, "create", reason)
+        tree.drafts.refusals.remark(path, "create", reason)
         options.log?("\(path): \(reason)")
       } catch {
         // Another program has removed the object or the property since.

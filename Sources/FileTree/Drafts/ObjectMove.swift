@@ -67,58 +67,32 @@ final class AliasTexts: Sendable {
   }
 }
 
-extension TreeContext {
+extension Saves {
   /// Records the text that an object was saved with, if its file has a name other than the object's.
   func noteAliasText(_ text: DraftText, of key: ObjKey, in ordinal: TableOrdinal) {
-    guard overlay.hasAlias(of: key, in: views.registry.inode(ordinal)) else { return }
+    guard tree.namespace.overlay.hasAlias(of: key, in: views.registry.inode(ordinal)) else { return }
     do throws(FileTreeError) {
-      let shown = try read { view throws(FileTreeError) in try self.text(of: key, try view.existing(ordinal), view) }
-      aliasTexts.note(try text.bytes, shown: shown, ordinal, key)
+      let shown = try read { view throws(FileTreeError) in try view.text(of: key, try view.existing(ordinal)) }
+      tree.namespace.aliasTexts.note(try text.bytes, shown: shown, ordinal, key)
     } catch {
       // Without a record, a rename takes the whole text of the object.
-      aliasTexts.forget(ordinal, key)
+      tree.namespace.aliasTexts.forget(ordinal, key)
     }
   }
 
-  /// Renames a file whose name is not that of its object: to another such name, or onto the file of an object, which
-  /// takes its text. Returns false if the file at `source` has no such name, or if no object can be named `goal`.
-  func renameAlias(
-    _ source: Overlay.Place,
-    to goal: Overlay.Place,
-    as target: any DraftTarget,
-    _ rule: RenameRule,
-    by caller: Caller
-  ) throws(FileTreeError) -> Bool {
-    guard let home = try node(source.directory) as? ClassNode, let target = target as? NamedObjectTarget,
-      let key = overlay.alias(source.name, in: home.inode), !overlay.isAside(key, in: home.inode)
-    else { return false }
-    let (shown, isFree) = try read { view throws(FileTreeError) in
-      let directory = try view.existing(home.ordinal)
-      try directory.checkIsWritable()
-      let isOtherName =
-        goal.directory == source.directory && NameEscaping.parse(file: goal.name, primaryKey: nil) == nil
-      return (
-        try text(of: key, directory, view),
-        isOtherName ? try object(named: goal.name, in: directory) == nil : false
-      )
+  /// Restores the links to a removed object, which is back as `object`. Returns all objects that link to it.
+  func restoreLinks(
+    _ removal: Removal,
+    to object: ObjectReference,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> [ObjectReference] {
+    guard let links = removal.content?.links, !links.isEmpty else { return [] }
+    do throws(EngineError) {
+      for link in links { _ = try transaction.restore(link, to: object) }
+      return try transaction.origins(of: object.table, object.key)
+    } catch {
+      throw FileTreeError(error)
     }
-    if isFree {
-      overlay.addAlias(goal.name, of: key, in: home.inode)
-    } else {
-      let written = aliasTexts.written(home.ordinal, key, ifShowing: shown) ?? shown
-      guard let text = ChunkedBytes(written, memory) else { throw .memoryIsShort }
-      let move = ObjectMove(home: home, key: key)
-      try replacing(goal, by: caller) { removal throws(FileTreeError) in
-        let text = DraftText(text, of: move, by: caller, mustBeNew: rule == .keep, replacing: removal)
-        _ = try save(text, as: target)
-      }
-      _ = overlay.unlink(goal)
-      aliasTexts.forget(home.ordinal, key)
-    }
-    overlay.removeAlias(source.name, in: home.inode)
-    dentryInvalidations.add(source)
-    dentryInvalidations.add(goal)
-    return true
   }
 
   /// Removes an object whose file was renamed onto that of `object`. Returns the effect of the removal.

@@ -6,22 +6,25 @@ import RealmJSON
 import RealmNames
 import RealmPages
 
-extension TreeContext {
+/// The removals of a tree, for one request.
+struct ObjectRemoval: TreePart {
+  let tree: TreeContext
+
   // MARK: deleting
 
   /// Deletes the object named `name` in a class.
   func delete(_ key: ObjKey, _ name: [UInt8], _ home: ClassNode, by caller: Caller) throws(FileTreeError) {
-    guard let saver else { throw .readOnly }
+    guard let saver = tree.drafts.saver else { throw .readOnly }
     let place = Overlay.Place(directory: home.inode, name: name)
-    let path = ObjectTarget(home.ordinal, key).shownPlace(self)?.path
+    let path = ObjectTarget(home.ordinal, key).shownPlace(tree)?.path
     let table = try read { view throws(FileTreeError) in try view.existing(home.ordinal).table.key }
     var content = Removal.Content(text: nil, links: nil)
     do throws(FileTreeError) {
-      try saveKeepingTexts(saver) { transaction throws(FileTreeError) in
-        let text = try self.read { view in self.knownText(of: ObjectReference(table: table, key: key), view) }
+      try tree.saves.saveKeepingTexts(saver) { transaction throws(FileTreeError) in
+        let text = try read { view in tree.saves.knownText(of: ObjectReference(table: table, key: key), view) }
         do throws(EngineError) {
           let origins = try transaction.origins(of: table, key)
-          let links = try transaction.incomingLinks(of: table, key, limit: self.removals.mostLinks)
+          let links = try transaction.incomingLinks(of: table, key, limit: tree.drafts.removals.mostLinks)
           content = Removal.Content(text: text, links: links)
           try transaction.delete(table, key)
           let object = ObjectReference(table: table, key: key)
@@ -35,43 +38,21 @@ extension TreeContext {
       // Another program has deleted it first.
       if case .notFound = error { throw error }
       if let path {
-        refusals.note(path, "delete", Reason(error, of: nil))
+        tree.drafts.refusals.note(path, "delete", Reason(error, of: nil))
         options.log?("\(path): \(error)")
       }
       throw error
     }
-    removals.note(place, Removal(key, content), by: caller)
+    tree.drafts.removals.note(place, Removal(key, content), by: caller)
     views.keptModes.forget(views.number(home.ordinal, key))
-    _ = emptiedFiles.take(views.number(home.ordinal, key))
-  }
-
-  /// Returns the text of an object, cached or rendered; nil if it is gone or damaged.
-  func knownText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
-    guard let directory = view.directory(of: object.table) else { return nil }
-    return texts.find(number(directory, object.key), directory.stamp.generation)?.text
-      ?? (try? text(of: object.key, directory, view))  // a text that cannot be read cannot be restored
+    _ = tree.drafts.emptiedFiles.take(views.number(home.ordinal, key))
   }
 
   // MARK: bringing back
 
-  /// Restores the links to a removed object, which is back as `object`. Returns all objects that link to it.
-  func restoreLinks(
-    _ removal: Removal,
-    to object: ObjectReference,
-    _ transaction: borrowing WriteTransaction
-  ) throws(FileTreeError) -> [ObjectReference] {
-    guard let links = removal.content?.links, !links.isEmpty else { return [] }
-    do throws(EngineError) {
-      for link in links { _ = try transaction.restore(link, to: object) }
-      return try transaction.origins(of: object.table, object.key)
-    } catch {
-      throw FileTreeError(error)
-    }
-  }
-
   /// Restores the object or property that was removed to make room for a draft, which is refused.
   func takeBack(_ memory: MemoryFile) {
-    if let place = overlay.place(of: memory.inode) { takeBack(memory, at: place) }
+    if let place = tree.namespace.overlay.place(of: memory.inode) { takeBack(memory, at: place) }
   }
 
   /// Restores the object or property that was removed to make room for a draft at a place.
@@ -82,43 +63,47 @@ extension TreeContext {
   /// Restores the object or property that was removed at a place.
   func takeBack(_ removal: Removal, at place: Overlay.Place) {
     // Nothing can be restored in a directory that is gone.
-    if let directory = nodes.node(place.directory) { directory.takeBack(removal, place.name, self) }
+    if let directory = tree.namespace.nodes.node(place.directory) { directory.takeBack(removal, place.name, tree) }
   }
 
   /// Retries the restores that failed.
   func takeBackKept() {
-    for (place, removal) in removals.takeKept() { takeBack(removal, at: place) }
+    for (place, removal) in tree.drafts.removals.takeKept() { takeBack(removal, at: place) }
   }
 
   /// Restores the object that was removed under a name whose new text is refused: with its object key, its embedded
   /// objects and the links to it, in one commit. Does nothing if another object has the name now.
   func takeBack(_ removal: Removal, _ name: [UInt8], _ home: ClassNode) {
     let place = Overlay.Place(directory: home.inode, name: name)
-    takeBack(removal, at: place, .object, NamedObjectTarget(home, name).shownPlace(self)) {
+    takeBack(removal, at: place, .object, NamedObjectTarget(home, name).shownPlace(tree)) {
       (saver, text) throws(FileTreeError) in
       var made: ObjKey?
       try saver.save { transaction throws(FileTreeError) in
-        let (table, existing) = try self.read { view throws(FileTreeError) in
+        let (table, existing) = try read { view throws(FileTreeError) in
           let directory = try view.existing(home.ordinal)
-          return (directory.table, try self.object(named: name, in: directory))
+          return (directory.table, try tree.namespace.object(named: name, in: directory))
         }
         if existing != nil { return .none }
+        let json: JSONText
+        do throws(JSONInputError) { json = try JSONText(text) } catch { throw FileTreeError(error) }
         let draft = NewObject(
-          bytes: text,
+          text: json,
           name: name,
           table: table,
           formerKey: removal.key,
           mode: .patch,
-          missingLinks: self.staged == nil ? .leaveOut : .expect
+          missingLinks: tree.subtrees.staged == nil ? .leaveOut : .expect
         )
-        let object = ObjectReference(table: table.key, key: try draft.create(in: transaction).key)
+        let object = ObjectReference(table: table.key, key: try draft.create(in: transaction))
         made = object.key
-        return Effect(touched: [object] + (try self.restoreLinks(removal, to: object, transaction)))
+        return Effect(touched: [object] + (try tree.saves.restoreLinks(removal, to: object, transaction)))
       }
       guard let made else { return false }
-      try nameAlias(name, of: made, in: home)
+      try tree.namespace.nameAlias(name, of: made, in: home)
       // Later writes to the file change the object.
-      if let file = overlay.file(at: place) { became(SavedAs(place: .object(home.ordinal, made)), file) }
+      if let file = tree.namespace.overlay.file(at: place) {
+        tree.saves.became(SavedAs(place: .object(home.ordinal, made)), file)
+      }
       return true
     }
   }
@@ -137,7 +122,7 @@ extension TreeContext {
     _ shown: @autoclosure () -> ShownPlace?,
     _ restore: (Saver, _ text: [UInt8]) throws(FileTreeError) -> Bool
   ) {
-    guard let saver else { return }
+    guard let saver = tree.drafts.saver else { return }
     let shown = shown(), path = shown?.path ?? String(decoding: place.name, as: UTF8.self)
     do throws(FileTreeError) {
       guard let text = removal.content?.text else {
@@ -148,7 +133,7 @@ extension TreeContext {
         )
       }
       let isBack = try restore(saver, text)
-      _ = removedText(shown).flatMap { overlay.unlink($0) }
+      _ = removedText(shown).flatMap { tree.namespace.overlay.unlink($0) }
       guard isBack else { return }
       options.log?(
         "\(path): the new text was refused, so the \(what) that was removed for it was restored"
@@ -170,22 +155,22 @@ extension TreeContext {
   ) {
     var reason = "the \(what) that was removed for a refused text was not restored: \(error)"
     if let text = removal.content?.text, let copy {
-      let owner = MemoryFile.Metadata.of(Caller(user: realmOwner, group: views.lastRules?.group ?? getegid()))
-      if overlay.makeFile(at: copy, text, owner, role: .refusedText, isKnown: false) != nil {
+      let owner = MemoryFile.Metadata.of(Caller(user: tree.views.owner, group: views.lastRules?.group ?? getegid()))
+      if tree.namespace.overlay.makeFile(at: copy, text, owner, role: .refusedText, isKnown: false) != nil {
         reason += "; its text is \(String(decoding: copy.name, as: UTF8.self)) in .realm/rejected"
       }
       switch error {
       case .refused(.noSpace, _), .refused(.busy, _), .refused(.inputOutput, _), .refused(.offline, _), .busy,
         .unavailable:
-        removals.keep(place, removal)
+        tree.drafts.removals.keep(place, removal)
         reason += "; the next save tries again"
       default: break
       }
     }
-    refusals.note(
+    tree.drafts.refusals.note(
       path,
       "restore",
-      Reason(reason, others: "the \(what) that was removed for a refused text was not restored", of: realmOwner)
+      Reason(reason, others: "the \(what) that was removed for a refused text was not restored", of: tree.views.owner)
     )
     options.log?("\(path): \(reason)")
   }
@@ -194,6 +179,6 @@ extension TreeContext {
   private func removedText(_ shown: ShownPlace?) -> Overlay.Place? {
     guard let rejected = shown?.rejected else { return nil }
     let name = Array((rejected.name + Array(".removed".utf8)).suffix(255))
-    return RejectedText(ordinal: rejected.ordinal, name: name).place(of: realmOwner, self)
+    return RejectedText(ordinal: rejected.ordinal, name: name).place(of: tree.views.owner, tree)
   }
 }

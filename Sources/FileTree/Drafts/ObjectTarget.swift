@@ -17,7 +17,7 @@ struct ObjectTarget: TextTarget {
 
   func stored(_ text: DraftText, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> SavedAs? {
     let object = ObjectReference(table: try view.existing(ordinal).table.key, key: key)
-    let isStored = tree.knownText(of: object, view) == (try text.bytes)
+    let isStored = tree.saves.knownText(of: object, view) == (try text.bytes)
     return isStored ? SavedAs(place: .object(ordinal, key), hasChanged: false) : nil
   }
 
@@ -28,11 +28,11 @@ struct ObjectTarget: TextTarget {
     _ tree: TreeContext
   ) throws(FileTreeError) -> Applied {
     let object = ObjectReference(table: try view.existing(ordinal).table.key, key: key)
-    return Applied(effect: try tree.patch(text.bytes, object, transaction), place: .object(ordinal, key))
+    return Applied(effect: try tree.saves.patch(text.json(), object, transaction), place: .object(ordinal, key))
   }
 
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
-    tree.noteAliasText(text, of: key, in: ordinal)
+    tree.saves.noteAliasText(text, of: key, in: ordinal)
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? { shownPlace(tree, known: nil) }
@@ -40,9 +40,9 @@ struct ObjectTarget: TextTarget {
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? {
     // An object that cannot be named was deleted or is damaged, or its class is gone.
     let present = try? tree.readable { view throws(FileTreeError) in
-      try tree.name(of: key, in: try view.existing(ordinal))
+      try tree.namespace.name(of: key, in: try view.existing(ordinal))
     }
-    return (present ?? name).map { tree.shownPlace($0, in: ordinal) }
+    return (present ?? name).map { tree.saves.shownPlace($0, in: ordinal) }
   }
 }
 
@@ -61,9 +61,9 @@ struct NamedObjectTarget: TextTarget {
     if text.mustBeNew || text.moved != nil { return nil }
     let directory = try view.existing(ordinal), bytes = try text.bytes
     try directory.checkIsWritable()
-    guard let key = try tree.object(named: name, in: directory),
+    guard let key = try tree.namespace.object(named: name, in: directory),
       // A damaged object can be overwritten.
-      (try? tree.text(of: key, directory, view)) == bytes
+      (try? view.text(of: key, directory)) == bytes
     else { return nil }
     return SavedAs(place: .object(ordinal, key), hasChanged: false)
   }
@@ -74,37 +74,38 @@ struct NamedObjectTarget: TextTarget {
     _ view: VersionView,
     _ tree: TreeContext
   ) throws(FileTreeError) -> Applied {
-    let directory = try view.existing(ordinal), table = directory.table, bytes = try text.bytes
+    let directory = try view.existing(ordinal), table = directory.table
     try directory.checkIsWritable()
-    if let existing = try tree.object(named: name, in: directory) {
+    if let existing = try tree.namespace.object(named: name, in: directory) {
       // An object whose name is set aside does not count: the program that renamed it is writing a new text in its
       // place.
-      if text.mustBeNew, !tree.overlay.isAside(existing, in: home.inode) { throw .refused(.exists, "exists already") }
+      if text.mustBeNew, !tree.namespace.overlay.isAside(existing, in: home.inode) {
+        throw .refused(.exists, "exists already")
+      }
       let object = ObjectReference(table: table.key, key: existing)
-      let effect = try tree.patch(bytes, object, transaction)
+      let effect = try tree.saves.patch(text.json(), object, transaction)
       return Applied(
         effect: try removingMoved(text, for: object, effect, transaction, tree),
         place: .object(ordinal, existing)
       )
     }
     let draft = NewObject(
-      bytes: bytes,
+      text: try text.json(),
       name: name,
       table: table,
       formerKey: text.removal?.key,
       mode: tree.options.write,
-      missingLinks: tree.missingLinks
+      missingLinks: tree.saves.missingLinks
     )
-    let outcome = try draft.create(in: transaction)
-    let made = ObjectReference(table: table.key, key: outcome.key)
+    let made = ObjectReference(table: table.key, key: try draft.create(in: transaction))
     // Links to a missing object may have been waiting for this one.
     var origins = try Self.origins(of: made, transaction)
-    if let removal = text.removal { origins += try tree.restoreLinks(removal, to: made, transaction) }
+    if let removal = text.removal { origins += try tree.saves.restoreLinks(removal, to: made, transaction) }
     return Applied(
       effect: try removingMoved(text, for: made, Effect(touched: [made] + origins), transaction, tree),
       place: .object(ordinal, made.key),
       isNew: true,
-      defaulted: draft.defaulted(in: outcome.text)
+      defaulted: draft.defaulted
     )
   }
 
@@ -117,7 +118,7 @@ struct NamedObjectTarget: TextTarget {
     _ tree: TreeContext
   ) throws(FileTreeError) -> Effect {
     guard let moved = text.moved else { return effect }
-    return effect.joined(with: try tree.remove(moved, for: object, transaction))
+    return effect.joined(with: try tree.saves.remove(moved, for: object, transaction))
   }
 
   /// Returns the objects that link to `object`.
@@ -132,13 +133,13 @@ struct NamedObjectTarget: TextTarget {
 
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
     guard case .object(_, let object) = applied.place else { return }
-    if applied.isNew { try tree.nameAlias(name, of: object, in: home) }
-    tree.noteAliasText(text, of: object, in: ordinal)
+    if applied.isNew { try tree.namespace.nameAlias(name, of: object, in: home) }
+    tree.saves.noteAliasText(text, of: object, in: ordinal)
     if !applied.defaulted.isEmpty {
-      let path = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
-      tree.reportDefaults(applied.defaulted, of: object, in: ordinal, path)
+      let path = tree.namespace.shownPath(of: Overlay.Place(directory: home.inode, name: name))
+      tree.saves.reportDefaults(applied.defaulted, of: object, in: ordinal, path)
     }
-    if let staged = tree.staged, applied.isNew,
+    if let staged = tree.subtrees.staged, applied.isNew,
       let table = try tree.read({ view in view.directory(ordinal)?.table }), table.primaryKey == nil,
       case .objectKey = NameEscaping.parse(file: name, primaryKey: nil)
     {
@@ -146,52 +147,27 @@ struct NamedObjectTarget: TextTarget {
     }
   }
 
-  func shownPlace(_ tree: TreeContext) -> ShownPlace? { tree.shownPlace(name, in: ordinal) }
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? { tree.saves.shownPlace(name, in: ordinal) }
 }
 
-extension TreeContext {
+extension Saves {
   /// Returns the path of an object's file, and the place of its refused text.
   fileprivate func shownPlace(_ name: [UInt8], in ordinal: TableOrdinal) -> ShownPlace {
     ShownPlace(
-      path: shownPath(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
+      path: tree.namespace.shownPath(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
       rejected: RejectedText(ordinal: ordinal, name: name)
     )
   }
 
-  /// Returns the path of a table's directory.
-  func shownPath(of ordinal: TableOrdinal) -> String {
-    (views.registry.isClass(ordinal) ? "" : ".realm/tables/") + shownName(of: ordinal)
-  }
-
-  /// Returns the path of a selection's directory.
-  func shownPath(of selection: ObjectSelection) -> String {
-    shownPath(of: selection.ordinal) + String(decoding: selection.path, as: UTF8.self)
-  }
-
-  /// Returns the name of a class as users see it, even if the class is gone.
-  func shownName(of ordinal: TableOrdinal) -> String {
-    String(decoding: views.registry.name(ordinal) ?? [], as: UTF8.self)
-  }
-
-  /// Adds `name` as a name of an object, if the object is not listed by it.
-  func nameAlias(_ name: [UInt8], of key: ObjKey, in directory: ClassNode) throws(FileTreeError) {
-    let type = try read { view throws(FileTreeError) in
-      try view.existing(directory.ordinal).table.primaryKey?.type
-    }
-    if NameEscaping.parse(file: name, primaryKey: type) == nil {
-      overlay.addAlias(name, of: key, in: directory.inode)
-    }
-  }
-
   /// Writes the properties that differ. Only the object itself is touched, because links to it do not change.
   fileprivate func patch(
-    _ bytes: [UInt8],
+    _ text: JSONText,
     _ object: ObjectReference,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> Effect {
     do throws(JSONInputError) {
       let outcome = try ObjectPatcher(mode: options.write, missingLinks: missingLinks)
-        .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
+        .apply(text, to: .object(object.key), of: object.table, in: transaction)
       return outcome.hasChanged ? .changed(object) : .none
     } catch {
       throw FileTreeError(error, missingLinks)
@@ -199,30 +175,4 @@ extension TreeContext {
   }
 
   // MARK: objects by name
-
-  /// Returns the object that a file name leads to: the name that it is listed by, or the one that it was created by.
-  func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
-    do throws(EngineError) {
-      if let key = try directory.objectKey(named: name) { return key }
-      guard let key = overlay.alias(name, in: directory.inode) else { return nil }
-      if try directory.table.contains(key) { return key }
-      overlay.removeAlias(name, in: directory.inode)
-      return nil
-    } catch {
-      throw .damaged(directory.shownName, error)
-    }
-  }
-
-  /// Returns the file name of an object.
-  func name(of key: ObjKey, in directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
-    let cursor = ObjectCursor(directory.table), name = OutputBuffer()
-    do throws(EngineError) {
-      let exists = try cursor.seek(key)
-      if exists { try directory.name(of: cursor, into: name) }
-      if exists { return name.bytes }
-    } catch {
-      throw .damaged(directory.shownName, error)
-    }
-    throw .stale
-  }
 }

@@ -38,6 +38,8 @@ struct Reason: Sendable, Equatable {
 
 /// The refusals of a mount.
 final class RefusalLog: Sendable {
+  private let log: (@Sendable (String) -> Void)?
+
   private struct Refusal {
     let reason: Reason
     /// The number of the refusal in the mount, counted from 1.
@@ -69,6 +71,9 @@ final class RefusalLog: Sendable {
   private static let limit = 100
   /// The maximum number of files whose reasons are kept.
   private static let mostFiles = 1000
+
+  /// Creates an empty log. `log` is called for refusals that no other line of the mount's log reports.
+  init(_ log: (@Sendable (String) -> Void)?) { self.log = log }
 
   /// Records a refusal at `path`, such as `Person/4.json`. The reason is an attribute of the file at `owner` if that is
   /// not nil, otherwise of the file at `path`.
@@ -185,7 +190,7 @@ final class RefusalLog: Sendable {
   }
 }
 
-extension TreeContext {
+extension RefusalLog {
   /// Runs `body`, the operation that a program requested at `path`. If it is refused, records the reason, unless it was
   /// recorded already or the errno alone is clear enough.
   func noting<T>(
@@ -193,22 +198,22 @@ extension TreeContext {
     _ path: @autoclosure () throws(FileTreeError) -> String?,
     _ body: () throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
-    let former = refusals.count
+    let former = count
     do throws(FileTreeError) { return try body() } catch {
       // A file without a path is gone.
       guard case .refused(let refusal, let reason) = error, refusal.needsReason, let path = try? path(),
-        !refusals.hasRefused(path, after: former)
+        !hasRefused(path, after: former)
       else { throw error }
-      note(path, operation, Reason(reason))
+      record(path, operation, Reason(reason))
       throw error
     }
   }
 
   /// Records a refusal, and logs it if the reason differs from the last one of the file.
-  func note(_ path: String, _ operation: String, _ reason: Reason) {
-    let isNew = !refusals.isReason(reason, of: path)
-    refusals.note(path, operation, reason)
-    if isNew { options.log?("\(path): \(reason.full)") }
+  func record(_ path: String, _ operation: String, _ reason: Reason) {
+    let isNew = !isReason(reason, of: path)
+    note(path, operation, reason)
+    if isNew { log?("\(path): \(reason.full)") }
   }
 }
 

@@ -83,11 +83,13 @@ final class Saver: Sendable {
   func saving(to file: Int) -> Saver { Saver(self, to: file) }
 
   /// Commits a change, and returns true if there was anything to commit. The commit is on disk, unless it `mayWait` and
-  /// the user chose `-o group_commit`.
+  /// the user chose `-o group_commit`. If it `looks`, looks where the path of the realm leads before `change`, too.
   @discardableResult
-  func save(mayWait: Bool = true, _ change: Change) throws(FileTreeError) -> Bool {
+  func save(mayWait: Bool = true, looks: Bool = true, _ change: Change) throws(FileTreeError) -> Bool {
     let transaction: WriteTransaction
-    do throws(EngineError) { transaction = try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
+    do throws(EngineError) {
+      transaction = try writer.beginOnThisThread(timeout: options.lockTimeout, looks: looks)
+    } catch {
       throw FileTreeError(error)
     }
     if let file, writer.realm.standing.file != file { throw .replaced }

@@ -99,7 +99,12 @@ package final class Trash: Sendable {
           group: rules.group,
           modified: note.time
         )
-        makeFile(note.text.text, at: Overlay.Place(directory: directory, name: note.text.name), metadata, tree.overlay)
+        makeFile(
+          note.text.text,
+          at: Overlay.Place(directory: directory, name: note.text.name),
+          metadata,
+          tree.namespace.overlay
+        )
       }
       // Cleared last, so that another thread does not look before all files exist.
       notes.withLock { if $0.isEmpty { hasNotes.store(false, ordering: .releasing) } }
@@ -134,7 +139,7 @@ extension Trash {
   }
 }
 
-extension TreeContext {
+extension Saves {
   /// Commits a change like `Saver.save`, and keeps the former texts of the objects that it changes or deletes, and of
   /// the schema if that changes.
   @discardableResult
@@ -144,22 +149,30 @@ extension TreeContext {
     _ change: Saver.Change
   ) throws(FileTreeError) -> Bool {
     // In a transaction, no text is lost before the commit.
-    if staged != nil { return try saver.save(mayWait: mayWait, change) }
+    if tree.subtrees.staged != nil { return try saver.save(mayWait: mayWait, change) }
+    let looks = request?.takeLook() ?? true
     var former: [FormerText] = [], namesStay = false
-    let hasChanged = try saver.save(mayWait: mayWait) { transaction throws(FileTreeError) in
+    let hasChanged = try saver.save(mayWait: mayWait, looks: looks) { transaction throws(FileTreeError) in
       let effect = try change(transaction)
       namesStay = effect.namesStay || !effect.isChange
       if effect.isChange {
-        let view = try self.views.view(of: transaction)
-        former = self.texts(of: effect.replaced, view)
-        if effect.replacesSchema, let schema = self.schemaText(view) { former.append(schema) }
+        let view = try views.view(of: transaction)
+        former = texts(of: effect.replaced, view)
+        if effect.replacesSchema, let schema = schemaText(view) { former.append(schema) }
       }
-      for text in former { self.keepOutside(text) }
+      for text in former { keepOutside(text) }
       return effect
     }
-    for text in former { trash.note(text) }
+    for text in former { tree.drafts.trash.note(text) }
     views.observer.notify(namesStay: namesStay)
     return hasChanged
+  }
+
+  /// Returns the text of an object, cached or rendered; nil if it is gone or damaged.
+  func knownText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
+    guard let directory = view.directory(of: object.table) else { return nil }
+    return tree.views.texts.find(tree.views.number(directory, object.key), directory.stamp.generation)?.text
+      ?? (try? view.text(of: object.key, directory))  // a text that cannot be read cannot be restored
   }
 
   /// Returns the names and texts of objects, without those that are missing or cannot be read.
@@ -174,7 +187,7 @@ extension TreeContext {
         do {
           guard try cursor.seek(object.key) else { return nil }
           try directory.name(of: cursor, into: context.name)
-          let known = self.texts.find(number(directory, object.key), directory.stamp.generation)?.text
+          let known = views.texts.find(tree.views.number(directory, object.key), directory.stamp.generation)?.text
           let text = try known ?? context.render(cursor)
           return FormerText(ordinal: directory.ordinal, name: context.name.bytes, text: text)
         } catch {
@@ -195,10 +208,10 @@ extension TreeContext {
   private func keepOutside(_ text: FormerText) {
     guard let keep = options.keepFormerText else { return }
     let name = String(decoding: text.name, as: UTF8.self)
-    let className = text.ordinal.map { shownName(of: $0) }
+    let className = text.ordinal.map { tree.namespace.shownName(of: $0) }
     guard let problem = keep(className, name, text.text) else { return }
     let path = className.map { "\($0)/\(name)" } ?? ".realm/\(name)"
-    refusals.remark(path, "trash", "its former text was not kept: \(problem)")
+    tree.drafts.refusals.remark(path, "trash", "its former text was not kept: \(problem)")
     options.log?("\(path): its former text was not kept: \(problem)")
   }
 }

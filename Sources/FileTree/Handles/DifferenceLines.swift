@@ -30,30 +30,30 @@ final class DifferenceLines: LineSource {
   }
 }
 
-extension TreeContext {
+extension FileNode {
   /// Opens a file with the differences between a held version and the newest one.
   ///
   /// `name` is the name of the file; `what` is the subject of the error if the versions are damaged.
   func openDifference(
-    _ inode: InodeNumber,
     _ name: String,
     since old: VersionHold,
-    of what: String
+    of what: String,
+    _ tree: TreeContext
   ) throws(FileTreeError) -> OpenFile {
-    let time = try read { view in view.modified }
+    let time = try tree.read { view in view.modified }
     let new: VersionHold
-    do throws(EngineError) { new = try realm.hold() } catch { throw .unavailable(error) }
+    do throws(EngineError) { new = try tree.realm.hold() } catch { throw .unavailable(error) }
     let lines: ChangeLines
     do throws(EngineError) {
       lines = try ChangeLines(
         from: old.snapshot,
         to: new.snapshot,
         time: time,
-        classes: options.classes,
-        style: options.json
+        classes: tree.options.classes,
+        style: tree.options.json
       )
     } catch { throw .damaged(what, error) }
-    let stream = StreamedText(DifferenceLines(old, new, lines), place: name, realm, log: damageLog)
-    return OpenFile(inode, openFiles.openStream(inode, nil), stream: stream)
+    let stream = StreamedText(DifferenceLines(old, new, lines), place: name, tree.realm, log: tree.views.damageLog)
+    return OpenFile(inode, tree.handles.openFiles.openStream(inode, nil), stream: stream)
   }
 }

@@ -107,7 +107,7 @@ extension FileTree {
     _ body: (RawSpan) -> Void
   ) throws(FileTreeError) {
     let file: OpenFile
-    if let unfinished = tree.frozenFiles.take(inode) { file = unfinished } else { file = try open(inode) }
+    if let unfinished = tree.handles.frozenFiles.take(inode) { file = unfinished } else { file = try open(inode) }
     if let stream = file.stream {
       defer { keep(file) }
       let bytes = try stream.read(from: offset, count: count)
@@ -118,24 +118,25 @@ extension FileTree {
     try file.read(from: offset, count: count, body)
   }
 
-  private func keep(_ file: OpenFile) { if let other = tree.frozenFiles.keep(file) { release(other) } }
+  private func keep(_ file: OpenFile) { if let other = tree.handles.frozenFiles.keep(file) { release(other) } }
 
   /// Calls `body` with the texts of the objects after one that was just read, if a program reads them one after
   /// another: a few texts at first, then more each time. Stops when `body` returns false. Only for a frozen tree.
   public func nextTexts(behind inode: InodeNumber, _ body: (InodeNumber, RawSpan) -> Bool) {
-    guard let (ordinal, key) = inode.packedObject ?? tree.objectInodes.object(inode) else { return }
+    guard let (ordinal, key) = inode.packedObject ?? tree.namespace.objectInodes.object(inode) else { return }
     // An object that cannot be read here is requested by the kernel, and that request reports the error.
     try? tree.read { view throws(FileTreeError) -> Void in
       let directory = try view.existing(ordinal)
       defer { view.snapshot.limitResidentPages() }
       do throws(EngineError) {
         try view.contexts.lend { context throws(EngineError) in
-          try tree.frozenFiles.goOn(at: key, ordinal, ObjectCursor(directory.table)) { cursor throws(EngineError) in
+          try tree.handles.frozenFiles.goOn(at: key, ordinal, ObjectCursor(directory.table)) {
+            cursor throws(EngineError) in
             // A damaged object has no text; a program that reads it gets the error.
             guard let text = try? context.render(cursor) else { return 0 }
             // Text that was read from reused space must not be provided.
             if text.count > FrozenFiles.largestText || !tree.realm.isCurrent(view.snapshot) { return nil }
-            return unsafe body(tree.number(directory, cursor.key), text.span.bytes) ? text.count : nil
+            return unsafe body(tree.views.number(directory, cursor.key), text.span.bytes) ? text.count : nil
           }
         }
       } catch { throw .damaged(directory.shownName, error) }

@@ -1,208 +1,228 @@
-// Creates, removes and renames files in memory, in any directory that accepts them. Other entries are up to their
-// directory. Programs that save by renaming change the object that has the name.
+// The names of a tree and the nodes that they lead to: lookups, paths that messages show, names of objects.
 
+import Glibc
+import RealmJSON
+import RealmNames
 import RealmPages
 
-/// The behaviour of rename if the new name exists.
-public enum RenameRule: Sendable {
-  /// Replaces the file.
-  case replace
-  /// Fails.
-  case keep
-  /// Exchanges the names of the two files.
-  case exchange
-}
+/// The namespace of a tree, for one request.
+struct Namespace: TreePart {
+  /// The state of a tree's namespace.
+  final class State: Sendable {
+    /// The inodes of everything but objects.
+    let nodes = NodeTable()
+    /// The inodes of objects whose keys are too large to be packed into a number.
+    let objectInodes = InodeTable()
+    let overlay: Overlay
+    /// Names that the kernel must look up again.
+    let dentryInvalidations = DentryInvalidations()
+    /// Texts written to files whose names are not those of their objects.
+    let aliasTexts = AliasTexts()
+    /// `.realm`.
+    let control: ControlDirectoryNode
+    /// The number of entries that a directory stream lists with attributes before the kernel looks up any of them.
+    let listingBudget: Int
 
-/// A file that was created and opened.
-public struct CreatedFile: Sendable {
-  /// The attributes of the file.
-  public let attributes: FileAttributes
-  /// The handle.
-  public let file: OpenFile
-}
-
-extension TreeContext {
-  func create(
-    _ place: Overlay.Place,
-    permissions: UInt32,
-    _ access: OpenAccess,
-    isExclusive: Bool,
-    by caller: Caller
-  ) throws(FileTreeError) -> CreatedFile {
-    do throws(FileTreeError) {
-      let attributes = try lookUp(place.name, in: try node(place.directory))
-      if isExclusive {
-        forget(attributes.inode, lookups: 1)
-        throw .refused(.exists, "exists already")
-      }
-      let file = try node(attributes.inode).open(access, by: caller, self)
-      return CreatedFile(attributes: withOpenSizes(attributes), file: file)
-    } catch {
-      guard case .notFound = error else { throw error }
-    }
-    let target: (any DraftTarget)?
-    do throws(FileTreeError) { target = try draftTarget(of: place) } catch {
-      // A file as mkstemp(3) creates it: a program that saves by renaming. Accept any name.
-      guard case .refused(.invalid, _) = error, isExclusive, permissions & 0o777 == 0o600 else { throw error }
-      target = nil
-    }
-    let metadata = MemoryFile.Metadata.of(caller, permissions: permissions & 0o7777)
-    guard let file = overlay.makeFile(at: place, [], metadata, form: target?.form ?? .object, isKnown: true) else {
-      throw .memoryIsShort
-    }
-    if target != nil { file.removal = takeRemoval(place, by: caller) }
-    let decision = openFiles.open(file.inode, Draft(file), for: caller.process)
-    return CreatedFile(
-      attributes: try read { view in view.rules.file(file) },
-      file: OpenFile(file.inode, Draft(file), access, decision, isWatched: target != nil, opener: caller.process)
-    )
-  }
-
-  func unlink(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
-    guard saver != nil else { throw .readOnly }
-    try checkOwner(of: place, caller)
-    if let file = overlay.unlink(place) {
-      // A user who removes a refused text has seen it, and needs no protection of the object.
-      if let path = file.refusedPath { _ = refusals.takeProtection(path, from: file.metadata.owner) }
-      guard let removal = file.takeRemoval() else { return }
-      // A program that cleans up after a refusal did not mean to remove the former object.
-      if file.hasFailed { takeBack(removal, at: place) } else { removals.note(place, removal, by: caller) }
-      return
-    }
-    try keepFromClearingUp(place, by: caller)
-    try noting("delete", shownPath(of: place)) { () throws(FileTreeError) in
-      try node(place.directory).unlink(place.name, by: caller, self)
+    init(_ budget: MemoryBudget, listingBudget: Int) {
+      overlay = Overlay(budget, nodes)
+      self.listingBudget = listingBudget
+      nodes.insert(RootNode())
+      control = ControlDirectoryNode(
+        inode: nodes.inode(of: NodeIdentity(ControlDirectoryNode.self)) { ControlDirectoryNode(inode: $0) }
+      )
     }
   }
 
-  /// Throws if a caller renames, replaces or removes a file in memory of another user, unless its mode lets the caller
-  /// write to it. Otherwise a user could publish a private file of another user by renaming it onto an object.
-  private func checkOwner(of place: Overlay.Place, _ caller: Caller) throws(FileTreeError) {
-    guard let file = overlay.file(at: place), file.role != .formerText else { return }
-    let metadata = file.metadata
-    if caller.user == 0 || caller.user == metadata.owner { return }
-    let bit: UInt32 = caller.group == metadata.group ? 0o020 : 0o002
-    if metadata.permissions & bit != 0 { return }
-    throw .refused(.noAccess, "the file belongs to user \(metadata.owner); only that user can rename or remove it")
+  let tree: TreeContext
+
+  private var state: State { tree.parts.namespace }
+  var nodes: NodeTable { state.nodes }
+  var objectInodes: InodeTable { state.objectInodes }
+  var overlay: Overlay { state.overlay }
+  var dentryInvalidations: DentryInvalidations { state.dentryInvalidations }
+  var aliasTexts: AliasTexts { state.aliasTexts }
+  var control: ControlDirectoryNode { state.control }
+  var listingBudget: Int { state.listingBudget }
+
+  // MARK: nodes
+
+  /// The node of an inode.
+  ///
+  /// - Throws: `stale` if there is none.
+  func node(_ inode: InodeNumber) throws(FileTreeError) -> any Node {
+    if let (ordinal, key) = inode.packedObject { return ObjectNode(inode, ordinal, key) }
+    if inode.isHashed {
+      guard let (ordinal, key) = objectInodes.object(inode) else { throw .stale }
+      return ObjectNode(inode, ordinal, key)
+    }
+    guard let node = nodes.node(inode) else { throw .stale }
+    if tree.drafts.trash.isWaiting, node is KeptTextsOfClassNode || node is KeptTextsNode {
+      try tree.drafts.trash.unpack(tree)
+    }
+    return node
   }
 
-  /// Refuses the first `unlink` after a refusal by the user whose text was refused. Many programs remove a file that
-  /// they could not write whole (rclone, file managers, `cmd >f || rm f`). Here the file is the unchanged object, so
-  /// removing it would lose data that the program never wrote.
-  private func keepFromClearingUp(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
-    if !refusals.protects { return }
-    // The path of an object differs from this one if it was created by another name.
-    let path = shownPath(of: place), own: String?
-    do throws(FileTreeError) {
-      let attributes = try lookUp(place.name, in: node(place.directory))
-      defer { forget(attributes.inode, lookups: 1) }
-      own = try node(attributes.inode).shownPath(self)
-    } catch {
-      guard case .notFound = error else { throw error }
-      return
-    }
-    guard [path, own ?? path].contains(where: { refusals.takeProtection($0, from: caller.user) }) else { return }
-    let reason =
-      "its new text was refused, so the object is unchanged; remove it again to delete it"
-    refusals.remark(path, "delete", reason)
-    options.log?("\(path): \(reason)")
-    throw .refused(.forbidden, reason)
-  }
-
-  // MARK: renaming
-
-  func rename(
-    _ source: Overlay.Place,
-    to goal: Overlay.Place,
-    _ rule: RenameRule,
-    by caller: Caller
-  ) throws(FileTreeError) {
-    if try node(source.directory).renameDirectory(source.name, to: goal, rule, self) { return }
-    try checkOwner(of: source, caller)
-    try checkOwner(of: goal, caller)
-    _ = try draftTarget(of: source)
-    let target = try draftTarget(of: goal)
-    try Self.checkLength(goal.name)
-    if source == goal { return }
-    let goalDirectory = try node(goal.directory)
-    let goalAttributes = try found(goal, in: goalDirectory)
-    if rule == .keep && goalAttributes != nil { throw .refused(.exists, "exists already") }
-    if rule == .exchange && goalAttributes == nil { throw .notFound }
-    if goalAttributes?.kind == .directory { throw .isADirectory }
-    if rule == .exchange { return try exchange(source, goal, by: caller) }
-    guard let file = overlay.file(at: source) else {
-      if let target, try renameAlias(source, to: goal, as: target, rule, by: caller) { return }
-      return try node(source.directory).move(source.name, to: goal, self)
-    }
-    // The removal belongs to the old place of the file, not to the new one.
-    if let own = file.takeRemoval() { removals.note(source, own, by: caller) }
-    guard let target else {
-      overlay.move(file.inode, to: goal)
-      return file.noteKept()
-    }
-    // An empty file stays in memory under its new name.
-    if file.size == 0 && goalAttributes == nil {
-      file.removal = takeRemoval(goal, by: caller)
-      return overlay.move(file.inode, to: goal)
-    }
-    try replacing(goal, by: caller) { removal throws(FileTreeError) in
-      try file.inTurn { () throws(FileTreeError) in
-        try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
-          let text = DraftText(contents.text, by: caller, mustBeNew: rule == .keep, replacing: removal)
-          let saved = try save(text, as: target)
-          if let inode = goalAttributes?.inode { _ = emptiedFiles.take(inode) }
-          _ = overlay.unlink(goal)
-          became(saved, file)
-          file.noteSaved(contents)
-        }
-      }
+  /// Releases references of the kernel to an inode.
+  func forget(_ inode: InodeNumber, lookups: UInt64) {
+    if inode.isHashed {
+      objectInodes.forget(inode, lookups: lookups)
+    } else if inode.packedObject == nil {
+      nodes.forget(inode, lookups: lookups)
     }
   }
 
-  /// Runs `body`, which saves a text in place of the object or property that the caller's process removed there. If
-  /// `body` fails, restores the removed one.
-  func replacing(
-    _ place: Overlay.Place,
-    by caller: Caller,
-    _ body: (Removal?) throws(FileTreeError) -> Void
-  ) throws(FileTreeError) {
-    let removal = takeRemoval(place, by: caller)
-    do throws(FileTreeError) { try body(removal) } catch {
-      if let removal { takeBack(removal, at: place) }
+  /// The attributes of the entry called `name`: a file in memory, or an entry of the directory node.
+  func lookUp(_ name: [UInt8], in directory: any Node) throws(FileTreeError) -> FileAttributes {
+    try Self.checkLength(name)
+    if let file = overlay.file(at: Overlay.Place(directory: directory.inode, name: name)) {
+      nodes.retain(file.inode)
+      return try readable { view in view.rules.file(file) }
+    }
+    return try directory.lookUp(name, tree)
+  }
+
+  /// The attributes of the object that `find` returns; counts as a kernel lookup of its inode.
+  ///
+  /// - Throws: `notFound` if `find` returns nil.
+  func lookUpObject(
+    _ ordinal: TableOrdinal,
+    _ find: (VersionView, TableDirectory) throws(FileTreeError) -> ObjKey?
+  ) throws(FileTreeError) -> FileAttributes {
+    var (attributes, newTexts, key) = try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      directory.noteInterest()
+      guard let key = try find(view, directory) else { throw .notFound }
+      let (attributes, newTexts) = try ObjectNode.attributes(of: key, in: directory, view, tree)
+      return (attributes, newTexts, key)
+    }
+    views.texts.insert(newTexts)
+    if attributes.inode.isHashed { attributes.inode = objectInodes.retain(ordinal, key) }
+    return attributes
+  }
+
+  /// The attributes of a node that the kernel looks up by name. The node exists until the kernel forgets it.
+  func enter(
+    _ identity: NodeIdentity,
+    isNamedByText: Bool = true,
+    _ make: (InodeNumber) -> any Node
+  ) throws(FileTreeError) -> FileAttributes {
+    let inode = nodes.enter(identity, isNamedByText: isNamedByText, make)
+    do throws(FileTreeError) { return try node(inode).entryAttributes(tree).uncached } catch {
+      nodes.forget(inode, lookups: 1)
       throw error
     }
   }
 
-  /// Returns the removal that the caller's process made at a place, and forgets it.
-  private func takeRemoval(_ place: Overlay.Place, by caller: Caller) -> Removal? {
-    overlay.file(at: place)?.takeRemoval() ?? removals.take(place, by: caller)
-  }
-
-  private func found(_ place: Overlay.Place, in directory: any Node) throws(FileTreeError) -> FileAttributes? {
+  /// True if a directory has an entry with this name.
+  func hasEntry(_ name: [UInt8], _ directory: any Node) throws(FileTreeError) -> Bool {
     do throws(FileTreeError) {
-      let attributes = try lookUp(place.name, in: directory)
+      let attributes = try lookUp(name, in: directory)
       forget(attributes.inode, lookups: 1)
-      return attributes
+      return true
     } catch {
       guard case .notFound = error else { throw error }
-      return nil
+      return false
     }
   }
 
-  /// Exchanges the names of two files in memory, or saves a file in memory to an entry and leaves the former text of
-  /// the entry in the file.
-  private func exchange(_ first: Overlay.Place, _ second: Overlay.Place, by caller: Caller) throws(FileTreeError) {
-    switch (overlay.file(at: first), overlay.file(at: second)) {
-    case (let a?, let b?):
-      guard try draftTarget(of: first) == nil, try draftTarget(of: second) == nil else {
-        throw .refused(.forbidden, "a file that is not saved yet cannot exchange its name")
-      }
-      overlay.exchange(a.inode, b.inode)
-    case (let file?, nil): try node(second.directory).exchange(second.name, with: file, by: caller, self)
-    case (nil, let file?): try node(first.directory).exchange(first.name, with: file, by: caller, self)
-    case (nil, nil): throw .refused(.forbidden, "an object is named by its key, which cannot change")
+  /// True if a directory has a file in memory with this name.
+  func hasFile(_ name: [UInt8], in directory: InodeNumber) -> Bool {
+    overlay.file(at: Overlay.Place(directory: directory, name: name)) != nil
+  }
+
+  /// The attributes with the size that the file has for `user`.
+  func withOwnSize(_ attributes: FileAttributes, for user: UInt32?) -> FileAttributes {
+    guard let user, tree.drafts.refusals.isPersonal(for: user), nodes.node(attributes.inode) is ErrorsNode else {
+      return attributes
     }
-    dentryInvalidations.add(first)
-    dentryInvalidations.add(second)
+    var attributes = attributes
+    attributes.size = tree.drafts.refusals.text(for: user).count
+    return attributes
+  }
+
+  /// Throws `refused(.nameTooLong)` for names that no directory can hold.
+  static func checkLength(_ name: [UInt8]) throws(FileTreeError) {
+    if name.count > NAME_MAX { throw .refused(.nameTooLong, "a name has at most 255 bytes") }
+  }
+
+  // MARK: names of objects
+
+  /// Returns the target of a file at a place; nil for a scratch file.
+  func draftTarget(of place: Overlay.Place) throws(FileTreeError) -> (any DraftTarget)? {
+    guard tree.drafts.saver != nil else { throw .readOnly }
+    return try node(place.directory).draftTarget(of: place.name, tree)
+  }
+
+  /// Returns the object that a file name leads to: the name that it is listed by, or the one that it was created by.
+  func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
+    do throws(EngineError) {
+      if let key = try directory.objectKey(named: name) { return key }
+      guard let key = overlay.alias(name, in: directory.inode) else { return nil }
+      if try directory.table.contains(key) { return key }
+      overlay.removeAlias(name, in: directory.inode)
+      return nil
+    } catch {
+      throw .damaged(directory.shownName, error)
+    }
+  }
+
+  /// Returns the file name of an object.
+  func name(of key: ObjKey, in directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
+    let cursor = ObjectCursor(directory.table), name = OutputBuffer()
+    do throws(EngineError) {
+      let exists = try cursor.seek(key)
+      if exists { try directory.name(of: cursor, into: name) }
+      if exists { return name.bytes }
+    } catch {
+      throw .damaged(directory.shownName, error)
+    }
+    throw .stale
+  }
+
+  /// Adds `name` as a name of an object, if the object is not listed by it.
+  func nameAlias(_ name: [UInt8], of key: ObjKey, in directory: ClassNode) throws(FileTreeError) {
+    let type = try read { view throws(FileTreeError) in
+      try view.existing(directory.ordinal).table.primaryKey?.type
+    }
+    if NameEscaping.parse(file: name, primaryKey: type) == nil {
+      overlay.addAlias(name, of: key, in: directory.inode)
+    }
+  }
+
+  // MARK: paths
+
+  /// Returns the path of a place as users see it.
+  func shownPath(of place: Overlay.Place) -> String {
+    let name = String(decoding: place.name, as: UTF8.self)
+    // If the directory is gone, only the name is known.
+    guard let directory = nodes.node(place.directory), let path = try? directory.shownPath(tree) else { return name }
+    return path + "/" + name
+  }
+
+  /// Returns the path of a table's directory.
+  func shownPath(of ordinal: TableOrdinal) -> String {
+    (views.registry.isClass(ordinal) ? "" : ".realm/tables/") + shownName(of: ordinal)
+  }
+
+  /// Returns the path of a selection's directory.
+  func shownPath(of selection: ObjectSelection) -> String {
+    shownPath(of: selection.ordinal) + String(decoding: selection.path, as: UTF8.self)
+  }
+
+  /// Returns the name of a class as users see it, even if the class is gone.
+  func shownName(of ordinal: TableOrdinal) -> String {
+    String(decoding: views.registry.name(ordinal) ?? [], as: UTF8.self)
+  }
+
+  /// The path of an object's file, relative to a directory `up` levels below the root.
+  func relativePath(
+    _ table: TableKey,
+    _ key: ObjKey,
+    up: Int,
+    _ view: VersionView
+  ) throws(FileTreeError) -> [UInt8] {
+    guard let directory = view.directory(of: table) else { throw .stale }
+    let name = try name(of: key, in: directory)
+    return Array(String(repeating: "../", count: up).utf8) + directory.name + [0x2F] + name
   }
 }

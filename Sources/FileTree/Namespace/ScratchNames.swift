@@ -17,11 +17,11 @@ enum ScratchNames {
   }
 }
 
-extension TreeContext {
+extension Namespace {
   /// Returns the paths of everything that is lost when the mount ends: files, including refused texts, and uncommitted
   /// transactions.
   func unsavedFiles() -> [String] {
-    transactions.all.filter(\.isChanged).map(\.shownName) + unsavedEntries().map(\.path)
+    tree.subtrees.transactions.all.filter(\.isChanged).map(\.shownName) + unsavedEntries().map(\.path)
   }
 
   /// Returns the files in memory that are lost when the mount ends, including refused texts, sorted by path.
@@ -47,6 +47,6 @@ extension TreeContext {
   private func isKept(_ file: MemoryFile, at place: Overlay.Place) -> Bool {
     if file.role != .file || file.size == 0 || ScratchNames.contains(place.name) { return false }
     // A file that is to become an object does not count.
-    return (try? target(of: Draft(file))) == nil  // no target if the directory is gone or takes no files
+    return (try? tree.drafts.target(of: Draft(file))) == nil  // no target if the directory is gone or takes no files
   }
 }

@@ -44,21 +44,21 @@ struct AllObjectsNode: FileNode {
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
     selection.conditions.isEmpty
-      ? tree.shownName(of: selection.ordinal) + "/.all.\(form == .csv ? "csv" : "jsonl")" : nil
+      ? tree.namespace.shownName(of: selection.ordinal) + "/.all.\(form == .csv ? "csv" : "jsonl")" : nil
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
-      guard tree.saver != nil else { throw .readOnly }
+      guard tree.drafts.saver != nil else { throw .readOnly }
       // Only the written lines are saved, regardless of the file's contents.
-      return try tree.openDraft(of: inode, [], draftTarget(tree), access, by: caller) { [] }
+      return try tree.drafts.openDraft(of: inode, [], draftTarget(tree), access, by: caller) { [] }
     }
     let text = try text(tree)
     let stream = try text.stream { [self] in
       // If this version cannot be read, the program gets the size of the newest version.
       try? size(of: text, tree)
     }
-    return OpenFile(inode, tree.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
+    return OpenFile(inode, tree.handles.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
   }
 
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { try target(tree).lines }
@@ -89,9 +89,9 @@ struct AllObjectsNode: FileNode {
   /// The text in the newest version, or in the version of a frozen tree.
   private func text(_ tree: TreeContext) throws(FileTreeError) -> ObjectsText {
     // The view and the held version must be the same version, so that the query runs in the version that is read.
-    var (hold, table, name) = try tree.held(selection.ordinal), view = try tree.read { view in view }
+    var (hold, table, name) = try tree.selections.held(selection.ordinal), view = try tree.read { view in view }
     for _ in 0..<Self.attempts where view.snapshot !== hold.snapshot {
-      (hold, table, name) = try tree.held(selection.ordinal)
+      (hold, table, name) = try tree.selections.held(selection.ordinal)
       view = try tree.read { view in view }
     }
     return ObjectsText(
@@ -101,7 +101,7 @@ struct AllObjectsNode: FileNode {
       view: view.snapshot === hold.snapshot ? view : nil,
       selection: selection,
       form: form,
-      tree: tree
+      tree: tree.lasting
     )
   }
 
@@ -153,7 +153,7 @@ private struct ObjectsText: Sendable {
 
   /// A stream of the lines.
   func stream(measure: (@Sendable () -> Int?)?) throws(FileTreeError) -> StreamedText {
-    StreamedText(try lines(), place: name, tree.realm, log: tree.damageLog, measure: measure)
+    StreamedText(try lines(), place: name, tree.realm, log: tree.views.damageLog, measure: measure)
   }
 
   /// The size, if it can be derived from cached line sizes; nil if all lines must be rendered.

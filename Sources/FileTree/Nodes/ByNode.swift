@@ -10,16 +10,18 @@ struct ByNode: ShortDirectoryNode {
   let selection: ObjectSelection
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.directoryAttributes(inode, selection)
+    try selection.directoryAttributes(inode, tree)
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: selection) + "/.by" }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    tree.namespace.shownPath(of: selection) + "/.by"
+  }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in
       _ = try ObjectSelection.property(name, try view.existing(selection.ordinal).table, view.snapshot)
     }
-    return try tree.enter(selection.identity(of: ValuesNode.self, name)) {
+    return try tree.namespace.enter(selection.identity(of: ValuesNode.self, name)) {
       ValuesNode(inode: $0, selection: selection, property: name)
     }
   }
@@ -34,7 +36,7 @@ struct ByNode: ShortDirectoryNode {
           guard case .notFound = error else { throw error }
           continue
         }
-        let number = tree.nodes.number(of: selection.identity(of: ValuesNode.self, name))
+        let number = tree.namespace.nodes.number(of: selection.identity(of: ValuesNode.self, name))
         entries.append(ListedEntry(name: name, inode: number, kind: .directory, index: index))
       }
       return entries
@@ -50,11 +52,11 @@ struct ValuesNode: DirectoryNode {
   let property: [UInt8]
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.directoryAttributes(inode, selection)
+    try selection.directoryAttributes(inode, tree)
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    tree.shownPath(of: selection) + "/.by/" + String(decoding: property, as: UTF8.self)
+    tree.namespace.shownPath(of: selection) + "/.by/" + String(decoding: property, as: UTF8.self)
   }
 
   private func selection(of value: [UInt8]) -> ObjectSelection {
@@ -63,12 +65,14 @@ struct ValuesNode: DirectoryNode {
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let found = selection(of: name)
-    try tree.check(found)
-    return try tree.enter(found.identity(of: SelectionNode.self)) { SelectionNode(inode: $0, selection: found) }
+    try found.check(tree)
+    return try tree.namespace.enter(found.identity(of: SelectionNode.self)) {
+      SelectionNode(inode: $0, selection: found)
+    }
   }
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    let names = try tree.holding(selection.ordinal) { snapshot, table, name throws(FileTreeError) in
+    let names = try tree.selections.holding(selection.ordinal) { snapshot, table, name throws(FileTreeError) in
       let column = try ObjectSelection.property(property, table, snapshot)
       let keys = try selection.keys(table, snapshot, name, tree.options)
       return try PropertyValues(column, table, snapshot).names(of: keys, until: tree.options.queryDeadline)
@@ -87,7 +91,7 @@ struct ValuesNode: DirectoryNode {
     var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
     var index = max(0, Int(clamping: position) - Int(DirectoryStream.Position.afterDotDot))
     while index < names.count, !listing.isFull {
-      let number = tree.nodes.number(of: selection(of: names[index]).identity(of: SelectionNode.self))
+      let number = tree.namespace.nodes.number(of: selection(of: names[index]).identity(of: SelectionNode.self))
       listing.add(names[index], number, .directory, index: index, to: &sink)
       index += 1
     }

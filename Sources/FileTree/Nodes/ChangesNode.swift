@@ -22,6 +22,6 @@ struct ChangesNode: SymbolicLinkNode {
     do throws(EngineError) {
       feed = try ChangeFeed(tree.realm, classes: tree.options.classes, style: tree.options.json)
     } catch { throw .unavailable(error) }
-    return try tree.changePipes.make(feed, try tree.readable { view in view.rules })
+    return try tree.handles.changePipes.make(feed, try tree.readable { view in view.rules })
   }
 }

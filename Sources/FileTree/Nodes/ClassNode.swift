@@ -23,14 +23,14 @@ struct ClassNode: DirectoryNode {
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    if let entry = try DotNames.lookUp(name, tree.selection(of: ordinal), tree) { return entry }
-    return try tree.lookUpObject(ordinal) { view, directory throws(FileTreeError) in
-      guard let key = try tree.object(named: name, in: directory) else { return nil }
-      return tree.overlay.isAside(key, in: inode) ? nil : key
+    if let entry = try DotNames.lookUp(name, tree.selections.selection(of: ordinal), tree) { return entry }
+    return try tree.namespace.lookUpObject(ordinal) { view, directory throws(FileTreeError) in
+      guard let key = try tree.namespace.object(named: name, in: directory) else { return nil }
+      return tree.namespace.overlay.isAside(key, in: inode) ? nil : key
     }
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: ordinal) }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.namespace.shownPath(of: ordinal) }
 
   /// True if the table is gone and no other table has its name.
   func isRemoved(_ tree: TreeContext) throws(FileTreeError) -> Bool {
@@ -43,7 +43,7 @@ struct ClassNode: DirectoryNode {
   // MARK: changes
 
   private func dotNamed(_ name: [UInt8], _ tree: TreeContext) -> (any Node)? {
-    DotNames.node(name, tree.selection(of: ordinal), tree)
+    DotNames.node(name, tree.selections.selection(of: ordinal), tree)
   }
 
   func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
@@ -60,7 +60,7 @@ struct ClassNode: DirectoryNode {
     if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed and cannot be removed") }
     _ = try draftTarget(of: name, tree)
     guard let key = try visibleObject(name, tree) else { throw .notFound }
-    try tree.delete(key, name, self, by: caller)
+    try tree.removal.delete(key, name, self, by: caller)
   }
 
   /// Puts the object's text at `goal` as a file in memory. The object keeps its own name, which is hidden while that
@@ -68,7 +68,7 @@ struct ClassNode: DirectoryNode {
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed and cannot be renamed") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
-    if try tree.draftTarget(of: goal) != nil {
+    if try tree.namespace.draftTarget(of: goal) != nil {
       throw .refused(
         .forbidden,
         "an object is named by its key, which cannot change; copy the text to a new name and remove this one"
@@ -76,8 +76,8 @@ struct ClassNode: DirectoryNode {
     }
     let (text, rules, modified) = try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
-      let modified = view.modified(tree.number(directory, key), in: directory)
-      return (try tree.text(of: key, directory, view), view.rules, modified)
+      let modified = view.modified(tree.views.number(directory, key), in: directory)
+      return (try view.text(of: key, directory), view.rules, modified)
     }
     let metadata = MemoryFile.Metadata(
       permissions: rules.filePermissions,
@@ -85,8 +85,8 @@ struct ClassNode: DirectoryNode {
       group: rules.group,
       modified: modified
     )
-    guard tree.overlay.setAside(key, in: inode, to: goal, text, metadata) else { throw .memoryIsShort }
-    tree.dentryInvalidations.add(goal)
+    guard tree.namespace.overlay.setAside(key, in: inode, to: goal, text, metadata) else { throw .memoryIsShort }
+    tree.namespace.dentryInvalidations.add(goal)
   }
 
   /// Saves the text of the file as the object, and puts the object's former text into the file.
@@ -99,20 +99,20 @@ struct ClassNode: DirectoryNode {
     if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed and cannot be renamed") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
     let former = try tree.read { view throws(FileTreeError) in
-      try tree.text(of: key, try view.existing(ordinal), view)
+      try view.text(of: key, try view.existing(ordinal))
     }
     try file.inTurn { () throws(FileTreeError) in
       try file.withContents { contents throws(FileTreeError) in
-        _ = try tree.save(DraftText(contents.text, by: caller, name: name), as: ObjectTarget(ordinal, key))
+        _ = try tree.saves.save(DraftText(contents, by: caller, name: name), as: ObjectTarget(ordinal, key))
       }
       try file.replace(former)
     }
   }
 
-  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) { tree.takeBack(removal, name, self) }
+  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) { tree.removal.takeBack(removal, name, self) }
 
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
+    if try tree.namespace.hasEntry(name, self) { throw .refused(.exists, "exists already") }
     throw .refused(.forbidden, "a class contains objects, not directories")
   }
 
@@ -120,8 +120,8 @@ struct ClassNode: DirectoryNode {
   private func visibleObject(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> ObjKey? {
     try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
-      guard let key = try tree.object(named: name, in: directory) else { return nil }
-      return tree.overlay.isAside(key, in: inode) ? nil : key
+      guard let key = try tree.namespace.object(named: name, in: directory) else { return nil }
+      return tree.namespace.overlay.isAside(key, in: inode) ? nil : key
     }
   }
 
@@ -129,13 +129,13 @@ struct ClassNode: DirectoryNode {
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
     let interest = try tree.read { view throws(FileTreeError) in try view.existing(ordinal).interest }
-    let selection = tree.selection(of: ordinal)
-    if selection.isWhole { return DirectoryStream(self, budget: tree.listingBudget, interest: interest) }
+    let selection = tree.selections.selection(of: ordinal)
+    if selection.isWhole { return DirectoryStream(self, budget: tree.namespace.listingBudget, interest: interest) }
     do throws(FileTreeError) {
       let found = DirectoryStream.Found.objects(try selection.keys(tree).sorted())
-      return DirectoryStream(self, budget: tree.listingBudget, interest: interest, found: found)
+      return DirectoryStream(self, budget: tree.namespace.listingBudget, interest: interest, found: found)
     } catch {
-      tree.note(error, selection)
+      selection.note(error, tree)
       throw error
     }
   }
@@ -167,7 +167,7 @@ struct ClassNode: DirectoryNode {
         let directory = try view.existing(ordinal)
         if state.interest != directory.interest {
           state.interest = directory.interest
-          state.budget = tree.listingBudget
+          state.budget = tree.namespace.listingBudget
         }
         var lister = Lister(
           tree: tree,
@@ -183,16 +183,16 @@ struct ClassNode: DirectoryNode {
           let key = DirectoryStream.Position.key(position, state)
           guard try lister.list(after: key, into: &sink, &batch) else { return }
         }
-        listing.addFiles(tree.overlay, to: &sink)
-        DotNames.list(tree.selection(of: ordinal), tree, into: &listing, &sink)
+        listing.addFiles(tree.namespace.overlay, to: &sink)
+        DotNames.list(tree.selections.selection(of: ordinal), tree, into: &listing, &sink)
       }
     } catch {
       undo(&batch, tree)
       sink.reset()
-      tree.damageLog.note(error)
+      tree.views.damageLog.note(error)
       throw error
     }
-    tree.texts.insert(batch.newTexts)
+    tree.views.texts.insert(batch.newTexts)
     state.budget -= batch.withAttributes
     if batch.lastKey > DirectoryStream.Position.lastSpelledKey { state.lastKey = batch.lastKey }
     state.lastListed = batch.lastKey
@@ -201,7 +201,7 @@ struct ClassNode: DirectoryNode {
   }
 
   private func undo(_ batch: inout Batch, _ tree: TreeContext) {
-    for inode in batch.references { tree.forget(inode, lookups: 1) }
+    for inode in batch.references { tree.namespace.forget(inode, lookups: 1) }
     batch = Batch()
   }
 
@@ -228,7 +228,7 @@ struct ClassNode: DirectoryNode {
       self.view = view
       self.directory = directory
       self.budget = budget
-      aside = tree.overlay.aside(in: directory.inode)
+      aside = tree.namespace.overlay.aside(in: directory.inode)
     }
 
     /// Lists objects after `key`. Returns true if it reached the end of the table.
@@ -276,12 +276,12 @@ struct ClassNode: DirectoryNode {
       try directory.name(of: cursor, into: context.name)
       context.name.append(0)
       let key = cursor.key
-      var inode = tree.number(directory, key)
+      var inode = tree.views.number(directory, key)
       var attributes: FileAttributes?
       if budget > 0, let size = size(of: inode, cursor, context, &batch) {
-        attributes = tree.withOpenSizes(view.attributes(of: inode, in: directory, size: size))
+        attributes = tree.handles.withOpenSizes(view.attributes(of: inode, in: directory, size: size))
         if inode.isHashed {
-          inode = tree.objectInodes.retain(directory.ordinal, key)
+          inode = tree.namespace.objectInodes.retain(directory.ordinal, key)
           attributes?.inode = inode
           batch.references.append(inode)
         }
@@ -296,7 +296,7 @@ struct ClassNode: DirectoryNode {
       )
       guard fits else {
         if attributes != nil, inode.isHashed, let reference = batch.references.popLast() {
-          tree.forget(reference, lookups: 1)
+          tree.namespace.forget(reference, lookups: 1)
         }
         return false
       }
@@ -319,7 +319,7 @@ struct ClassNode: DirectoryNode {
       _ batch: inout Batch
     ) -> Int? {
       let generation = directory.stamp.generation
-      if let size = tree.texts.size(of: inode, generation) { return size }
+      if let size = tree.views.texts.size(of: inode, generation) { return size }
       do {
         let text = try context.render(cursor)
         batch.newTexts.append(TextCache.Item(inode: inode, generation: generation, text: text))
@@ -341,27 +341,6 @@ extension [ObjKey] {
       if self[middle] <= key { low = middle + 1 } else { high = middle }
     }
     return low
-  }
-}
-
-extension TreeContext {
-  /// The attributes of the object that `find` returns; counts as a kernel lookup of its inode.
-  ///
-  /// - Throws: `notFound` if `find` returns nil.
-  func lookUpObject(
-    _ ordinal: TableOrdinal,
-    _ find: (VersionView, TableDirectory) throws(FileTreeError) -> ObjKey?
-  ) throws(FileTreeError) -> FileAttributes {
-    var (attributes, newTexts, key) = try read { view throws(FileTreeError) in
-      let directory = try view.existing(ordinal)
-      directory.noteInterest()
-      guard let key = try find(view, directory) else { throw .notFound }
-      let (attributes, newTexts) = try ObjectNode.attributes(of: key, in: directory, view, self)
-      return (attributes, newTexts, key)
-    }
-    texts.insert(newTexts)
-    if attributes.inode.isHashed { attributes.inode = objectInodes.retain(ordinal, key) }
-    return attributes
   }
 }
 

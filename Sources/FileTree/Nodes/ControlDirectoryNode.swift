@@ -63,14 +63,14 @@ struct ControlDirectoryNode: DirectoryNode {
   }
 
   private static func inode(of entry: Entry, _ tree: TreeContext) -> InodeNumber {
-    tree.nodes.inode(of: NodeIdentity(Self.self, 1, Array(entry.name.description.utf8)), entry.make)
+    tree.namespace.nodes.inode(of: NodeIdentity(Self.self, 1, Array(entry.name.description.utf8)), entry.make)
   }
 
   private func entries(_ tree: TreeContext) -> [Entry] {
     Self.entries.filter { entry in
       if entry.needsSync, tree.options.syncReport == nil { return false }
       if entry.isFollowing, !tree.views.isFollowing { return false }
-      return (!entry.needsWriter || tree.saver != nil) && (entry.isStaged || tree.staged == nil)
+      return (!entry.needsWriter || tree.drafts.saver != nil) && (entry.isStaged || tree.subtrees.staged == nil)
     }
   }
 
@@ -86,13 +86,13 @@ struct ControlDirectoryNode: DirectoryNode {
       throw .notFound
     }
     if entry.isFollowing {
-      return try tree.enter(
-        NodeIdentity(Self.self, tree.changePipes.newNumber(), name),
+      return try tree.namespace.enter(
+        NodeIdentity(Self.self, tree.handles.changePipes.newNumber(), name),
         isNamedByText: false,
         entry.make
       )
     }
-    return try tree.node(Self.inode(of: entry, tree)).attributes(tree)
+    return try tree.namespace.node(Self.inode(of: entry, tree)).attributes(tree)
   }
 
   func list<Sink: DirectorySink>(
@@ -105,36 +105,36 @@ struct ControlDirectoryNode: DirectoryNode {
     var listing = ShortListing(of: inode, in: .root, from: position, into: &sink)
     for (index, entry) in entries(tree).enumerated() where !entry.isFollowing {
       let inode = Self.inode(of: entry, tree)
-      let node = try tree.node(inode)
+      let node = try tree.namespace.node(inode)
       try listing.add(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink) {
         () throws(FileTreeError) in
         if !attributes { return nil }
         if let file = node as? ControlFileNode, !file.isCheap { return nil }
-        return tree.withOpenSizes(try node.attributes(tree))
+        return tree.handles.withOpenSizes(try node.attributes(tree))
       }
     }
-    listing.addFiles(tree.overlay, to: &sink)
+    listing.addFiles(tree.namespace.overlay, to: &sink)
   }
 
   // MARK: changes
 
   func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     guard let entry = entries(tree).first(where: { $0.name.description.utf8.elementsEqual(name) }) else { return nil }
-    return try tree.node(Self.inode(of: entry, tree)).replacementTarget(tree)
+    return try tree.namespace.node(Self.inode(of: entry, tree)).replacementTarget(tree)
   }
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "files of .realm cannot be removed")
   }
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "classes and the files of .realm cannot be renamed")
   }
 
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "directories of .realm cannot be removed")
   }
 }

@@ -65,9 +65,9 @@ struct ControlFileNode: FileNode {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if !needsRealm, !access.writes, !access.truncates {
       let bytes: [UInt8] = try reading(tree) { view throws(FileTreeError) in try text(view, tree) }
-      return OpenFile(inode, tree.openFiles.open(inode, bytes, .live, for: caller.process), text: bytes)
+      return OpenFile(inode, tree.handles.openFiles.open(inode, bytes, .live, for: caller.process), text: bytes)
     }
-    return try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in try text(view, tree) }
+    return try openComputed(access, by: caller, tree) { view throws(FileTreeError) in try text(view, tree) }
   }
 
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
@@ -76,24 +76,25 @@ struct ControlFileNode: FileNode {
   }
 }
 
-extension TreeContext {
+extension FileNode {
   /// Opens a file whose text is computed, for reading or for writing to its target.
   ///
   /// Such files differ from version to version and are rarely read, so the kernel does not cache them.
   func openComputed(
-    _ node: some FileNode,
     _ access: OpenAccess,
     by caller: Caller,
+    _ tree: TreeContext,
     _ text: (VersionView) throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
-      guard saver != nil else { throw .readOnly }
-      let target = try node.draftTarget(self)
-      return try openDraft(of: node.inode, [], target, access, by: caller) { () throws(FileTreeError) in try read(text)
+      guard tree.drafts.saver != nil else { throw .readOnly }
+      let target = try draftTarget(tree)
+      return try tree.drafts.openDraft(of: inode, [], target, access, by: caller) { () throws(FileTreeError) in
+        try tree.read(text)
       }
     }
-    let text = try read(text)
-    return OpenFile(node.inode, openFiles.open(node.inode, text, .live, for: caller.process), text: text)
+    let text = try tree.read(text)
+    return OpenFile(inode, tree.handles.openFiles.open(inode, text, .live, for: caller.process), text: text)
   }
 }
 

@@ -22,7 +22,7 @@ enum ControlTexts {
         schema/CLASS.json   the schema of one class
         tables/             tables that are not classes, by object key
         changes             the changes of each commit as it is made; cat and head -n 1 wait for the next one
-      \(tree.saver != nil
+      \(tree.drafts.saver != nil
       ? """
         snapshots/          mkdir keeps the newest version under a name, rmdir releases it;
                             snapshots/NAME/.changes lists what has changed since, one JSON object per line;
@@ -54,7 +54,7 @@ enum ControlTexts {
         .count              the number of objects
 
       .where and .by also exist in the directories that they lead to, and narrow these down.
-      \(tree.saver != nil
+      \(tree.drafts.saver != nil
       ? """
 
         A file whose links lead to objects that do not exist yet is refused. To restore a whole tree, run cp, tar,
@@ -84,7 +84,7 @@ enum ControlTexts {
   }
 
   static func unsaved(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
-    tree.unsavedFiles().flatMap { Array(($0.printable + "\n").utf8) }
+    tree.namespace.unsavedFiles().flatMap { Array(($0.printable + "\n").utf8) }
   }
 
   static func schema(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
@@ -112,7 +112,7 @@ enum ControlTexts {
       ]
       return (name, .object(facts))
     }
-    let held = tree.snapshots.all
+    let held = tree.subtrees.snapshots.all
     let released: [Int]
     do { released = try snapshot.bytesReleased(since: held.map(\.tree.version)) } catch {
       throw .damaged("free list", error)
@@ -144,7 +144,7 @@ enum ControlTexts {
     var classes: [(String, JSONValue)] = [], tables: [(String, JSONValue)] = []
     let effort = Effort(view.snapshot)
     for directory in view.directories {
-      let facts = try statistics(of: directory, view, tree.statistics, effort)
+      let facts = try statistics(of: directory, view, tree.views.statistics, effort)
       if let name = directory.table.className {
         classes.append((name, facts))
       } else {

@@ -29,12 +29,12 @@ struct CountNode: FileNode {
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    selection.conditions.isEmpty ? tree.shownName(of: selection.ordinal) + "/.count" : nil
+    selection.conditions.isEmpty ? tree.namespace.shownName(of: selection.ordinal) + "/.count" : nil
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     let text = try text(tree)
-    return try tree.openComputed(self, access, by: caller) { _ in text }
+    return try openComputed(access, by: caller, tree) { _ in text }
   }
 }
 

@@ -41,12 +41,12 @@ enum DotNames {
     _ tree: TreeContext
   ) throws(FileTreeError) -> FileAttributes? {
     guard let entry = entry(name, selection) else { return nil }
-    return try tree.enter(entry.identity(in: selection)) { entry.make($0, selection) }
+    return try tree.namespace.enter(entry.identity(in: selection)) { entry.make($0, selection) }
   }
 
   /// The node of the entry called `name`, under an inode number that the kernel may not know; nil if there is none.
   static func node(_ name: [UInt8], _ selection: ObjectSelection, _ tree: TreeContext) -> (any Node)? {
-    entry(name, selection).map { $0.make(tree.nodes.number(of: $0.identity(in: selection)), selection) }
+    entry(name, selection).map { $0.make(tree.namespace.nodes.number(of: $0.identity(in: selection)), selection) }
   }
 
   /// Adds the entries to a listing, after all other entries.
@@ -59,23 +59,8 @@ enum DotNames {
     guard tree.options.showControl else { return }
     // Query results list only files: nested .by directories would never end for programs that walk the tree.
     for (index, entry) in entries.enumerated() where entry.kind == .file || selection.conditions.isEmpty {
-      let inode = tree.nodes.number(of: entry.identity(in: selection))
+      let inode = tree.namespace.nodes.number(of: entry.identity(in: selection))
       listing.addLast(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink)
-    }
-  }
-}
-
-extension TreeContext {
-  /// The attributes of a node that the kernel looks up by name. The node exists until the kernel forgets it.
-  func enter(
-    _ identity: NodeIdentity,
-    isNamedByText: Bool = true,
-    _ make: (InodeNumber) -> any Node
-  ) throws(FileTreeError) -> FileAttributes {
-    let inode = nodes.enter(identity, isNamedByText: isNamedByText, make)
-    do throws(FileTreeError) { return try node(inode).entryAttributes(self).uncached } catch {
-      nodes.forget(inode, lookups: 1)
-      throw error
     }
   }
 }

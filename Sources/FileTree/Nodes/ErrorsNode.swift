@@ -7,9 +7,9 @@ import RealmPages
 struct ErrorsNode: FileNode {
   let inode: InodeNumber
 
-  /// The attributes for root; see `TreeContext.withOwnSize`.
+  /// The attributes for root; see `Namespace.withOwnSize`.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let size = tree.refusals.text(for: 0).count
+    let size = tree.drafts.refusals.text(for: 0).count
     return try tree.readable { view in view.rules.file(inode, size: size, view.modified).readOnly.uncached }
   }
 
@@ -17,23 +17,11 @@ struct ErrorsNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates { _ = try draftTarget(tree) }
-    let text = tree.refusals.text(for: caller.user)
-    return OpenFile(inode, tree.openFiles.open(inode, text, .live, for: caller.process), text: text)
+    let text = tree.drafts.refusals.text(for: caller.user)
+    return OpenFile(inode, tree.handles.openFiles.open(inode, text, .live, for: caller.process), text: text)
   }
 
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {
     throw .refused(.forbidden, ".realm/errors is computed")
-  }
-}
-
-extension TreeContext {
-  /// The attributes with the size that the file has for `user`.
-  func withOwnSize(_ attributes: FileAttributes, for user: UInt32?) -> FileAttributes {
-    guard let user, refusals.isPersonal(for: user), nodes.node(attributes.inode) is ErrorsNode else {
-      return attributes
-    }
-    var attributes = attributes
-    attributes.size = refusals.text(for: user).count
-    return attributes
   }
 }

@@ -20,7 +20,7 @@ struct FieldLinkNode: SymbolicLinkNode {
         link = element
       }
       guard case .link(let table, let key) = link, key.value >= 0 else { throw .stale }
-      return try tree.relativePath(table, key, up: index == nil ? 3 : 4, view)
+      return try tree.namespace.relativePath(table, key, up: index == nil ? 3 : 4, view)
     }
   }
 
@@ -58,7 +58,7 @@ struct FieldLinksNode: DirectoryNode {
       throw .notFound
     }
     do throws(FileTreeError) {
-      return try tree.enter(place.identity(of: FieldLinkNode.self, name)) {
+      return try tree.namespace.enter(place.identity(of: FieldLinkNode.self, name)) {
         FieldLinkNode(inode: $0, place: place, index: index)
       }
     } catch {
@@ -85,7 +85,7 @@ struct FieldLinksNode: DirectoryNode {
       var index = max(0, Int(clamping: position) - Int(DirectoryStream.Position.afterDotDot))
       while index < count, !listing.isFull {
         let name = Array(String(index).utf8)
-        let number = tree.nodes.number(of: place.identity(of: FieldLinkNode.self, name))
+        let number = tree.namespace.nodes.number(of: place.identity(of: FieldLinkNode.self, name))
         listing.add(name, number, .symbolicLink, index: index, to: &sink)
         index += 1
       }
@@ -137,7 +137,7 @@ struct BacklinksNode: ShortDirectoryNode {
       let sources = Self.sources(try view.existing(object.ordinal), view)
       guard sources.contains(where: { $0.name == name }) else { throw .notFound }
     }
-    return try tree.enter(object.identity(of: BacklinkSourceNode.self, name)) {
+    return try tree.namespace.enter(object.identity(of: BacklinkSourceNode.self, name)) {
       BacklinkSourceNode(inode: $0, object: object, source: name)
     }
   }
@@ -145,7 +145,7 @@ struct BacklinksNode: ShortDirectoryNode {
   func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
     try tree.read { view throws(FileTreeError) in
       Self.sources(try view.existing(object.ordinal), view).enumerated().map { index, source in
-        let number = tree.nodes.number(of: object.identity(of: BacklinkSourceNode.self, source.name))
+        let number = tree.namespace.nodes.number(of: object.identity(of: BacklinkSourceNode.self, source.name))
         return ListedEntry(name: source.name, inode: number, kind: .directory, index: index)
       }
     }
@@ -181,7 +181,7 @@ struct BacklinkSourceNode: ShortDirectoryNode {
       var names: Set<[UInt8]> = []
       for origin in found {
         guard let home = view.directory(of: origin.table) else { continue }
-        var name = try tree.name(of: origin.key, in: home)
+        var name = try tree.namespace.name(of: origin.key, in: home)
         // Embedded objects can have owners of different classes with the same file name.
         if !names.insert(name).inserted { name = Array("\(home.shownName).".utf8) + name }
         origins.append((name, origin.table, origin.key))
@@ -203,11 +203,11 @@ struct BacklinkSourceNode: ShortDirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) -> [UInt8] {
     guard let origin = try origins(view, tree).first(where: { $0.name == name }) else { throw .notFound }
-    return try tree.relativePath(origin.table, origin.key, up: 5, view)
+    return try tree.namespace.relativePath(origin.table, origin.key, up: 5, view)
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.enter(object.identity(of: BacklinkNode.self, source + [0] + name)) {
+    try tree.namespace.enter(object.identity(of: BacklinkNode.self, source + [0] + name)) {
       BacklinkNode(inode: $0, source: self, name: name)
     }
   }
@@ -215,7 +215,7 @@ struct BacklinkSourceNode: ShortDirectoryNode {
   func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
     try tree.read { view throws(FileTreeError) in
       try origins(view, tree).enumerated().map { index, origin in
-        let number = tree.nodes.number(of: object.identity(of: BacklinkNode.self, source + [0] + origin.name))
+        let number = tree.namespace.nodes.number(of: object.identity(of: BacklinkNode.self, source + [0] + origin.name))
         return ListedEntry(name: origin.name, inode: number, kind: .symbolicLink, index: index)
       }
     }
@@ -269,20 +269,6 @@ private struct OwnerSearch {
       return try owner(of: ObjectReference(table: source.table, key: key), depth: depth + 1)
     }
     return nil
-  }
-}
-
-extension TreeContext {
-  /// The path of an object's file, relative to a directory `up` levels below the root.
-  fileprivate func relativePath(
-    _ table: TableKey,
-    _ key: ObjKey,
-    up: Int,
-    _ view: VersionView
-  ) throws(FileTreeError) -> [UInt8] {
-    guard let directory = view.directory(of: table) else { throw .stale }
-    let name = try name(of: key, in: directory)
-    return Array(String(repeating: "../", count: up).utf8) + directory.name + [0x2F] + name
   }
 }
 

@@ -27,7 +27,7 @@ struct FieldNode: FileNode {
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(place.ordinal)
-      let time = view.modified(tree.number(directory, place.key), in: directory)
+      let time = view.modified(tree.views.number(directory, place.key), in: directory)
       return view.rules.file(inode, size: try size(view), time).uncached
     }
   }
@@ -37,7 +37,7 @@ struct FieldNode: FileNode {
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in try place.text(form, view) }
+    try openComputed(access, by: caller, tree) { view throws(FileTreeError) in try place.text(form, view) }
   }
 
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget {

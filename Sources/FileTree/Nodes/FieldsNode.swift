@@ -11,25 +11,29 @@ struct FieldsNode: DirectoryNode {
   let ordinal: TableOrdinal
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.directoryAttributes(inode, tree.selection(of: ordinal))
+    try tree.selections.selection(of: ordinal).directoryAttributes(inode, tree)
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: ordinal) + "/.fields" }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    tree.namespace.shownPath(of: ordinal) + "/.fields"
+  }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let key = try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
-      guard let key = try tree.object(named: name + Array(NameEscaping.suffix.utf8), in: directory) else {
+      guard let key = try tree.namespace.object(named: name + Array(NameEscaping.suffix.utf8), in: directory) else {
         throw .notFound
       }
       return key
     }
     let object = FieldPlace(ordinal, key)
-    return try tree.enter(object.identity(of: ObjectFieldsNode.self)) { ObjectFieldsNode(inode: $0, object: object) }
+    return try tree.namespace.enter(object.identity(of: ObjectFieldsNode.self)) {
+      ObjectFieldsNode(inode: $0, object: object)
+    }
   }
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    DirectoryStream(self, found: .objects(try tree.selection(of: ordinal).keys(tree)))
+    DirectoryStream(self, found: .objects(try tree.selections.selection(of: ordinal).keys(tree)))
   }
 
   func list<Sink: DirectorySink>(
@@ -39,9 +43,9 @@ struct FieldsNode: DirectoryNode {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    try tree.listObjects(stream, ordinal, inode, from: position, into: &sink) { name, _, key in
+    try listObjects(stream, ordinal, from: position, into: &sink, tree) { name, _, key in
       name.truncate(to: name.count - NameEscaping.suffix.utf8.count)
-      return (tree.nodes.number(of: FieldPlace(ordinal, key).identity(of: ObjectFieldsNode.self)), .directory)
+      return (tree.namespace.nodes.number(of: FieldPlace(ordinal, key).identity(of: ObjectFieldsNode.self)), .directory)
     }
   }
 }
@@ -67,8 +71,8 @@ struct FieldPlace: Hashable, Sendable {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String {
     try tree.readable { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
-      let name = try tree.name(of: key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
-      let path = tree.shownPath(of: ordinal) + "/.fields/" + String(decoding: name, as: UTF8.self)
+      let name = try tree.namespace.name(of: key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
+      let path = tree.namespace.shownPath(of: ordinal) + "/.fields/" + String(decoding: name, as: UTF8.self)
       guard let property else { return path }
       guard let column = directory.table.columns.first(where: { $0.key == property }) else { throw .stale }
       return path + "/" + NameEscaping.directory(of: column.name)
@@ -192,7 +196,9 @@ struct ObjectFieldsNode: DirectoryNode {
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     if name == Self.backlinks {
-      return try tree.enter(object.identity(of: BacklinksNode.self)) { BacklinksNode(inode: $0, object: object) }
+      return try tree.namespace.enter(object.identity(of: BacklinksNode.self)) {
+        BacklinksNode(inode: $0, object: object)
+      }
     }
     let (form, place) = try tree.read { view throws(FileTreeError) in
       try object.read(view) { directory, cursor, _ throws(FileTreeError) -> (FieldForm, FieldPlace) in
@@ -200,11 +206,11 @@ struct ObjectFieldsNode: DirectoryNode {
         let place = field(column)
         guard try !place.value(directory, cursor).1.isNoValue else { throw .notFound }
         let form = FieldForm(column, view)
-        if case .file(let text) = form, try tree.removedFields.isRemoved(place, text, view) { throw .notFound }
+        if case .file(let text) = form, try tree.drafts.removedFields.isRemoved(place, text, view) { throw .notFound }
         return (form, place)
       }
     }
-    return try tree.enter(place.identity(of: form.nodeType)) { form.node($0, place) }
+    return try tree.namespace.enter(place.identity(of: form.nodeType)) { form.node($0, place) }
   }
 
   func list<Sink: DirectorySink>(
@@ -221,13 +227,13 @@ struct ObjectFieldsNode: DirectoryNode {
           let place = field(column)
           if try place.value(directory, cursor).1.isNoValue { continue }
           let form = FieldForm(column, view)
-          if case .file(let text) = form, try tree.removedFields.isRemoved(place, text, view) { continue }
-          let number = tree.nodes.number(of: place.identity(of: form.nodeType))
+          if case .file(let text) = form, try tree.drafts.removedFields.isRemoved(place, text, view) { continue }
+          let number = tree.namespace.nodes.number(of: place.identity(of: form.nodeType))
           listing.add(NameEscaping.directory(of: column.name).utf8, number, form.kind, index: index, to: &sink)
         }
-        listing.addFiles(tree.overlay, to: &sink)
+        listing.addFiles(tree.namespace.overlay, to: &sink)
         if tree.options.showControl {
-          let number = tree.nodes.number(of: object.identity(of: BacklinksNode.self))
+          let number = tree.namespace.nodes.number(of: object.identity(of: BacklinksNode.self))
           listing.addLast(Self.backlinks, number, .directory, index: 0, to: &sink)
         }
       }
@@ -241,7 +247,7 @@ struct ObjectFieldsNode: DirectoryNode {
       let directory = try view.existing(object.ordinal)
       try directory.checkIsWritable()
       guard let column = property(name, directory) else {
-        if Self.isScratchName(name, directory) || tree.hasFile(name, in: inode) { return nil }
+        if Self.isScratchName(name, directory) || tree.namespace.hasFile(name, in: inode) { return nil }
         let known = KnownNames(directory.table.columns.map(\.name))
         throw .refused(
           .invalid,
@@ -272,7 +278,7 @@ struct ObjectFieldsNode: DirectoryNode {
   /// Sets the property to null. A property that cannot be null takes its default value and has no entry until its file
   /// is created or its value changes: many programs replace a file by removing and recreating it.
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard let saver = tree.saver else { throw .readOnly }
+    guard let saver = tree.drafts.saver else { throw .readOnly }
     let (table, column, form) = try tree.read { view throws(FileTreeError) in
       try object.read(view) { directory, cursor, _ throws(FileTreeError) -> (TableKey, Column, FieldForm) in
         try directory.checkIsWritable()
@@ -280,7 +286,7 @@ struct ObjectFieldsNode: DirectoryNode {
         if column.key == directory.table.primaryKey?.key { throw .primaryKeyStays(column) }
         let form = FieldForm(column, view), place = field(column)
         if try place.value(directory, cursor).1.isNoValue { throw .notFound }
-        if case .file(let text) = form, try tree.removedFields.isRemoved(place, text, view) { throw .notFound }
+        if case .file(let text) = form, try tree.drafts.removedFields.isRemoved(place, text, view) { throw .notFound }
         return (directory.table.key, column, form)
       }
     }
@@ -288,7 +294,7 @@ struct ObjectFieldsNode: DirectoryNode {
       throw .refused(.forbidden, "\(column.name) holds links; they are set in the file of the object")
     }
     var text: [UInt8]?
-    try tree.saveKeepingTexts(saver) { transaction throws(FileTreeError) in
+    try tree.saves.saveKeepingTexts(saver) { transaction throws(FileTreeError) in
       // A value that cannot be read cannot be restored later.
       text = try? tree.read { view throws(FileTreeError) in
         guard case .file(let form) = FieldForm(column, view) else { return nil }
@@ -304,24 +310,25 @@ struct ObjectFieldsNode: DirectoryNode {
     }
     if case .file(let form) = form, column.defaultValue != .null {
       let left = try tree.read { view throws(FileTreeError) in try field(column).text(form, view) }
-      tree.removedFields.note(field(column), showing: left)
+      tree.drafts.removedFields.note(field(column), showing: left)
     }
     // Programs that replace a file remove it first; if the new text is refused, the value is restored.
     let removal = Removal(object.key, Removal.Content(text: text, links: []))
-    tree.removals.note(Overlay.Place(directory: inode, name: name), removal, by: caller)
+    tree.drafts.removals.note(Overlay.Place(directory: inode, name: name), removal, by: caller)
   }
 
   func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {
     // If the property is gone, there is nothing to restore.
     guard let target = try? draftTarget(of: name, tree) as? FieldTarget else { return }
     let place = Overlay.Place(directory: inode, name: name)
-    tree.takeBack(removal, at: place, .property, target.shownPlace(tree)) { (saver, text) throws(FileTreeError) in
+    tree.removal.takeBack(removal, at: place, .property, target.shownPlace(tree)) {
+      (saver, text) throws(FileTreeError) in
       try target.restore(text, saver, tree)
     }
   }
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "a property keeps its name; copy its text and remove it")
   }
 }
@@ -345,6 +352,6 @@ extension VersionView {
     _ directory: TableDirectory,
     _ tree: TreeContext
   ) -> FileAttributes {
-    rules.directory(inode, subdirectories: 0, modified(tree.number(directory, place.key), in: directory)).uncached
+    rules.directory(inode, subdirectories: 0, modified(tree.views.number(directory, place.key), in: directory)).uncached
   }
 }

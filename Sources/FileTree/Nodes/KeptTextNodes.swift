@@ -25,7 +25,7 @@ enum KeptTexts: UInt8, Sendable {
   func directory(of ordinal: TableOrdinal?, user: UInt32? = nil, _ tree: TreeContext) -> InodeNumber {
     if ordinal == nil, user == nil { return directory(tree) }
     let name = [rawValue] + (user.map { Array("\($0)".utf8) } ?? []) + (ordinal == nil ? [0] : [])
-    return tree.nodes.inode(of: NodeIdentity(KeptTextsOfClassNode.self, UInt64(ordinal ?? 0), name)) {
+    return tree.namespace.nodes.inode(of: NodeIdentity(KeptTextsOfClassNode.self, UInt64(ordinal ?? 0), name)) {
       KeptTextsOfClassNode(inode: $0, kind: self, ordinal: ordinal, user: user)
     }
   }
@@ -48,10 +48,10 @@ struct KeptTextsNode: ShortDirectoryNode {
   /// The classes with kept texts, in the order in which they were first seen. Texts of a class that no longer exists
   /// are still listed.
   private func classes(_ tree: TreeContext) throws(FileTreeError) -> [(name: [UInt8], node: KeptTextsOfClassNode)] {
-    if kind == .trash { try tree.trash.unpack(tree) }
+    if kind == .trash { try tree.drafts.trash.unpack(tree) }
     var names: Set<[UInt8]> = []
-    return tree.overlay.directoriesWithFiles
-      .compactMap { tree.nodes.node($0) as? KeptTextsOfClassNode }
+    return tree.namespace.overlay.directoriesWithFiles
+      .compactMap { tree.namespace.nodes.node($0) as? KeptTextsOfClassNode }
       .filter { $0.kind == kind }
       .sorted { $0.inode.value < $1.inode.value }
       .map { node in
@@ -71,7 +71,7 @@ struct KeptTextsNode: ShortDirectoryNode {
     return try found.node.attributes(tree)
   }
 
-  func parent(_ tree: TreeContext) -> InodeNumber { tree.control.inode }
+  func parent(_ tree: TreeContext) -> InodeNumber { tree.namespace.control.inode }
 
   func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
     try classes(tree).map { name, node in
@@ -105,7 +105,7 @@ struct KeptTextsOfClassNode: ShortDirectoryNode {
   /// The name of the directory.
   func name(_ tree: TreeContext) -> [UInt8] {
     let name = ordinal.flatMap { tree.views.registry.name($0) } ?? []
-    guard let user, user != tree.realmOwner else { return name }
+    guard let user, user != tree.views.owner else { return name }
     return name + Array("@\(user)".utf8)
   }
 
@@ -132,13 +132,8 @@ struct RejectedText: Sendable {
 
   /// The place in `.realm/rejected` of this text as written by `user`.
   func place(of user: UInt32, _ tree: TreeContext) -> Overlay.Place {
-    let isOwners = ordinal == nil && user == tree.realmOwner
+    let isOwners = ordinal == nil && user == tree.views.owner
     let directory = KeptTexts.rejected.directory(of: ordinal, user: isOwners ? nil : user, tree)
     return Overlay.Place(directory: directory, name: name)
   }
-}
-
-extension TreeContext {
-  /// The owner of the realm as the mount shows it.
-  var realmOwner: UInt32 { views.lastRules?.owner ?? geteuid() }
 }

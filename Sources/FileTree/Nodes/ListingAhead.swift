@@ -20,7 +20,7 @@ extension FileTree {
         throw .damaged(directory.shownName, error)
       }
     }
-    tree.texts.insert(found ?? [])
+    tree.views.texts.insert(found ?? [])
   }
 
   /// Renders the texts that are not cached among the `count` objects after `key`.
@@ -36,9 +36,9 @@ extension FileTree {
       let cursor = ObjectCursor(directory.table)
       var exists = try cursor.seek(after: key), left = count, bytes = 0
       while exists, left > 0, bytes < TextCache.mostAtOnce {
-        let inode = tree.number(directory, cursor.key)
+        let inode = tree.views.number(directory, cursor.key)
         // The listing reports damaged objects.
-        if tree.texts.size(of: inode, generation) == nil, let text = try? context.render(cursor) {
+        if tree.views.texts.size(of: inode, generation) == nil, let text = try? context.render(cursor) {
           texts.append(TextCache.Item(inode: inode, generation: generation, text: text))
           bytes += text.count
         }

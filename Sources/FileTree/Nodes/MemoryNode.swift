@@ -9,14 +9,14 @@ struct MemoryNode: FileNode {
   var inode: InodeNumber { file.inode }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let links: UInt32 = tree.overlay.place(of: inode) == nil ? 0 : 1
+    let links: UInt32 = tree.namespace.overlay.place(of: inode) == nil ? 0 : 1
     return try tree.readable { view in view.rules.file(file, links: links) }
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    guard let place = tree.overlay.place(of: inode) else { return nil }
+    guard let place = tree.namespace.overlay.place(of: inode) else { return nil }
     let name = String(decoding: place.name, as: UTF8.self)
-    return try tree.node(place.directory).shownPath(tree).map { $0 + "/" + name } ?? name
+    return try tree.namespace.node(place.directory).shownPath(tree).map { $0 + "/" + name } ?? name
   }
 
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) {
@@ -32,14 +32,16 @@ struct MemoryNode: FileNode {
     if access.truncates {
       file.truncate(to: 0)
       // The reason of an earlier failed write does not apply to the new bytes.
-      if tree.refusals.mayHaveAny, let path = try shownPath(tree) { tree.refusals.clear(path, of: caller.user) }
+      if tree.drafts.refusals.mayHaveAny, let path = try shownPath(tree) {
+        tree.drafts.refusals.clear(path, of: caller.user)
+      }
     }
-    let isObject = try tree.target(of: Draft(file)) != nil
-    let decision = tree.openFiles.open(inode, Draft(file), for: caller.process)
+    let isObject = try tree.drafts.target(of: Draft(file)) != nil
+    let decision = tree.handles.openFiles.open(inode, Draft(file), for: caller.process)
     let opened = OpenFile(inode, Draft(file), access, decision, isWatched: isObject, opener: caller.process)
     // Meanwhile the last handle was closed, the text was refused and the name was freed.
-    if file.role == .file, file.hasFailed, file.object == nil, tree.overlay.place(of: inode) == nil {
-      tree.release(opened)
+    if file.role == .file, file.hasFailed, file.object == nil, tree.namespace.overlay.place(of: inode) == nil {
+      tree.drafts.release(opened)
       throw .stale
     }
     return opened

@@ -102,7 +102,7 @@ extension Node {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { nil }
 
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) {
-    try tree.keep(change, of: inode, now: try attributes(tree))
+    try tree.views.keep(change, of: inode, now: try attributes(tree))
   }
 
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {
@@ -170,31 +170,11 @@ extension Node {
   }
 }
 
-extension TreeContext {
-  /// Remembers a mode and group set for a file or directory whose current attributes are `present`.
-  ///
-  /// - Throws: `refused(.forbidden)` if the change is to another owner.
-  func keep(
-    _ change: MetadataChange,
-    of inode: InodeNumber,
-    now present: FileAttributes
-  ) throws(FileTreeError) {
-    if change.owner ?? present.owner != present.owner {
-      throw .refused(.forbidden, "the owner is that of the realm file; mount with uid= for another one")
-    }
-    let permissions = change.permissions.map { $0 & 0o777 }
-    if permissions ?? present.permissions == present.permissions, change.group ?? present.group == present.group {
-      return
-    }
-    views.keptModes.set(inode, KeptModes.Entry(permissions: permissions, group: change.group))
-  }
-}
-
 extension FileNode {
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     var access = OpenAccess()
     access.writes = true
-    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
+    try tree.drafts.resize(try open(access, by: caller, tree), to: size, by: caller)
   }
 }
 
@@ -208,12 +188,12 @@ extension DirectoryNode {
   }
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "the entries of this directory are computed and cannot be removed")
   }
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "the entries of this directory are computed and cannot be renamed")
   }
 
@@ -231,7 +211,7 @@ extension DirectoryNode {
   }
 
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "this directory cannot be removed")
   }
 }

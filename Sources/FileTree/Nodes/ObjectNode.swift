@@ -31,7 +31,7 @@ struct ObjectNode: FileNode {
       return try presentAttributes(tree)
     } catch .stale {
       // Behave like a file unlinked while open.
-      guard tree.openFiles.isOpen(inode) else { throw .stale }
+      guard tree.handles.openFiles.isOpen(inode) else { throw .stale }
       return try tree.read { view in view.rules.file(inode, size: 0, view.modified, links: 0) }
     }
   }
@@ -42,7 +42,7 @@ struct ObjectNode: FileNode {
       directory.noteInterest()
       return try ObjectNode.attributes(of: key, in: directory, view, tree)
     }
-    tree.texts.insert(newTexts)
+    tree.views.texts.insert(newTexts)
     if attributes.inode != inode { attributes.isCacheable = false }
     return attributes
   }
@@ -54,12 +54,12 @@ struct ObjectNode: FileNode {
     _ view: VersionView,
     _ tree: TreeContext
   ) throws(FileTreeError) -> (FileAttributes, [TextCache.Item]) {
-    let inode = tree.number(directory, key), generation = directory.stamp.generation
-    if let size = tree.texts.size(of: inode, generation) {
+    let inode = tree.views.number(directory, key), generation = directory.stamp.generation
+    if let size = tree.views.texts.size(of: inode, generation) {
       return (view.attributes(of: inode, in: directory, size: size), [])
     }
     do {
-      let text = try tree.text(of: key, directory, view)
+      let text = try view.text(of: key, directory)
       let item = TextCache.Item(inode: inode, generation: generation, text: text)
       return (view.attributes(of: inode, in: directory, size: text.count), [item])
     } catch .damaged where !tree.options.isFrozen {
@@ -89,12 +89,12 @@ struct ObjectNode: FileNode {
 
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) {
     let present = try attributes(tree)
-    try tree.keep(change, of: present.inode, now: present)
+    try tree.views.keep(change, of: present.inode, now: present)
   }
 
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {
     let (number, version) = try tree.read { view throws(FileTreeError) in
-      (tree.number(try view.existing(ordinal), key), view.snapshot.version)
+      (tree.views.number(try view.existing(ordinal), key), view.snapshot.version)
     }
     tree.views.objectTimes.set(time, of: [number], version: version)
   }
@@ -106,22 +106,22 @@ struct ObjectNode: FileNode {
       do {
         return try openForReading(tree, caller)
       } catch {
-        tree.damageLog.note(error)
+        tree.views.damageLog.note(error)
         throw error
       }
     }
-    guard tree.saver != nil else { throw .readOnly }
+    guard tree.drafts.saver != nil else { throw .readOnly }
     // A file that became an object has another inode number.
     let (shared, name) = try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       try directory.checkIsWritable()
-      return (tree.number(directory, key), try tree.name(of: key, in: directory))
+      return (tree.views.number(directory, key), try tree.namespace.name(of: key, in: directory))
     }
     let target = ObjectTarget(ordinal, key)
-    return try tree.openDraft(of: shared, name, target, access, by: caller) { () throws(FileTreeError) in
+    return try tree.drafts.openDraft(of: shared, name, target, access, by: caller) { () throws(FileTreeError) in
       let file = try open(OpenAccess(), by: caller, tree)
-      if file.maySeedPageCache { tree.openFiles.seeded(file) }
-      defer { tree.release(file) }
+      if file.maySeedPageCache { tree.handles.openFiles.seeded(file) }
+      defer { tree.drafts.release(file) }
       guard case .text(let text) = file.content else { return [] }
       return text
     }
@@ -132,12 +132,12 @@ struct ObjectNode: FileNode {
       let directory = try view.existing(ordinal)
       directory.noteInterest()
       let stamp = directory.stamp
-      let inode = tree.number(directory, key)
-      if let text = tree.texts.find(inode, stamp.generation)?.text { return (inode, text, stamp, false) }
-      return (inode, try tree.text(of: key, directory, view), stamp, true)
+      let inode = tree.views.number(directory, key)
+      if let text = tree.views.texts.find(inode, stamp.generation)?.text { return (inode, text, stamp, false) }
+      return (inode, try view.text(of: key, directory), stamp, true)
     }
-    if isNew { tree.texts.insert([TextCache.Item(inode: inode, generation: stamp.generation, text: text)]) }
-    let decision = tree.openFiles.open(inode, text, Self.liveliness(stamp), for: caller.process)
+    if isNew { tree.views.texts.insert([TextCache.Item(inode: inode, generation: stamp.generation, text: text)]) }
+    let decision = tree.handles.openFiles.open(inode, text, Self.liveliness(stamp), for: caller.process)
     return OpenFile(inode, decision, text: text)
   }
 
@@ -150,6 +150,6 @@ struct ObjectNode: FileNode {
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     var access = OpenAccess()
     access.writes = true
-    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
+    try tree.drafts.resize(try open(access, by: caller, tree), to: size, by: caller)
   }
 }

@@ -12,7 +12,7 @@ struct RootNode: DirectoryNode {
     let attributes = try tree.readable { view in
       view.rules.directory(inode, subdirectories: view.rootDirectoryCount, view.modified)
     }
-    return tree.staged.map { attributes.owned(by: $0.owner, permissions: $0.permissions) } ?? attributes
+    return tree.subtrees.staged.map { attributes.owned(by: $0.owner, permissions: $0.permissions) } ?? attributes
   }
 
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
@@ -22,7 +22,7 @@ struct RootNode: DirectoryNode {
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let control = tree.control
+    let control = tree.namespace.control
     if name == control.name { return try control.attributes(tree) }
     if let file = try TransactionFiles.node(name, tree) { return try file.attributes(tree) }
     return try tree.read { view throws(FileTreeError) in
@@ -38,7 +38,7 @@ struct RootNode: DirectoryNode {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    let control = tree.control
+    let control = tree.namespace.control
     try tree.read { view throws(FileTreeError) in
       var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
       if tree.options.showControl {
@@ -51,7 +51,7 @@ struct RootNode: DirectoryNode {
           attributes ? view.attributes(of: directory) : nil
         }
       }
-      listing.addFiles(tree.overlay, to: &sink)
+      listing.addFiles(tree.namespace.overlay, to: &sink)
       TransactionFiles.list(tree, into: &listing, &sink)
     }
   }
@@ -69,18 +69,18 @@ struct RootNode: DirectoryNode {
     if try TransactionFiles.node(name, tree) != nil {
       throw .refused(.forbidden, "it belongs to the transaction; remove its directory to drop it")
     }
-    throw try tree.hasEntry(name, self) ? .isADirectory : .notFound
+    throw try tree.namespace.hasEntry(name, self) ? .isADirectory : .notFound
   }
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "classes and the files of .realm cannot be renamed")
   }
 
   /// Adds a class if the option `create_classes` is set: programs that copy or unpack a tree do not intend to change
   /// the schema.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
+    if try tree.namespace.hasEntry(name, self) { throw .refused(.exists, "exists already") }
     if !tree.options.createsClasses {
       throw .refused(
         .forbidden,
@@ -91,7 +91,7 @@ struct RootNode: DirectoryNode {
     guard let className = NameEscaping.className(ofDirectory: name) else {
       throw .refused(.invalid, "not a valid class name: a leading dot and some characters are written as %XX")
     }
-    try tree.changeSchema("mkdir", String(decoding: name, as: UTF8.self)) { transaction throws(FileTreeError) in
+    try tree.saves.changeSchema("mkdir", String(decoding: name, as: UTF8.self)) { transaction throws(FileTreeError) in
       do throws(EngineError) {
         if try transaction.tableKey(named: Table.classPrefix + className) == nil {
           _ = try transaction.addTable(Table.classPrefix + className)
@@ -108,18 +108,18 @@ struct RootNode: DirectoryNode {
   /// Removes a class that has neither objects nor properties. Programs such as git and rsync remove each directory they
   /// have emptied, without intending to change the schema.
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    if name == tree.control.name { throw .refused(.forbidden, ".realm cannot be removed") }
-    if tree.overlay.file(at: Overlay.Place(directory: inode, name: name)) != nil { throw .notADirectory }
+    if name == tree.namespace.control.name { throw .refused(.forbidden, ".realm cannot be removed") }
+    if tree.namespace.overlay.file(at: Overlay.Place(directory: inode, name: name)) != nil { throw .notADirectory }
     let directory = try tree.read { view throws(FileTreeError) in
       guard let directory = view.rootDirectory(name) else { throw .notFound }
       return directory
     }
-    if directory.table.objectCount > 0 || !tree.overlay.isEmpty(directory.inode) {
+    if directory.table.objectCount > 0 || !tree.namespace.overlay.isEmpty(directory.inode) {
       throw .refused(.notEmpty, "the class has objects")
     }
     if !directory.table.columns.isEmpty { throw Self.hasProperties(directory.shownName) }
     let key = directory.table.key
-    try tree.changeSchema("rmdir", directory.shownName) { transaction throws(FileTreeError) in
+    try tree.saves.changeSchema("rmdir", directory.shownName) { transaction throws(FileTreeError) in
       let isEmpty: Bool, isBare: Bool
       do throws(EngineError) {
         let table = try transaction.table(key)
@@ -135,7 +135,7 @@ struct RootNode: DirectoryNode {
       if !isBare { throw Self.hasProperties(directory.shownName) }
       return Effect(touched: nil)
     }
-    tree.overlay.remove(directory.inode)
+    tree.namespace.overlay.remove(directory.inode)
   }
 
   private static func hasProperties(_ name: String) -> FileTreeError {

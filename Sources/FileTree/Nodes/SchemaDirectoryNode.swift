@@ -14,7 +14,7 @@ struct SchemaDirectoryNode: DirectoryNode {
     let ordinal = directory.ordinal
     let identity = NodeIdentity(SchemaFileNode.self, UInt64(ordinal))
     return SchemaFileNode(
-      inode: tree.nodes.inode(of: identity) { SchemaFileNode(inode: $0, ordinal: ordinal) },
+      inode: tree.namespace.nodes.inode(of: identity) { SchemaFileNode(inode: $0, ordinal: ordinal) },
       ordinal: ordinal
     )
   }
@@ -40,16 +40,16 @@ struct SchemaDirectoryNode: DirectoryNode {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    let parent = tree.control.inode
+    let parent = tree.namespace.control.inode
     try tree.read { view throws(FileTreeError) in
       var listing = ShortListing(of: inode, in: parent, from: position, into: &sink)
       for directory in view.directories where directory.place != .tables {
         let file = file(directory, tree), name = directory.name + NameEscaping.suffix.utf8
         try listing.add(name, file.inode, .file, index: Int(directory.ordinal), to: &sink) { () throws(FileTreeError) in
-          attributes ? tree.withOpenSizes(try file.attributes(directory, view)) : nil
+          attributes ? tree.handles.withOpenSizes(try file.attributes(directory, view)) : nil
         }
       }
-      listing.addFiles(tree.overlay, to: &sink)
+      listing.addFiles(tree.namespace.overlay, to: &sink)
     }
   }
 
@@ -58,12 +58,12 @@ struct SchemaDirectoryNode: DirectoryNode {
   }
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "files of .realm cannot be removed")
   }
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "classes and the files of .realm cannot be renamed")
   }
 }
@@ -93,7 +93,7 @@ struct SchemaFileNode: FileNode {
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    ".realm/schema/" + tree.shownName(of: ordinal) + NameEscaping.suffix
+    ".realm/schema/" + tree.namespace.shownName(of: ordinal) + NameEscaping.suffix
   }
 
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
@@ -103,7 +103,7 @@ struct SchemaFileNode: FileNode {
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in
+    try openComputed(access, by: caller, tree) { view throws(FileTreeError) in
       try text(try view.existing(ordinal), view)
     }
   }

@@ -36,7 +36,7 @@ extension ShortDirectoryNode {
     for entry in try entries(tree) {
       listing.add(entry.name, entry.inode, entry.kind, index: entry.index, to: &sink)
     }
-    listing.addFiles(tree.overlay, to: &sink)
+    listing.addFiles(tree.namespace.overlay, to: &sink)
   }
 }
 

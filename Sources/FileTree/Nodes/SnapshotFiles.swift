@@ -15,11 +15,11 @@ enum SnapshotFiles {
   ) throws(FileTreeError) -> FileAttributes? {
     switch String(decoding: name, as: UTF8.self) {
     case ".changes":
-      return try tree.enter(NodeIdentity(ChangesSinceNode.self, held.number, [])) {
+      return try tree.namespace.enter(NodeIdentity(ChangesSinceNode.self, held.number, [])) {
         ChangesSinceNode(inode: $0, held: held)
       }
     case ".restore":
-      return try tree.enter(NodeIdentity(ControlFileNode.self, held.number, Array(".restore".utf8))) {
+      return try tree.namespace.enter(NodeIdentity(ControlFileNode.self, held.number, Array(".restore".utf8))) {
         ControlFileNode($0, ".restore", ControlTexts.compact, target: RestoreTarget(held: held))
       }
     default: return nil
@@ -40,7 +40,7 @@ struct ChangesSinceNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates { throw .refused(.forbidden, ".changes is computed") }
-    return try tree.openDifference(inode, ".changes", since: held.content().hold, of: "the realm")
+    return try openDifference(".changes", since: held.content().hold, of: "the realm", tree)
   }
 }
 
@@ -74,7 +74,7 @@ struct RestoreTarget: CommandTarget {
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
-    guard let name = tree.snapshots.name(of: held) else { return nil }
+    guard let name = tree.subtrees.snapshots.name(of: held) else { return nil }
     return ShownPlace(path: ".realm/snapshots/\(String(decoding: name, as: UTF8.self))/.restore", rejected: nil)
   }
 }

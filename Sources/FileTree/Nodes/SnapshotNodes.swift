@@ -1,12 +1,13 @@
 // `.realm/snapshots/NAME`: the whole tree at the version that was the newest when the directory was created. It is a
-// separate, read-only tree of that version. Each of its nodes is wrapped in a node here, under an inode number of this
-// mount.
+// separate, read-only tree of that version.
 
 import RealmPages
 import Synchronization
 
 /// A held version with the tree that shows it, until `release`. Snapshots of the same version share both.
-final class HeldTree: Sendable {
+final class HeldTree: Subtree {
+  static let kind = SubtreeKind.snapshot
+
   /// A held version and the tree that shows it.
   struct Content: Sendable {
     let hold: VersionHold
@@ -31,6 +32,18 @@ final class HeldTree: Sendable {
   func content() throws(FileTreeError) -> Content {
     guard let held = held.withLock({ $0 }) else { throw .stale }
     return held
+  }
+
+  func context() throws(FileTreeError) -> TreeContext { try content().tree }
+
+  func shownPath(_ main: TreeContext) -> String {
+    ".realm/snapshots/" + String(decoding: main.subtrees.snapshots.name(of: self) ?? [], as: UTF8.self)
+  }
+
+  func shown(_ attributes: FileAttributes) -> FileAttributes { attributes.readOnly }
+
+  func ownEntry(_ name: [UInt8], _ main: TreeContext) throws(FileTreeError) -> FileAttributes? {
+    try SnapshotFiles.lookUp(name, self, main)
   }
 
   /// Releases the version. Open handles keep their texts.
@@ -120,29 +133,29 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/snapshots" }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let count = tree.snapshots.all.count
+    let count = tree.subtrees.snapshots.all.count
     return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified).uncached }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    guard let held = tree.snapshots.find(name) else { throw .notFound }
-    return try SnapshotNode.enter(held, .root, tree)
+    guard let held = tree.subtrees.snapshots.find(name) else { throw .notFound }
+    return SubtreeNode.enter(try RootNode().attributes(try held.context()), held, tree)
   }
 
-  func parent(_ tree: TreeContext) -> InodeNumber { tree.control.inode }
+  func parent(_ tree: TreeContext) -> InodeNumber { tree.namespace.control.inode }
 
   func entries(_ tree: TreeContext) -> [ListedEntry] {
-    tree.snapshots.all.map { name, held in
-      let number = tree.nodes.number(of: SnapshotNode.identity(held, .root))
+    tree.subtrees.snapshots.all.map { name, held in
+      let number = tree.namespace.nodes.number(of: SubtreeNode.identity(held, .root))
       return ListedEntry(name: name, inode: number, kind: .directory, index: Int(held.number))
     }
   }
 
   /// Adds a snapshot of the newest version. Cost: that of reading the schema.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    try TreeContext.checkLength(name)
-    try tree.snapshots.add(name) { others throws(FileTreeError) in
-      let hold = try tree.holdAmongWriters(), file = tree.realm.standing.file
+    try Namespace.checkLength(name)
+    try tree.subtrees.snapshots.add(name) { others throws(FileTreeError) in
+      let hold = try tree.selections.holdAmongWriters(), file = tree.realm.standing.file
       let same = others.last { $0.file == file && $0.hold.snapshot.version == hold.snapshot.version }
       if let same, tree.realm.isCurrent(same.hold.snapshot) { return same }
       return HeldTree.Content(hold: hold, tree: TreeContext(tree.realm, showing: hold, tree.options), file: file)
@@ -155,131 +168,13 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
     _ rule: RenameRule,
     _ tree: TreeContext
   ) throws(FileTreeError) -> Bool {
-    try TreeContext.checkLength(goal.name)
+    try Namespace.checkLength(goal.name)
     if goal.directory != inode { throw .refused(.forbidden, "a snapshot stays in .realm/snapshots") }
-    try tree.snapshots.rename(name, to: goal.name, rule)
+    try tree.subtrees.snapshots.rename(name, to: goal.name, rule)
     return true
   }
 
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    if !tree.snapshots.remove(name) { throw .notFound }
+    if !tree.subtrees.snapshots.remove(name) { throw .notFound }
   }
-}
-
-/// A node of a snapshot's tree.
-struct SnapshotNode: DirectoryNode {
-  let inode: InodeNumber
-  let held: HeldTree
-  /// The inode number in the snapshot's tree.
-  let inner: InodeNumber
-
-  static func identity(_ held: HeldTree, _ inner: InodeNumber) -> NodeIdentity {
-    NodeIdentity(SnapshotNode.self, held.number, Array(String(inner.value).utf8))
-  }
-
-  /// The attributes of a node of a snapshot; counts as a kernel lookup.
-  static func enter(_ held: HeldTree, _ inner: InodeNumber, _ tree: TreeContext) throws(FileTreeError) -> FileAttributes
-  {
-    let number = tree.nodes.enter(identity(held, inner)) { SnapshotNode(inode: $0, held: held, inner: inner) }
-    do throws(FileTreeError) { return try tree.node(number).entryAttributes(tree) } catch {
-      tree.nodes.forget(number, lookups: 1)
-      throw error
-    }
-  }
-
-  private func node() throws(FileTreeError) -> (any Node, TreeContext) {
-    let tree = try held.content().tree
-    return (try tree.node(inner), tree)
-  }
-
-  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let (node, inside) = try node()
-    return shown(try node.attributes(inside))
-  }
-
-  func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let (node, inside) = try node()
-    return shown(try node.entryAttributes(inside))
-  }
-
-  private func shown(_ attributes: FileAttributes) -> FileAttributes {
-    var attributes = attributes.readOnly
-    attributes.inode = inode
-    return attributes
-  }
-
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    let (node, inside) = try node()
-    let home = ".realm/snapshots/" + String(decoding: tree.snapshots.name(of: held) ?? [], as: UTF8.self)
-    return try node.shownPath(inside).map { home + "/" + $0 } ?? home
-  }
-
-  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
-    let (node, inside) = try node()
-    return try node.extendedAttributes(inside)
-  }
-
-  /// The kernel's lookup is counted here. The inner tree counts one lookup, which lasts as long as the snapshot.
-  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    if inner == .root, let own = try SnapshotFiles.lookUp(name, held, tree) { return own }
-    let (node, inside) = try node()
-    return try Self.enter(held, try inside.lookUp(name, in: node).inode, tree)
-  }
-
-  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    let (node, inside) = try node()
-    return DirectoryStream(self, found: try node.openDirectory(inside).found)
-  }
-
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    let (node, inside) = try node()
-    var renumbering = RenumberingSink(sink) { tree.nodes.number(of: Self.identity(held, $0)) }
-    defer { sink = renumbering.sink }
-    try node.list(stream, from: position, attributes: false, into: &renumbering, inside)
-  }
-
-  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates { throw .readOnly }
-    let (node, inside) = try node()
-    let file = try node.open(access, by: caller, inside)
-    if file.maySeedPageCache { inside.openFiles.seeded(file) }
-    defer { inside.release(file) }
-    switch file.content {
-    case .stream(let stream):
-      return OpenFile(inode, tree.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
-    case .text(let text):
-      return OpenFile(inode, tree.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
-    case .draft: throw .readOnly
-    }
-  }
-
-  func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
-    let (node, inside) = try node()
-    return try node.destination(inside)
-  }
-
-  // MARK: changes
-
-  func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
-    throw .readOnly
-  }
-  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    throw .readOnly
-  }
-
-  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    throw .readOnly
-  }
-
-  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
 }

@@ -29,7 +29,7 @@ struct TablesDirectoryNode: DirectoryNode {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    let parent = tree.control.inode
+    let parent = tree.namespace.control.inode
     try tree.read { view throws(FileTreeError) in
       var listing = ShortListing(of: inode, in: parent, from: position, into: &sink)
       for directory in view.directories where directory.place == .tables {

@@ -1,6 +1,6 @@
 // `.realm/tx`: transactions over several files. `.realm/tx/NAME` is the root of a separate tree, which reads and saves
-// like the main tree; see `StagedTransaction`. FileTree forwards requests to that tree, so the nodes here implement
-// only what listings need. Besides the classes, the root contains files that end the transaction or report about it.
+// like the main tree; see `StagedTransaction`. Besides the classes, the root contains files that end the transaction or
+// report about it.
 
 import RealmJSON
 import RealmPages
@@ -12,7 +12,7 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/tx" }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let count = tree.transactions.all.count
+    let count = tree.subtrees.transactions.all.count
     // Every user with write access can begin a transaction, but users can end only their own.
     return try tree.readable { view in
       view.rules.directory(inode, subdirectories: count, view.modified, isSticky: true).uncached
@@ -20,102 +20,30 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    guard let transaction = tree.transactions.find(name) else { throw .notFound }
+    guard let transaction = tree.subtrees.transactions.find(name) else { throw .notFound }
     let attributes = try RootNode().attributes(try transaction.context())
-    return StagedNode.enter(attributes, transaction, tree)
+    return SubtreeNode.enter(attributes, transaction, tree)
   }
 
-  func parent(_ tree: TreeContext) -> InodeNumber { tree.control.inode }
+  func parent(_ tree: TreeContext) -> InodeNumber { tree.namespace.control.inode }
 
   func entries(_ tree: TreeContext) -> [ListedEntry] {
-    tree.transactions.all.map { transaction in
-      let number = tree.nodes.number(of: StagedNode.identity(transaction, .root))
+    tree.subtrees.transactions.all.map { transaction in
+      let number = tree.namespace.nodes.number(of: SubtreeNode.identity(transaction, .root))
       return ListedEntry(name: transaction.name, inode: number, kind: .directory, index: Int(transaction.number))
     }
   }
 
   /// Begins a transaction.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    try TreeContext.checkLength(name)
-    try tree.transactions.begin(name, of: caller, permissions: mode, in: tree)
+    try Namespace.checkLength(name)
+    try tree.subtrees.transactions.begin(name, of: caller, permissions: mode, in: tree)
   }
 
   /// Drops a transaction and all its changes.
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard let transaction = tree.transactions.find(name) else { throw .notFound }
+    guard let transaction = tree.subtrees.transactions.find(name) else { throw .notFound }
     try transaction.drop(by: caller)
-  }
-}
-
-/// A node of a transaction's tree, under the inode number that the kernel knows.
-struct StagedNode: DirectoryNode {
-  let inode: InodeNumber
-  let transaction: StagedTransaction
-  /// The inode number in the transaction's tree.
-  let inner: InodeNumber
-  /// True for a command file such as `.commit`. After it has ended the transaction, its attributes can still be read.
-  let isCommand: Bool
-
-  static func identity(_ transaction: StagedTransaction, _ inner: InodeNumber) -> NodeIdentity {
-    NodeIdentity(StagedNode.self, transaction.number, Array(String(inner.value).utf8))
-  }
-
-  /// The attributes of a node of a transaction; counts as a kernel lookup. They are never cached, because changes in a
-  /// transaction are not announced to the kernel.
-  ///
-  /// The kernel's lookups are counted here. The inner tree counts one lookup, which lasts as long as the transaction.
-  static func enter(
-    _ attributes: FileAttributes,
-    _ transaction: StagedTransaction,
-    _ tree: TreeContext
-  ) -> FileAttributes {
-    let inner = attributes.inode
-    var attributes = attributes.uncached
-    attributes.inode = tree.nodes.enter(identity(transaction, inner)) {
-      // The inner tree has just looked it up.
-      let node = (try? transaction.context())?.nodes.node(inner)
-      return StagedNode(
-        inode: $0,
-        transaction: transaction,
-        inner: inner,
-        isCommand: node is TransactionCommandNode
-      )
-    }
-    return attributes
-  }
-
-  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    if isCommand, transaction.hasEnded {
-      let attributes = try tree.readable { view in view.rules.file(inode, size: 0, view.modified).uncached }
-      return attributes.owned(by: transaction.owner, permissions: TransactionCommandNode.permissions)
-    }
-    let inside = try transaction.context()
-    var attributes = try inside.node(inner).attributes(inside).uncached
-    attributes.inode = inode
-    return attributes
-  }
-
-  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let inside = try transaction.context()
-    return Self.enter(try inside.lookUp(name, in: try inside.node(inner)), transaction, tree)
-  }
-
-  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    let inside = try transaction.context()
-    return DirectoryStream(self, found: try inside.node(inner).openDirectory(inside).found)
-  }
-
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    let inside = try transaction.context()
-    var renumbering = RenumberingSink(sink) { tree.nodes.number(of: Self.identity(transaction, $0)) }
-    defer { sink = renumbering.sink }
-    try inside.node(inner).list(stream, from: position, attributes: false, into: &renumbering, inside)
   }
 }
 
@@ -133,11 +61,13 @@ enum TransactionFiles {
 
   /// The file called `name`; nil if there is none.
   static func node(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any Node)? {
-    guard tree.staged != nil, let entry = entries.first(where: { $0.name.description.utf8.elementsEqual(name) }) else {
+    guard tree.subtrees.staged != nil,
+      let entry = entries.first(where: { $0.name.description.utf8.elementsEqual(name) })
+    else {
       return nil
     }
     let identity = NodeIdentity(TransactionCommandNode.self, 0, name)
-    return try tree.node(tree.nodes.inode(of: identity, entry.make))
+    return try tree.namespace.node(tree.namespace.nodes.inode(of: identity, entry.make))
   }
 
   /// Adds the files to a listing, after all other entries.
@@ -146,10 +76,10 @@ enum TransactionFiles {
     into listing: inout ShortListing<Sink>,
     _ sink: inout Sink
   ) {
-    guard tree.staged != nil, tree.options.showControl else { return }
+    guard tree.subtrees.staged != nil, tree.options.showControl else { return }
     for (index, entry) in entries.enumerated() {
       let name = Array(entry.name.description.utf8)
-      let number = tree.nodes.inode(of: NodeIdentity(TransactionCommandNode.self, 0, name), entry.make)
+      let number = tree.namespace.nodes.inode(of: NodeIdentity(TransactionCommandNode.self, 0, name), entry.make)
       listing.addLast(name, number, .file, index: index, to: &sink)
     }
   }
@@ -165,22 +95,24 @@ struct TransactionCommandNode: FileNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let attributes = try tree.readable { view in view.rules.file(inode, size: 0, view.modified) }
-    return tree.staged.map { attributes.owned(by: $0.owner, permissions: Self.permissions) } ?? attributes
+    return tree.subtrees.staged.map { attributes.owned(by: $0.owner, permissions: Self.permissions) } ?? attributes
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".\(action.rawValue)" }
 
   /// The kernel allows this only for the owner of the file and root.
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {
-    try tree.perform(action, by: tree.staged?.owner)
+    try tree.subtrees.perform(action, by: tree.subtrees.staged?.owner)
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if !access.truncates { return try tree.openComputed(self, access, by: caller) { _ in [] } }
-    guard let done = tree.overlay.detachedFile(inode, [], [], .of(caller), form: .data) else { throw .memoryIsShort }
+    if !access.truncates { return try openComputed(access, by: caller, tree) { _ in [] } }
+    guard let done = tree.namespace.overlay.detachedFile(inode, [], [], .of(caller), form: .data) else {
+      throw .memoryIsShort
+    }
     // Act now, because shells ignore errors from `close`. Later writes are ignored.
-    try tree.perform(action, by: caller)
-    let decision = tree.openFiles.open(inode, Draft(done), for: caller.process)
+    try tree.subtrees.perform(action, by: caller)
+    let decision = tree.handles.openFiles.open(inode, Draft(done), for: caller.process)
     return OpenFile(inode, Draft(done), access, decision, isWatched: false)
   }
 
@@ -191,7 +123,7 @@ struct TransactionCommandNode: FileNode {
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    try tree.perform(action, by: caller)
+    try tree.subtrees.perform(action, by: caller)
   }
 }
 
@@ -200,14 +132,14 @@ struct TransactionLogNode: FileNode {
   let inode: InodeNumber
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let size = tree.staged?.log.count ?? 0
+    let size = tree.subtrees.staged?.log.count ?? 0
     return try tree.readable { view in view.rules.file(inode, size: size, view.modified).readOnly }
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates { throw .refused(.forbidden, ".log is computed") }
-    let text = tree.staged?.log ?? []
-    return OpenFile(inode, tree.openFiles.open(inode, text, .live, for: caller.process), text: text)
+    let text = tree.subtrees.staged?.log ?? []
+    return OpenFile(inode, tree.handles.openFiles.open(inode, text, .live, for: caller.process), text: text)
   }
 }
 
@@ -221,8 +153,8 @@ struct TransactionDifferenceNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates { throw .refused(.forbidden, ".diff is computed") }
-    guard let transaction = tree.staged else { throw .stale }
-    return try tree.openDifference(inode, ".diff", since: transaction.content().base, of: "the transaction")
+    guard let transaction = tree.subtrees.staged else { throw .stale }
+    return try openDifference(".diff", since: transaction.content().base, of: "the transaction", tree)
   }
 }
 
@@ -234,13 +166,13 @@ struct TransactionTarget: CommandTarget {
   var obeysTruncation: Bool { true }
 
   func perform(_ text: DraftText, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) {
-    try tree.perform(action, by: text.caller)
+    try tree.subtrees.perform(action, by: text.caller)
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? { ShownPlace(path: ".\(action.rawValue)", rejected: nil) }
 }
 
-extension TreeContext {
+extension Subtrees {
   /// Performs `action` on the transaction that this tree belongs to.
   fileprivate func perform(_ action: StagedTransaction.Action, by caller: Caller?) throws(FileTreeError) {
     guard let staged else { throw .stale }

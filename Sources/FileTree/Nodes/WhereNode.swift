@@ -11,15 +11,19 @@ struct WhereNode: ShortDirectoryNode {
   let selection: ObjectSelection
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.directoryAttributes(inode, selection)
+    try selection.directoryAttributes(inode, tree)
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: selection) + "/.where" }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    tree.namespace.shownPath(of: selection) + "/.where"
+  }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let found = selection.adding(.query(name))
-    try tree.check(found)
-    return try tree.enter(found.identity(of: SelectionNode.self)) { SelectionNode(inode: $0, selection: found) }
+    try found.check(tree)
+    return try tree.namespace.enter(found.identity(of: SelectionNode.self)) {
+      SelectionNode(inode: $0, selection: found)
+    }
   }
 
   func entries(_ tree: TreeContext) -> [ListedEntry] { [] }
@@ -36,7 +40,7 @@ struct SelectionNode: DirectoryNode {
   )
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.directoryAttributes(inode, selection)
+    try selection.directoryAttributes(inode, tree)
   }
 
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
@@ -45,12 +49,12 @@ struct SelectionNode: DirectoryNode {
     }
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: selection) }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.namespace.shownPath(of: selection) }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     if let entry = try DotNames.lookUp(name, selection, tree) { return entry }
-    return try tree.lookUpObject(selection.ordinal) { view, directory throws(FileTreeError) in
-      guard let key = try tree.object(named: name, in: directory),
+    return try tree.namespace.lookUpObject(selection.ordinal) { view, directory throws(FileTreeError) in
+      guard let key = try tree.namespace.object(named: name, in: directory),
         try selection.contains(key, directory, view, tree)
       else { return nil }
       return key
@@ -59,7 +63,7 @@ struct SelectionNode: DirectoryNode {
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
     do throws(FileTreeError) { return DirectoryStream(self, found: .objects(try selection.keys(tree))) } catch {
-      tree.note(error, selection)
+      selection.note(error, tree)
       throw error
     }
   }
@@ -71,11 +75,11 @@ struct SelectionNode: DirectoryNode {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    try tree.listObjects(stream, selection.ordinal, inode, from: position, into: &sink, dotNames: selection) {
+    try listObjects(stream, selection.ordinal, from: position, into: &sink, dotNames: selection, tree) {
       _,
       directory,
       key in
-      (tree.number(directory, key), .file)
+      (tree.views.number(directory, key), .file)
     }
   }
 
@@ -86,26 +90,26 @@ struct SelectionNode: DirectoryNode {
   }
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.hasEntry(name, self) else { throw .notFound }
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw Self.isNoHome
   }
 }
 
-extension TreeContext {
+extension DirectoryNode {
   /// Lists the objects found when the directory was opened. `entry` returns the inode number and kind of each, and may
   /// change its name.
   func listObjects<Sink: DirectorySink>(
     _ stream: DirectoryStream,
     _ ordinal: TableOrdinal,
-    _ inode: InodeNumber,
     from position: UInt64,
     into sink: inout Sink,
     dotNames selection: ObjectSelection? = nil,
+    _ tree: TreeContext,
     _ entry: (OutputBuffer, TableDirectory, ObjKey) throws(FileTreeError) -> (InodeNumber, NodeKind)
   ) throws(FileTreeError) {
     guard case .objects(let keys) = stream.found else { return }
     do throws(FileTreeError) {
-      try read { view throws(FileTreeError) in
+      try tree.read { view throws(FileTreeError) in
         let directory = try view.existing(ordinal)
         var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
         try view.contexts.lend { context throws(FileTreeError) in
@@ -125,43 +129,44 @@ extension TreeContext {
             index += 1
           }
         }
-        if let selection { DotNames.list(selection, self, into: &listing, &sink) }
+        if let selection { DotNames.list(selection, tree, into: &listing, &sink) }
       }
     } catch {
       sink.reset()
       throw error
     }
   }
+}
 
-  /// The attributes of a directory computed from the objects of a selection.
-  func directoryAttributes(_ inode: InodeNumber, _ selection: ObjectSelection) throws(FileTreeError) -> FileAttributes {
-    try read { view throws(FileTreeError) in
-      view.rules.directory(inode, subdirectories: 0, try view.existing(selection.ordinal).stamp.touched).uncached
+extension ObjectSelection {
+  /// The attributes of a directory computed from the objects of the selection.
+  func directoryAttributes(_ inode: InodeNumber, _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      view.rules.directory(inode, subdirectories: 0, try view.existing(ordinal).stamp.touched).uncached
     }
   }
 
-  /// Checks the newest condition of a selection; throws and records what is wrong with it.
-  func check(_ selection: ObjectSelection) throws(FileTreeError) {
+  /// Checks the newest condition of the selection; throws and records what is wrong with it.
+  func check(_ tree: TreeContext) throws(FileTreeError) {
     do throws(FileTreeError) {
-      try read { view throws(FileTreeError) in
-        let directory = try view.existing(selection.ordinal)
-        _ = try selection.query(directory.table, view.snapshot, directory.shownName)
+      try tree.read { view throws(FileTreeError) in
+        let directory = try view.existing(ordinal)
+        _ = try query(directory.table, view.snapshot, directory.shownName)
       }
     } catch {
-      note(error, selection)
+      note(error, tree)
       throw error
     }
   }
 
-  /// Records why a selection cannot be shown. A selection has no file to carry the reason as an attribute, so its class
-  /// carries it.
-  func note(_ error: FileTreeError, _ selection: ObjectSelection) {
+  /// Records why the selection cannot be shown. It has no file with the reason as an attribute, so its class has it.
+  func note(_ error: FileTreeError, _ tree: TreeContext) {
     guard case .refused = error else { return }
-    refusals.note(
-      shownPath(of: selection),
+    tree.drafts.refusals.note(
+      tree.namespace.shownPath(of: self),
       "query",
       Reason(error, of: nil),
-      attributedTo: shownPath(of: selection.ordinal)
+      attributedTo: tree.namespace.shownPath(of: ordinal)
     )
   }
 }

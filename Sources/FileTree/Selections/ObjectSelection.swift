@@ -140,7 +140,7 @@ struct ObjectSelection: Hashable, Sendable {
   /// Returns the keys of the objects in the newest version, in the order of the query, or ascending for the whole
   /// class.
   func keys(_ tree: TreeContext) throws(FileTreeError) -> [ObjKey] {
-    try tree.holding(ordinal) { snapshot, table, name throws(FileTreeError) in
+    try tree.selections.holding(ordinal) { snapshot, table, name throws(FileTreeError) in
       if let found = try keys(table, snapshot, name, tree.options) { return found }
       return try table.allKeys(name)
     }
@@ -223,11 +223,14 @@ extension Table {
   }
 }
 
-extension TreeContext {
+/// The selections of a tree, for one request.
+struct Selections: TreePart {
+  let tree: TreeContext
+
   /// Returns the objects that the directory of a class lists.
   func selection(of ordinal: TableOrdinal) -> ObjectSelection {
     if options.queries.isEmpty { return ObjectSelection(ordinal) }
-    guard let text = options.queries[shownName(of: ordinal)] else { return ObjectSelection(ordinal) }
+    guard let text = options.queries[tree.namespace.shownName(of: ordinal)] else { return ObjectSelection(ordinal) }
     let name = text.utf8.flatMap { $0 == UInt8(ascii: "%") ? Array("%25".utf8) : [$0] }
     return ObjectSelection(ordinal, shown: name)
   }
@@ -253,7 +256,7 @@ extension TreeContext {
       if hold.isKnownToWriters { return hold }
     } catch { throw .unavailable(error) }
     // A file to which nothing was committed, such as a copy, has no list of versions in use.
-    try saver?.takePart()
+    try tree.drafts.saver?.takePart()
     do throws(EngineError) { return try realm.hold() } catch { throw .unavailable(error) }
   }
 

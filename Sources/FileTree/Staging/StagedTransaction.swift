@@ -11,7 +11,9 @@ import RealmPages
 import Synchronization
 
 /// An open transaction.
-final class StagedTransaction: Sendable {
+final class StagedTransaction: Subtree {
+  static let kind = SubtreeKind.transaction
+
   /// The actions of `.commit`, `.test` and `.abort`.
   enum Action: String {
     case commit, test, abort
@@ -24,7 +26,8 @@ final class StagedTransaction: Sendable {
   let owner: Caller
   let permissions: UInt32
   /// The tree of the realm.
-  private unowned let main: TreeContext
+  private unowned let parts: TreeParts
+  private var main: TreeContext { TreeContext(parts) }
   /// `Standing.file` when the transaction began.
   private let file: Int
   private let state = Mutex(State())
@@ -56,9 +59,9 @@ final class StagedTransaction: Sendable {
     permissions: UInt32,
     in main: TreeContext
   ) throws(FileTreeError) {
-    (self.number, self.name, self.owner, self.permissions, self.main) = (number, name, owner, permissions, main)
+    (self.number, self.name, self.owner, self.permissions, parts) = (number, name, owner, permissions, main.parts)
     let shown = String(decoding: name, as: UTF8.self)
-    let base = try main.holdAmongWriters()
+    let base = try main.selections.holdAmongWriters()
     let branch: RealmBranch, status: FileStatus
     do throws(EngineError) { status = try main.realm.fileStatus() } catch { throw .unavailable(error) }
     file = main.realm.standing.file
@@ -67,14 +70,14 @@ final class StagedTransaction: Sendable {
         on: base,
         name: "\(main.realm.configuration.path): transaction \(number) (\(shown))",
         status: status,
-        room: main.transactions.room
+        room: main.subtrees.transactions.room
       )
     } catch { throw FileTreeError(error) }
     var options = main.options
     options.groupCommit = 0
     options.keepFormerText = nil
     options.log = { [log = main.options.log] text in log?(".realm/tx/\(shown)/\(text)") }
-    let tree = TreeContext(main, over: branch.writer, options, staged: self)
+    let tree = TreeContext(main.parts, over: branch.writer, options, staged: self)
     state.withLock { $0.content = Content(base: base, branch: branch, tree: tree) }
   }
 
@@ -93,6 +96,20 @@ final class StagedTransaction: Sendable {
   ///
   /// - Throws: `stale` after the end.
   func context() throws(FileTreeError) -> TreeContext { try content().tree }
+
+  var isWritable: Bool { true }
+
+  func shownPath(_ main: TreeContext) -> String { shownName }
+
+  /// Changes in a transaction are not announced to the kernel.
+  func shown(_ attributes: FileAttributes) -> FileAttributes { attributes.uncached }
+
+  /// A stat of the command file that ended the transaction still succeeds.
+  func attributesAfterEnd(_ node: SubtreeNode, _ main: TreeContext) throws(FileTreeError) -> FileAttributes? {
+    if !node.isCommand || !hasEnded { return nil }
+    let attributes = try main.readable { view in view.rules.file(node.inode, size: 0, view.modified).uncached }
+    return attributes.owned(by: owner, permissions: TransactionCommandNode.permissions)
+  }
 
   /// True after the end.
   var hasEnded: Bool { state.withLock { $0.content == nil } }
@@ -126,14 +143,14 @@ final class StagedTransaction: Sendable {
     let content = try content()
     do throws(EngineError) {
       try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { _ in
-        main.transactions.end(self, .dropped(by: caller.user))
+        main.subtrees.transactions.end(self, .dropped(by: caller.user))
       }
     } catch {
       // A commit came first.
       if hasEnded { throw .stale }
       if error.reason == .busy { throw FileTreeError(error) }
       // A branch that cannot be read cannot be committed either.
-      main.transactions.end(self, .dropped(by: caller.user))
+      main.subtrees.transactions.end(self, .dropped(by: caller.user))
     }
   }
 
@@ -172,7 +189,7 @@ final class StagedTransaction: Sendable {
       case .test, .commit: try finish(content, isTest: action == .test)
       }
     } catch {
-      main.refusals.note(shownName, action.rawValue, Reason(error, of: owner.user))
+      main.drafts.refusals.note(shownName, action.rawValue, Reason(error, of: owner.user))
       main.options.log?("\(shownName): \(action.rawValue): \(error)")
       throw error
     }
@@ -180,7 +197,7 @@ final class StagedTransaction: Sendable {
 
   private func finish(_ content: Content, isTest: Bool) throws(FileTreeError) {
     let action = isTest ? Action.test : .commit
-    let refused = content.tree.refusedTexts()
+    let refused = content.tree.saves.refusedTexts()
     if !refused.isEmpty {
       note(action, refused)
       let first = "\(refused[0].path): \(refused[0].reason); save it again, or remove it from .realm/rejected"
@@ -191,7 +208,7 @@ final class StagedTransaction: Sendable {
           : "\(refused.count) texts were refused and not corrected, the first of them: \(first)"
       )
     }
-    let kept = content.tree.keptFilePaths()
+    let kept = content.tree.namespace.keptFilePaths()
     if let first = kept.first {
       let reason = "no object can have this name, so the commit would lose it"
       note(action, kept.map { VersionMerge.Problem(path: $0, isConflict: false, reason: reason) })
@@ -205,7 +222,7 @@ final class StagedTransaction: Sendable {
         Result { () throws(FileTreeError) in
           let version = try merge(content.base.snapshot, staged, action)
           // End it before another save into the branch, which would be lost.
-          if !isTest { main.transactions.end(self, .committed(version)) }
+          if !isTest { main.subtrees.transactions.end(self, .committed(version)) }
         }
       }
     } catch { throw FileTreeError(error) }
@@ -216,7 +233,7 @@ final class StagedTransaction: Sendable {
 
   /// Tests or commits the merge. Returns the version of the commit, or the base version if there is none.
   private func merge(_ base: Snapshot, _ staged: Snapshot, _ action: Action) throws(FileTreeError) -> UInt64 {
-    guard let saver = main.saver else { throw .readOnly }
+    guard let saver = main.drafts.saver else { throw .readOnly }
     var version = base.version
     let merge = try VersionMerge(from: base, to: staged, chosen: chosen.withLock { $0 })
     do throws(FileTreeError) {
@@ -229,7 +246,7 @@ final class StagedTransaction: Sendable {
         }
       } else if !merge.isEmpty {
         // The commit must be on disk before its result is reported.
-        try main.saveKeepingTexts(saver, mayWait: false) { transaction throws(FileTreeError) in
+        try main.saves.saveKeepingTexts(saver, mayWait: false) { transaction throws(FileTreeError) in
           try checkFile()
           version = transaction.nextVersion
           let effect = try merge.apply(to: transaction)
@@ -271,13 +288,13 @@ final class StagedTransaction: Sendable {
   }
 }
 
-extension TreeContext {
+extension Saves {
   /// The refused texts that were neither corrected nor removed since.
   fileprivate func refusedTexts() -> [VersionMerge.Problem] {
-    overlay.allFiles.filter { $0.file.role == .refusedText }
+    tree.namespace.overlay.allFiles.filter { $0.file.role == .refusedText }
       .map { place, file in
-        let path = file.refusedPath ?? shownPath(of: place)
-        let reason = refusals.reason(of: path, for: 0) ?? "its text was refused"
+        let path = file.refusedPath ?? tree.namespace.shownPath(of: place)
+        let reason = tree.drafts.refusals.reason(of: path, for: 0) ?? "its text was refused"
         return VersionMerge.Problem(path: path, isConflict: false, reason: reason)
       }
       .sorted { $0.path < $1.path }

@@ -40,8 +40,8 @@ extension FileTree {
 
   /// Returns the changes since the last call; nil if there are none.
   public func nextChange(_ reader: ChangeReader) throws(FileTreeError) -> TreeChange? {
-    for tree in [tree] + tree.transactions.all.compactMap({ try? $0.context() }) {  // ended ones have none
-      tree.removals.forgetEnded()
+    for tree in [tree] + tree.subtrees.transactions.all.compactMap({ try? $0.context() }) {  // ended ones have none
+      tree.drafts.removals.forgetEnded()
     }
     let new = try tree.read { view in Self.seen(view) }
     let old = reader.state.withLock { state in
@@ -51,7 +51,7 @@ extension FileTree {
     }
     if old.generation == new.generation { return nil }
     var change = TreeChange()
-    let control = tree.control
+    let control = tree.namespace.control
     change.directories.append((control.name, control.inode))
     for ordinal in Set(old.directories.keys).union(new.directories.keys).sorted() {
       let before = old.directories[ordinal], after = new.directories[ordinal]
@@ -59,7 +59,7 @@ extension FileTree {
       guard let directory = after ?? before else { continue }
       change.directories.append((directory.name, directory.inode))
     }
-    let news = tree.views.takeNews(), open = tree.openFiles.inodes
+    let news = tree.views.takeNews(), open = tree.handles.openFiles.inodes
     // Names of queries, of properties and in transactions depend on more than the set of objects, and a file that
     // became an object keeps its own inode number.
     change.namesStay = news.namesStay && !hasChangingNames

@@ -18,14 +18,16 @@ extension FileTree {
   ) throws(FileTreeError) -> String {
     // The kernel checks no permissions for attributes in the namespace `system`.
     if inode == .root, name == MountReport.attribute {
-      guard tree.mayEnter(caller) else { throw .refused(.noAccess, "the mount belongs to another user") }
+      guard tree.views.admits(caller) else { throw .refused(.noAccess, "the mount belongs to another user") }
       return JSONValue.object(MountReport(tree).facts).line
     }
-    if name == TransactionOutcome.attribute, let node = tree.nodes.node(inode) as? StagedNode, node.inner == .root {
-      guard node.transaction.isOwned(by: caller) else {
+    if name == TransactionOutcome.attribute, let node = tree.namespace.nodes.node(inode) as? SubtreeNode,
+      let transaction = node.subtree as? StagedTransaction, node.inner == .root
+    {
+      guard transaction.isOwned(by: caller) else {
         throw .refused(.noAccess, "the transaction belongs to another user")
       }
-      return node.transaction.outcome.description
+      return transaction.outcome.description
     }
     guard name.hasPrefix("user.") else { throw .unsupportedAttribute }
     guard let value = try extendedAttributes(inode, for: caller.user).first(where: { $0.name == name })?.value else {
@@ -36,9 +38,9 @@ extension FileTree {
 
   private func extendedAttributes(_ inode: InodeNumber, for user: UInt32) throws(FileTreeError) -> [ExtendedAttribute] {
     let place = try place(inode), tree = place.tree
-    let node = try tree.node(place.inode)
-    let path = tree.refusals.isEmpty ? nil : try node.shownPath(tree)
-    let reason = path.flatMap { tree.refusals.reason(of: $0, for: user) }
+    let node = try tree.namespace.node(place.inode)
+    let path = tree.drafts.refusals.isEmpty ? nil : try node.shownPath(tree)
+    let reason = path.flatMap { tree.drafts.refusals.reason(of: $0, for: user) }
     let attributes = try node.extendedAttributes(tree)
     return attributes + (reason.map { [ExtendedAttribute(name: "user.realmfs.error", value: $0)] } ?? [])
   }

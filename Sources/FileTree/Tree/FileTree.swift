@@ -29,7 +29,7 @@ public final class FileTree: Sendable {
     if options.isFrozen {
       do throws(EngineError) { hold = try realm.hold() } catch { throw .unavailable(error) }
     }
-    tree = TreeContext(
+    let parts = TreeParts(
       realm,
       writer,
       options,
@@ -37,6 +37,7 @@ public final class FileTree: Sendable {
       texts: texts,
       showing: hold
     )
+    tree = TreeContext(parts)
     try tree.read { view throws(FileTreeError) in
       let available = view.directories.compactMap { $0.table.kind == .embedded ? nil : $0.table.className }
       for name in options.classes ?? [] where !available.contains(name) {
@@ -45,7 +46,7 @@ public final class FileTree: Sendable {
       for name in options.queries.keys {
         let directory = view.directories.first { $0.shownName == name && $0.place == .root }
         guard let directory else { throw .noSuchClass(name, available: available) }
-        _ = try tree.selection(of: directory.ordinal).query(directory.table, view.snapshot, name)
+        _ = try tree.selections.selection(of: directory.ordinal).query(directory.table, view.snapshot, name)
       }
     }
   }
@@ -53,25 +54,25 @@ public final class FileTree: Sendable {
   /// The user's options.
   public var options: TreeOptions { tree.options }
   /// True if files can be created, written and removed.
-  public var isWritable: Bool { tree.saver != nil }
+  public var isWritable: Bool { tree.drafts.saver != nil }
   /// True if the tree shows one version permanently. Then files may be read without being opened, and nothing ever
   /// changes.
   public var isFrozen: Bool { tree.options.isFrozen }
   /// Names that the kernel must look up again.
-  public var dentryInvalidations: DentryInvalidations { tree.dentryInvalidations }
+  public var dentryInvalidations: DentryInvalidations { tree.namespace.dentryInvalidations }
 
   /// Sets the function called when a new version is first seen. It runs on any thread; `namesStay` is true if the
   /// version has the same classes and objects as the one before.
   public func observeVersions(_ body: @escaping @Sendable (_ namesStay: Bool) -> Void) { tree.views.observer.set(body) }
 
   /// True if the kernel may know names that depend on texts, or names in transactions.
-  public var hasChangingNames: Bool { tree.nodes.hasNamesByText || !tree.transactions.all.isEmpty }
+  public var hasChangingNames: Bool { tree.namespace.nodes.hasNamesByText || !tree.subtrees.transactions.all.isEmpty }
 
   /// Checks for a new version.
   public func refresh() throws(FileTreeError) { try tree.read { _ in } }
 
   /// Saves the unsaved data of open handles. Call it before the tree is destroyed.
-  public func finish() { tree.finish() }
+  public func finish() { tree.drafts.finish() }
 
   // MARK: nodes
 
@@ -95,8 +96,10 @@ public final class FileTree: Sendable {
       if name.count == 2, name[1] == name[0] { return try lookupAgain(directory(above: parent)) }
     }
     let place = try place(parent)
-    let found = try inDirectory(place) { directory throws(FileTreeError) in try place.tree.lookUp(name, in: directory) }
-    let shown = place.tree.withOwnSize(place.tree.withOpenSizes(found), for: user)
+    let found = try inDirectory(place) { directory throws(FileTreeError) in
+      try place.tree.namespace.lookUp(name, in: directory)
+    }
+    let shown = place.tree.namespace.withOwnSize(place.tree.handles.withOpenSizes(found), for: user)
     return lasting(place.known(shown, tree))
   }
 
@@ -104,7 +107,7 @@ public final class FileTree: Sendable {
   ///
   /// - Throws: `stale` if only the path determines the parent.
   private func directory(above inode: InodeNumber) throws(FileTreeError) -> InodeNumber {
-    switch try tree.node(inode) {
+    switch try tree.namespace.node(inode) {
     case is RootNode, is ClassNode, is ControlDirectoryNode: return .root
     case let node as any ShortDirectoryNode where node.parent(tree) != inode: return node.parent(tree)
     default: throw .stale
@@ -116,17 +119,17 @@ public final class FileTree: Sendable {
     var attributes = try attributes(inode)
     attributes.inode = inode
     if inode.isHashed {
-      guard let (ordinal, key) = tree.objectInodes.object(inode) else { throw .stale }
-      _ = tree.objectInodes.retain(ordinal, key)
+      guard let (ordinal, key) = tree.namespace.objectInodes.object(inode) else { throw .stale }
+      _ = tree.namespace.objectInodes.retain(ordinal, key)
     } else if inode.packedObject == nil {
-      tree.nodes.retain(inode)
+      tree.namespace.nodes.retain(inode)
     }
     return attributes
   }
 
   /// Releases `lookups` references of the kernel to an inode: one for each lookup and each listed entry with
   /// attributes.
-  public func forget(_ inode: InodeNumber, lookups: UInt64) { tree.forget(inode, lookups: lookups) }
+  public func forget(_ inode: InodeNumber, lookups: UInt64) { tree.namespace.forget(inode, lookups: lookups) }
 
   /// Returns the attributes of an inode for a requesting thread.
   ///
@@ -147,7 +150,7 @@ public final class FileTree: Sendable {
       return attributes
     } catch {
       // A stat of the file that ended a transaction still succeeds.
-      guard let node = tree.nodes.node(inode) as? StagedNode, node.isCommand else { throw error }
+      guard let node = tree.namespace.nodes.node(inode) as? SubtreeNode, node.isCommand else { throw error }
       return try node.attributes(tree)
     }
   }
@@ -165,11 +168,11 @@ public final class FileTree: Sendable {
     user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
     let tree = place.tree, inode = place.inode
-    tree.openFiles.awaitReleases(of: inode)
-    let shown = tree.withOpenSizes(try tree.node(inode).attributes(tree), for: thread)
-    let attributes = tree.withOwnSize(shown, for: user)
+    tree.handles.openFiles.awaitReleases(of: inode)
+    let shown = tree.handles.withOpenSizes(try tree.namespace.node(inode).attributes(tree), for: thread)
+    let attributes = tree.namespace.withOwnSize(shown, for: user)
     return place.shown(
-      attributes.inode == inode ? attributes : tree.withOpenSizes(attributes, for: thread, of: inode)
+      attributes.inode == inode ? attributes : tree.handles.withOpenSizes(attributes, for: thread, of: inode)
     )
   }
 
@@ -181,17 +184,23 @@ public final class FileTree: Sendable {
     by caller: Caller
   ) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
-    let place = try place(inode), tree = place.tree
-    let node = try tree.node(place.inode)
-    try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in try node.change(change, tree) }
+    var place = try place(inode)
+    // Opening a file with O_TRUNC: the open has just looked where the path of the realm leads.
+    if place.tree.handles.openFiles.untouchedDraft(of: place.inode, by: caller.process) != nil {
+      place.tree = place.tree.serving(.relying())
+    }
+    let tree = place.tree, node = try tree.namespace.node(place.inode)
+    try tree.drafts.refusals.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
+      try node.change(change, tree)
+    }
     if let size = change.size {
       if size < 0 { throw .refused(.invalid, "a negative size") }
       var draft = file?.draft
-      if file == nil, size == 0 { draft = try tree.beginning(of: place.inode, by: caller) }
+      if file == nil, size == 0 { draft = try tree.drafts.beginning(of: place.inode, by: caller) }
       if let draft, draft.target?.form != .command {
         draft.memory.truncate(to: size)
       } else {
-        try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
+        try tree.drafts.refusals.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
           try node.resize(to: size, by: caller, tree)
         }
         // Truncation executed the command, so later writes are ignored.
@@ -203,7 +212,7 @@ public final class FileTree: Sendable {
       try node.setTime(time, tree)
       // Without this, unsaved text would get the time of its commit.
       let number = (node as? ObjectNode)?.number(tree) ?? place.inode
-      for draft in tree.openFiles.drafts(of: number) {
+      for draft in tree.handles.openFiles.drafts(of: number) {
         if case .dirty = draft.memory.draft { draft.memory.set(time) }
       }
     }
@@ -216,7 +225,8 @@ public final class FileTree: Sendable {
   ///
   /// - Throws: `notADirectory`, `stale`.
   public func openDirectory(_ inode: InodeNumber) throws(FileTreeError) -> DirectoryStream {
-    try tree.node(inode).openDirectory(tree)
+    let tree = tree.serving(Request())
+    return try tree.namespace.node(inode).openDirectory(tree)
   }
 
   /// Adds entries after `position` (0: the start) to `sink` until it is full. No entries means the end.
@@ -231,7 +241,7 @@ public final class FileTree: Sendable {
     attributes: Bool,
     into sink: inout Sink
   ) throws(FileTreeError) {
-    try stream.node.list(stream, from: position, attributes: attributes, into: &sink, tree)
+    try stream.node.list(stream, from: position, attributes: attributes, into: &sink, tree.serving(Request()))
   }
 
   /// Creates a file and opens it. It becomes an object when it is saved, if its name is that of an object.
@@ -247,8 +257,9 @@ public final class FileTree: Sendable {
   ) throws(FileTreeError) -> CreatedFile {
     let home = try place(parent), place = Overlay.Place(directory: home.inode, name: name)
     let created = try inDirectory(home) { _ throws(FileTreeError) in
-      try home.tree.noting("create", home.tree.shownPath(of: place)) { () throws(FileTreeError) in
-        try home.tree.create(place, permissions: permissions, access, isExclusive: isExclusive, by: caller)
+      try home.tree.drafts.refusals.noting("create", home.tree.namespace.shownPath(of: place)) {
+        () throws(FileTreeError) in
+        try home.tree.namespace.create(place, permissions: permissions, access, isExclusive: isExclusive, by: caller)
       }
     }
     let attributes = home.known(created.attributes, tree)
@@ -272,11 +283,11 @@ public final class FileTree: Sendable {
     do throws(FileTreeError) {
       guard isWritable else { throw .readOnly }
       let home = try place(parent)
-      let shown = home.tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
+      let shown = home.tree.namespace.shownPath(of: Overlay.Place(directory: home.inode, name: name))
       let error = FileTreeError.refused(.forbidden, "\(kind.rawValue) cannot be created: a class holds only files")
       // Emacs tries to create a symbolic link as a lock for each edited file, and works without it.
       if ScratchNames.contains(name) { return error }
-      return try home.tree.noting(kind.operation, shown) { () throws(FileTreeError) in throw error }
+      return try home.tree.drafts.refusals.noting(kind.operation, shown) { () throws(FileTreeError) in throw error }
     } catch { return error }
   }
 
@@ -288,7 +299,7 @@ public final class FileTree: Sendable {
     by caller: Caller = Caller(user: 0, group: 0)
   ) throws(FileTreeError) {
     let home = try place(parent)
-    try home.tree.unlink(Overlay.Place(directory: home.inode, name: name), by: caller)
+    try home.tree.namespace.unlink(Overlay.Place(directory: home.inode, name: name), by: caller)
   }
 
   /// Renames a file. A file in memory that gets an object's name is saved as that object. An object that is renamed
@@ -301,17 +312,18 @@ public final class FileTree: Sendable {
     _ rule: RenameRule,
     by caller: Caller
   ) throws(FileTreeError) {
-    let source = try place(parent), goal = try place(newParent)
-    guard source.tree === goal.tree else {
+    let request = Request()
+    let source = try place(parent, request), goal = try place(newParent, request)
+    guard source.tree.parts === goal.tree.parts else {
       throw .refused(.otherTree, "a file cannot be moved into or out of a transaction: copy it and remove it")
     }
     let tree = source.tree
     let former = Overlay.Place(directory: source.inode, name: name)
     let new = Overlay.Place(directory: goal.inode, name: newName)
     // The name of a scratch file has no meaning to the user.
-    let shown = tree.overlay.file(at: former) == nil ? former : new
-    try tree.noting("rename", tree.shownPath(of: shown)) { () throws(FileTreeError) in
-      try tree.rename(former, to: new, rule, by: caller)
+    let shown = tree.namespace.overlay.file(at: former) == nil ? former : new
+    try tree.drafts.refusals.noting("rename", tree.namespace.shownPath(of: shown)) { () throws(FileTreeError) in
+      try tree.namespace.rename(former, to: new, rule, by: caller)
     }
   }
 
@@ -324,9 +336,9 @@ public final class FileTree: Sendable {
   ) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
     let home = try place(parent), tree = home.tree
-    let shown = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
+    let shown = tree.namespace.shownPath(of: Overlay.Place(directory: home.inode, name: name))
     try inDirectory(home) { directory throws(FileTreeError) in
-      try tree.noting("mkdir", shown) { () throws(FileTreeError) in
+      try tree.drafts.refusals.noting("mkdir", shown) { () throws(FileTreeError) in
         try directory.makeDirectory(name, mode: permissions, by: caller, tree)
       }
     }
@@ -341,9 +353,9 @@ public final class FileTree: Sendable {
   ) throws(FileTreeError) {
     guard isWritable else { throw .readOnly }
     let home = try place(parent), tree = home.tree
-    let shown = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
-    try tree.noting("rmdir", shown) { () throws(FileTreeError) in
-      try tree.node(home.inode).removeDirectory(name, by: caller, tree)
+    let shown = tree.namespace.shownPath(of: Overlay.Place(directory: home.inode, name: name))
+    try tree.drafts.refusals.noting("rmdir", shown) { () throws(FileTreeError) in
+      try tree.namespace.node(home.inode).removeDirectory(name, by: caller, tree)
     }
   }
 
@@ -358,9 +370,9 @@ public final class FileTree: Sendable {
     _ access: OpenAccess = OpenAccess(),
     by caller: Caller = Caller(user: 0, group: 0)
   ) throws(FileTreeError) -> OpenFile {
-    let home = try place(inode), tree = home.tree, node = try tree.node(home.inode)
-    tree.openFiles.awaitReleases(of: home.inode)
-    let file = try tree.noting("open", try node.shownPath(tree)) { () throws(FileTreeError) in
+    let home = try place(inode), tree = home.tree, node = try tree.namespace.node(home.inode)
+    tree.handles.openFiles.awaitReleases(of: home.inode)
+    let file = try tree.drafts.refusals.noting("open", try node.shownPath(tree)) { () throws(FileTreeError) in
       try node.open(access, by: caller, tree)
     }
     return home.owning(file, shownAs: inode)
@@ -369,7 +381,7 @@ public final class FileTree: Sendable {
   /// Returns the destination of a symbolic link.
   public func destination(_ inode: InodeNumber) throws(FileTreeError) -> [UInt8] {
     let home = try place(inode)
-    return try home.tree.node(home.inode).destination(home.tree)
+    return try home.tree.namespace.node(home.inode).destination(home.tree)
   }
 
   /// Runs `body` on a directory. A removed class behaves like any removed directory, unless its name now refers to
@@ -378,7 +390,7 @@ public final class FileTree: Sendable {
     _ place: TreePlace,
     _ body: (any Node) throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
-    let directory = try place.tree.node(place.inode)
+    let directory = try place.tree.namespace.node(place.inode)
     do throws(FileTreeError) { return try body(directory) } catch {
       guard case .stale = error, let home = directory as? ClassNode, try home.isRemoved(place.tree) else { throw error }
       throw .notFound

@@ -57,9 +57,9 @@ package struct MountReport: Equatable, Sendable {
     self.init(
       process: getpid(),
       file: realm.configuration.path,
-      mode: tree.saver != nil ? .readWrite : realm.configuration.mode == .immutable ? .immutable : .readOnly,
+      mode: tree.drafts.saver != nil ? .readWrite : realm.configuration.mode == .immutable ? .immutable : .readOnly,
       idleSeconds: idle.map { max(0, Int($0 / 1_000_000_000)) },
-      snapshots: tree.snapshots.all.count
+      snapshots: tree.subtrees.snapshots.all.count
     )
   }
 
@@ -69,16 +69,5 @@ package struct MountReport: Equatable, Sendable {
       ("file", .string(file)), ("pid", .number(Int(process))), ("mode", .string(mode.rawValue)),
       ("idleSeconds", idleSeconds.map { .number($0) } ?? .null), ("snapshots", .number(snapshots)),
     ]
-  }
-}
-
-extension TreeContext {
-  /// True if `caller` can enter the mount. Computed from memory, like the report.
-  func mayEnter(_ caller: Caller) -> Bool {
-    if Caller.isTrusted(caller.user) { return true }
-    guard options.admitsOtherUsers, let rules = views.lastRules else { return false }
-    let mode = rules.directoryPermissions
-    if caller.user == rules.owner { return mode & 0o100 != 0 }
-    return mode & (caller.group == rules.group ? 0o010 : 0o001) != 0
   }
 }

@@ -1,57 +1,19 @@
-// The state that all nodes of a mount share: the versions they read, their inode numbers, the files in memory, and the
-// saver. It is passed to each call of a node.
+// A tree: its collaborators, and the request that they work for. It is passed to each call of a node, which uses the
+// collaborators that it needs.
 
-import Glibc
-import RealmJSON
 import RealmPages
 
-/// The state of a mounted tree.
-final class TreeContext: Sendable {
+/// The state of a mounted tree, by the collaborator that it belongs to.
+final class TreeParts: Sendable {
   let options: TreeOptions
   let realm: Realm
+  let namespace: Namespace.State
+  let drafts: Drafts.State
   let views: Views
-  /// The inodes of everything but objects.
-  let nodes = NodeTable()
-  /// The inodes of objects whose keys are too large to be packed into a number.
-  let objectInodes = InodeTable()
-  let texts: TextCache
-  let openFiles: OpenFiles
-  let overlay: Overlay
+  let handles: Handles
+  let subtrees: Subtrees
   /// The memory budget for files in memory, shared by all trees of the mount.
   let memory: MemoryBudget
-  let statistics = StatisticsMemory()
-  /// Nil for a read-only tree.
-  let saver: Saver?
-  let refusals = RefusalLog()
-  /// Removed objects and properties that the program may be about to replace.
-  let removals = RemovalRecords()
-  /// The properties for which it was already reported that new objects get the default value.
-  let defaultedProperties = DefaultedProperties()
-  /// Removed properties that have their default value because they cannot be null.
-  let removedFields = RemovedFields()
-  /// Objects whose files were truncated to 0 and closed, and not opened for writing since.
-  let emptiedFiles = EmptiedFiles()
-  /// Texts written to files whose names are not those of their objects.
-  let aliasTexts = AliasTexts()
-  /// Former texts of objects.
-  let trash = Trash()
-  /// The named snapshots.
-  let snapshots = SnapshotTable()
-  /// Files read without handles in a frozen tree.
-  let frozenFiles = FrozenFiles()
-  /// The pipes that `.realm/changes` links to.
-  let changePipes = ChangePipes()
-  /// The transactions over several files.
-  let transactions: TransactionTable
-  /// The transaction that this tree belongs to; nil for the tree of the realm.
-  let staged: StagedTransaction?
-  /// Names that the kernel must look up again.
-  let dentryInvalidations = DentryInvalidations()
-  let damageLog: DamageLog
-  /// `.realm`.
-  let control: ControlDirectoryNode
-  /// The number of entries that a directory stream lists with attributes before the kernel looks up any of them.
-  let listingBudget: Int
 
   init(
     _ realm: Realm,
@@ -64,161 +26,104 @@ final class TreeContext: Sendable {
     budget: MemoryBudget? = nil
   ) {
     self.realm = realm
-    self.staged = staged
-    let budget = budget ?? MemoryBudget(options.memoryLimit)
-    memory = budget
-    transactions = TransactionTable(memory: options.memoryLimit)
-    // The inode numbers of a transaction's tree are not the ones that the kernel knows.
-    openFiles = OpenFiles(seedsPageCache: staged == nil && !options.isFrozen)
     self.options = options
-    self.listingBudget = listingBudget
-    self.texts = texts
-    let condition = RealmCondition(realm.configuration.path) { [refusals] text in
+    memory = budget ?? MemoryBudget(options.memoryLimit)
+    let refusals = RefusalLog(options.log)
+    namespace = Namespace.State(memory, listingBudget: listingBudget)
+    views = Views(realm, writer, options, namespace, texts: texts, showing: hold) { text in
       options.log?(text)
       refusals.report(text)
     }
-    views = Views(realm, writer, options, objectInodes, nodes, condition, showing: hold)
-    overlay = Overlay(budget, nodes)
-    saver = writer.map { [views] in Saver($0, options, views.ownChanges) }
-    damageLog = DamageLog { [refusals] text in
-      options.log?(text)
-      refusals.report(text)
-    }
-    nodes.insert(RootNode())
-    control = ControlDirectoryNode(
-      inode: nodes.inode(of: NodeIdentity(ControlDirectoryNode.self)) { ControlDirectoryNode(inode: $0) }
+    drafts = Drafts.State(writer.map { [views] in Saver($0, options, views.ownChanges) }, refusals)
+    // The inode numbers of a transaction's tree are not the ones that the kernel knows.
+    handles = Handles(seedsPageCache: staged == nil && !options.isFrozen)
+    subtrees = Subtrees(below: staged, memory: options.memoryLimit)
+  }
+}
+
+/// A mounted tree and the request that it is used for.
+struct TreeContext: Sendable {
+  let parts: TreeParts
+  /// Nil outside of requests: then each read looks where the path of the realm leads.
+  let request: Request?
+
+  /// A tree outside of requests.
+  init(_ parts: TreeParts) { (self.parts, request) = (parts, nil) }
+
+  private init(_ parts: TreeParts, _ request: Request) { (self.parts, self.request) = (parts, request) }
+
+  /// Returns the tree for a request.
+  func serving(_ request: Request) -> TreeContext { TreeContext(parts, request) }
+
+  /// The tree outside of requests, for a user that outlives the present one.
+  var lasting: TreeContext { TreeContext(parts) }
+
+  /// A read-only tree of one version.
+  init(_ realm: Realm, showing hold: VersionHold, _ options: TreeOptions) {
+    self.init(TreeParts(realm, nil, options, listingBudget: 0, texts: .small, showing: hold))
+  }
+
+  /// The tree of a transaction in `main`.
+  init(_ main: TreeParts, over writer: RealmWriter, _ options: TreeOptions, staged: StagedTransaction) {
+    self.init(
+      TreeParts(
+        writer.realm,
+        writer,
+        options,
+        listingBudget: 0,
+        texts: TextCache(),
+        staged: staged,
+        budget: main.memory
+      )
     )
   }
 
-  /// The state of a read-only tree of one version.
-  convenience init(_ realm: Realm, showing hold: VersionHold, _ options: TreeOptions) {
-    self.init(
-      realm,
-      nil,
-      options,
-      listingBudget: 0,
-      texts: .small,
-      showing: hold
-    )
-  }
-
-  /// The state of the tree of a transaction in `main`.
-  convenience init(_ main: TreeContext, over writer: RealmWriter, _ options: TreeOptions, staged: StagedTransaction) {
-    self.init(
-      writer.realm,
-      writer,
-      options,
-      listingBudget: 0,
-      texts: TextCache(),
-      staged: staged,
-      budget: main.memory
-    )
-  }
+  var options: TreeOptions { parts.options }
+  var realm: Realm { parts.realm }
+  /// Names to nodes; create, rename, remove.
+  var namespace: Namespace { Namespace(tree: self) }
+  /// The drafts of programs, from open to release.
+  var drafts: Drafts { Drafts(tree: self) }
+  /// Of the drafts: checks and saves of texts.
+  var saves: Saves { Saves(tree: self) }
+  /// Of the drafts: deletes objects and restores them.
+  var removal: ObjectRemoval { ObjectRemoval(tree: self) }
+  /// Versions as trees.
+  var views: Views { parts.views }
+  /// Of the views: the objects that directories list.
+  var selections: Selections { Selections(tree: self) }
+  /// Open files.
+  var handles: Handles { parts.handles }
+  /// Snapshots and transactions.
+  var subtrees: Subtrees { parts.subtrees }
 
   /// Runs `body` on the newest view: see `Views.read`.
   @inline(__always)
-  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T { try views.read(body) }
+  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+    try views.read(request, body)
+  }
 
   /// Runs `body` on the newest view, or on the last known one: see `Views.readable`.
   func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
-    try views.readable(body)
+    try views.readable(request, body)
   }
+}
 
-  /// The handling of links to missing objects. In a transaction, files may arrive in any order.
-  var missingLinks: MissingLinks { staged == nil ? .refuse : .expect }
+/// A collaborator of a tree, for one request.
+protocol TreePart: Sendable {
+  var tree: TreeContext { get }
+}
 
-  // MARK: nodes
+extension TreePart {
+  var options: TreeOptions { tree.options }
+  var realm: Realm { tree.realm }
+  var views: Views { tree.views }
+  var request: Request? { tree.request }
 
-  /// The node of an inode.
-  ///
-  /// - Throws: `stale` if there is none.
-  func node(_ inode: InodeNumber) throws(FileTreeError) -> any Node {
-    if let (ordinal, key) = inode.packedObject { return ObjectNode(inode, ordinal, key) }
-    if inode.isHashed {
-      guard let (ordinal, key) = objectInodes.object(inode) else { throw .stale }
-      return ObjectNode(inode, ordinal, key)
-    }
-    guard let node = nodes.node(inode) else { throw .stale }
-    if trash.isWaiting, node is KeptTextsOfClassNode || node is KeptTextsNode { try trash.unpack(self) }
-    return node
-  }
+  @inline(__always)
+  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T { try tree.read(body) }
 
-  /// The inode number of an object, without counting a reference.
-  func number(_ directory: TableDirectory, _ key: ObjKey) -> InodeNumber {
-    views.number(directory.ordinal, key)
-  }
-
-  /// Releases references of the kernel to an inode.
-  func forget(_ inode: InodeNumber, lookups: UInt64) {
-    if inode.isHashed {
-      objectInodes.forget(inode, lookups: lookups)
-    } else if inode.packedObject == nil {
-      nodes.forget(inode, lookups: lookups)
-    }
-  }
-
-  /// True if a directory has an entry with this name.
-  func hasEntry(_ name: [UInt8], _ directory: any Node) throws(FileTreeError) -> Bool {
-    do throws(FileTreeError) {
-      let attributes = try lookUp(name, in: directory)
-      forget(attributes.inode, lookups: 1)
-      return true
-    } catch {
-      guard case .notFound = error else { throw error }
-      return false
-    }
-  }
-
-  /// True if a directory has a file in memory with this name.
-  func hasFile(_ name: [UInt8], in directory: InodeNumber) -> Bool {
-    overlay.file(at: Overlay.Place(directory: directory, name: name)) != nil
-  }
-
-  /// The attributes of the entry called `name`: a file in memory, or an entry of the directory node.
-  func lookUp(_ name: [UInt8], in directory: any Node) throws(FileTreeError) -> FileAttributes {
-    try Self.checkLength(name)
-    if let file = overlay.file(at: Overlay.Place(directory: directory.inode, name: name)) {
-      nodes.retain(file.inode)
-      return try readable { view in view.rules.file(file) }
-    }
-    return try directory.lookUp(name, self)
-  }
-
-  /// The attributes with the file size that a thread sees through the open handles of the inode; 0 for no particular
-  /// thread. If handles read different texts, the kernel must not cache the attributes.
-  func withOpenSizes(
-    _ attributes: FileAttributes,
-    for thread: Int32 = 0,
-    of inode: InodeNumber? = nil
-  ) -> FileAttributes {
-    guard attributes.kind == .file,
-      let sizes = openFiles.sizes(of: inode ?? attributes.inode, stored: attributes.size, for: thread)
-    else { return attributes }
-    var attributes = attributes
-    attributes.keptSize = max(attributes.kernelSize, sizes.kept)
-    attributes.size = sizes.told
-    if !sizes.areEqual { attributes.isCacheable = false }
-    return attributes
-  }
-
-  /// Throws `refused(.nameTooLong)` for names that no directory can hold.
-  static func checkLength(_ name: [UInt8]) throws(FileTreeError) {
-    if name.count > NAME_MAX { throw .refused(.nameTooLong, "a name has at most 255 bytes") }
-  }
-
-  // MARK: texts of objects
-
-  /// Renders an object.
-  ///
-  /// - Throws: `stale` if it does not exist, `damaged` if it cannot be read.
-  func text(of key: ObjKey, _ directory: TableDirectory, _ view: VersionView) throws(FileTreeError) -> [UInt8] {
-    let text: [UInt8]?
-    do {
-      text = try view.contexts.lend { context throws(RenderError) in try context.render(directory.table, key) }
-    } catch {
-      throw .damaged(place: "\(directory.shownName)/", problem: error.description)
-    }
-    guard let text else { throw .stale }
-    return text
+  func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+    try tree.readable(body)
   }
 }

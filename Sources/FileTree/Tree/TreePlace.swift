@@ -5,25 +5,27 @@ import Synchronization
 
 extension FileTree {
   /// The place of an inode: in the tree of the realm or of a transaction.
-  func place(_ inode: InodeNumber) throws(FileTreeError) -> TreePlace {
-    if tree.transactions.wereAny, let node = tree.nodes.node(inode) as? StagedNode {
-      return TreePlace(tree: try node.transaction.context(), inode: node.inner, outside: node)
+  func place(_ inode: InodeNumber, _ request: Request = Request()) throws(FileTreeError) -> TreePlace {
+    if tree.subtrees.transactions.wereAny, let node = tree.namespace.nodes.node(inode) as? SubtreeNode,
+      node.subtree.isWritable
+    {
+      return TreePlace(tree: try node.subtree.context().serving(request), inode: node.inner, outside: node)
     }
-    return TreePlace(tree: tree, inode: inode, outside: nil)
+    return TreePlace(tree: tree.serving(request), inode: inode, outside: nil)
   }
 }
 
 /// An inode in the tree that it belongs to.
 struct TreePlace {
-  let tree: TreeContext
+  var tree: TreeContext
   let inode: InodeNumber
   /// The node that the kernel knows, if the tree is that of a transaction.
-  let outside: StagedNode?
+  let outside: SubtreeNode?
 
   /// Attributes of this node with the inode number that the kernel knows.
   func shown(_ attributes: FileAttributes) -> FileAttributes {
     guard let outside else { return attributes }
-    var attributes = attributes.uncached
+    var attributes = outside.subtree.shown(attributes)
     attributes.inode = outside.inode
     return attributes
   }
@@ -31,13 +33,13 @@ struct TreePlace {
   /// Attributes of an entry of this node; counts as a kernel lookup.
   func known(_ attributes: FileAttributes, _ main: TreeContext) -> FileAttributes {
     guard let outside else { return attributes }
-    return StagedNode.enter(attributes, outside.transaction, main)
+    return SubtreeNode.enter(attributes, outside.subtree, main)
   }
 
   /// Assigns a handle that was opened here to the tree.
   func owning(_ file: OpenFile, shownAs inode: InodeNumber) -> OpenFile {
     file.shownInode = inode.value
-    if outside != nil { file.home.withLock { $0 = tree } }
+    if outside != nil { file.home.withLock { $0 = tree.lasting } }
     return file
   }
 }

@@ -6,6 +6,7 @@
 // that check.
 
 import Glibc
+import RealmJSON
 import RealmPages
 import Synchronization
 import Threads
@@ -37,6 +38,10 @@ final class Views: Sendable {
   /// Called on any thread when a new version is first seen.
   let observer = Observer()
   let registry: TableRegistry
+  /// The cached texts of objects.
+  let texts: TextCache
+  let statistics = StatisticsMemory()
+  let damageLog: DamageLog
   private let realm: Realm
   private let options: TreeOptions
   private let objectInodes: InodeTable
@@ -61,18 +66,20 @@ final class Views: Sendable {
     _ realm: Realm,
     _ writer: RealmWriter?,
     _ options: TreeOptions,
-    _ objectInodes: InodeTable,
-    _ nodes: NodeTable,
-    _ condition: RealmCondition,
-    showing held: VersionHold? = nil
+    _ namespace: Namespace.State,
+    texts: TextCache,
+    showing held: VersionHold? = nil,
+    report: @escaping @Sendable (String) -> Void
   ) {
     self.realm = realm
     self.writer = writer
     self.options = options
-    self.objectInodes = objectInodes
-    self.condition = condition
+    objectInodes = namespace.objectInodes
+    self.texts = texts
+    condition = RealmCondition(realm.configuration.path, report)
+    damageLog = DamageLog(report)
     self.held = held
-    registry = TableRegistry(nodes)
+    registry = TableRegistry(namespace.nodes)
   }
 
   /// True if the tree follows the newest version; false if it shows a held one.
@@ -80,19 +87,34 @@ final class Views: Sendable {
 
   /// Runs `body` on the newest view and repeats it if a commit came in between. Results and errors are valid only if
   /// the view was still the newest when `body` ended, so `body` must not store anything itself.
-  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+  /// The first read of a request looks where the path of the realm leads; without a request, each read does.
+  func read<T>(
+    _ request: Request?,
+    _ body: (VersionView) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
     let attempts = isFollowing ? Self.attempts : Self.heldAttempts
-    let result = try realm.read(attempts: attempts, pauses: true, latest: newestSnapshot) {
-      (snapshot) throws(FileTreeError) in try body(view(of: snapshot))
-    }
+    var looks = request?.takeLook() ?? true
+    let result = try realm.read(
+      attempts: attempts,
+      pauses: true,
+      latest: { () throws(FileTreeError) in
+        // A version that proved invalid may be that of a file that was moved.
+        defer { looks = true }
+        return try newestSnapshot(looks: looks)
+      },
+      { (snapshot) throws(FileTreeError) in try body(view(of: snapshot)) }
+    )
     guard let result else { throw isFollowing ? .busy : .stale }
     return result
   }
 
   /// Runs `body` like `read`, or on the last known view while the realm cannot be read. For data that a view has
   /// without reading the file: names of classes, modes, refusals.
-  func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
-    do throws(FileTreeError) { return try read(body) } catch {
+  func readable<T>(
+    _ request: Request?,
+    _ body: (VersionView) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
+    do throws(FileTreeError) { return try read(request, body) } catch {
       guard case .unavailable = error, let view = newest.withLock({ $0 }) else { throw error }
       return try body(view)
     }
@@ -101,14 +123,14 @@ final class Views: Sendable {
   /// The owner and modes of the last view, without checking for a newer one; nil before the first.
   var lastRules: AccessRules? { newest.withLock { $0?.rules } }
 
-  private func newestSnapshot() throws(FileTreeError) -> Snapshot {
+  private func newestSnapshot(looks: Bool) throws(FileTreeError) -> Snapshot {
     if let held {
       let reads = heldReads.wrappingAdd(1, ordering: .relaxed).newValue
       if reads % Snapshot.readsBetweenLooks == 0 { held.snapshot.limitResidentPages() }
       return held.snapshot
     }
     do throws(EngineError) {
-      let snapshot = try newestSettled()
+      let snapshot = looks ? try newestSettled() : try realm.latest(looks: false)
       condition.note(realm.standing)
       return snapshot
     } catch {
@@ -221,6 +243,9 @@ final class Views: Sendable {
     InodeNumber(object: ordinal, key) ?? objectInodes.number(of: ordinal, key)
   }
 
+  /// The inode number of an object, without counting a reference.
+  func number(_ directory: TableDirectory, _ key: ObjKey) -> InodeNumber { number(directory.ordinal, key) }
+
   /// The changes by commits of other programs; nil if the previous version can no longer be read.
   private func found(since previous: VersionView, _ snapshot: Snapshot) -> ChangedObjects? {
     guard previous.fileIdentity == UInt64(realm.standing.file), realm.isCurrent(previous.snapshot) else { return nil }
@@ -229,7 +254,55 @@ final class Views: Sendable {
   }
 }
 
+extension Views {
+  // MARK: attributes
+
+  /// The owner of the realm as the mount shows it.
+  var owner: UInt32 { lastRules?.owner ?? geteuid() }
+
+  /// True if `caller` can enter the mount. Computed from memory, like the report.
+  func admits(_ caller: Caller) -> Bool {
+    if Caller.isTrusted(caller.user) { return true }
+    guard options.admitsOtherUsers, let rules = lastRules else { return false }
+    let mode = rules.directoryPermissions
+    if caller.user == rules.owner { return mode & 0o100 != 0 }
+    return mode & (caller.group == rules.group ? 0o010 : 0o001) != 0
+  }
+
+  /// Remembers a mode and group set for a file or directory whose current attributes are `present`.
+  ///
+  /// - Throws: `refused(.forbidden)` if the change is to another owner.
+  func keep(
+    _ change: MetadataChange,
+    of inode: InodeNumber,
+    now present: FileAttributes
+  ) throws(FileTreeError) {
+    if change.owner ?? present.owner != present.owner {
+      throw .refused(.forbidden, "the owner is that of the realm file; mount with uid= for another one")
+    }
+    let permissions = change.permissions.map { $0 & 0o777 }
+    if permissions ?? present.permissions == present.permissions, change.group ?? present.group == present.group {
+      return
+    }
+    keptModes.set(inode, KeptModes.Entry(permissions: permissions, group: change.group))
+  }
+}
+
 extension VersionView {
+  /// Renders an object.
+  ///
+  /// - Throws: `stale` if it does not exist, `damaged` if it cannot be read.
+  func text(of key: ObjKey, _ directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
+    let text: [UInt8]?
+    do {
+      text = try contexts.lend { context throws(RenderError) in try context.render(directory.table, key) }
+    } catch {
+      throw .damaged(place: "\(directory.shownName)/", problem: error.description)
+    }
+    guard let text else { throw .stale }
+    return text
+  }
+
   /// The table with this ordinal.
   ///
   /// - Throws: `stale` if it is gone.

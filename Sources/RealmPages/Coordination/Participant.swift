@@ -119,19 +119,22 @@ final class Participant: VersionReader {
 
   // MARK: reading
 
-  func latest() throws(EngineError) -> Snapshot {
+  func latest(looks: Bool) throws(EngineError) -> Snapshot {
     touch()
-    return try state.withLock { state throws(EngineError) in try newest(&state) }
+    return try state.withLock { state throws(EngineError) in try newest(&state, looks: looks) }
   }
 
-  private func newest(_ state: inout State) throws(EngineError) -> Snapshot {
+  private func newest(_ state: inout State, looks: Bool = true) throws(EngineError) -> Snapshot {
     state.calls += 1
     if state.calls % Snapshot.readsBetweenLooks == 0, let space = state.space {
       space.limitResidentPages()
     }
     defer { packedStanding.store(state.standing.packed, ordering: .relaxed) }
+    // Only a file that was at its path at the last look is read without another one.
+    var looks = looks || state.session == nil || state.standing.place != .here
     for _ in 0..<Self.attempts {
-      if let snapshot = try newestHere(&state) { return snapshot }
+      if let snapshot = try newestHere(&state, looks: looks) { return snapshot }
+      looks = true
     }
     throw EngineError(.inUse, "\(configuration.path): the file is being replaced repeatedly: try again later")
   }
@@ -141,7 +144,7 @@ final class Participant: VersionReader {
 
   /// The newest version in the current session or file; nil if it had to be left or joined first, and the caller must
   /// retry.
-  private func newestHere(_ state: inout State) throws(EngineError) -> Snapshot? {
+  private func newestHere(_ state: inout State, looks: Bool) throws(EngineError) -> Snapshot? {
     guard let session = state.session else { return try newestOutside(&state) }
     let before = (participants: session.participants, newest: session.versions.newestSlot)
     // Reading `newestSlot` above touched the mapping, so a truncated lock file has been noticed.
@@ -149,7 +152,7 @@ final class Participant: VersionReader {
       leave(&state)
       return nil
     }
-    let (place, stamp) = state.file?.look() ?? (.here, nil)
+    let (place, stamp) = looks ? state.file?.look() ?? (.here, nil) : (.here, nil)
     if place == .here {
       if state.standing.place == .shared { state.standing.place = .here }
     } else if place == .elsewhere || place == .nowhere {
@@ -166,7 +169,7 @@ final class Participant: VersionReader {
       // The only participant sees commits of programs that use another lock file: they are in the header.
       let isAlone = session.participants == 1 && !state.isWriting && configuration.inMemoryIdentifier == nil
       if stamp == nil || stamp == state.stamp || holds(snapshot, state, asNewest: isAlone, mayBeAhead: true) {
-        state.stamp = stamp.flatMap { $0.isSettled ? $0 : nil }
+        if looks { state.stamp = stamp.flatMap { $0.isSettled ? $0 : nil } }
         return snapshot
       }
       if isAlone && holds(snapshot, state) {
@@ -746,10 +749,12 @@ final class Participant: VersionReader {
         try enter(&state, patience: .milliseconds(deadline.milliseconds))
       }
       if let session = state.session, !state.isWriting, becomesLost(session, state) { leave(&state) }
-      let snapshot = try newest(&state)
+      var looks = true
+      if case .edit(looks: false) = stage { looks = state.session == nil || state.standing.place != .here }
+      let snapshot = try newest(&state, looks: looks)
       if case .commit(let file?) = stage, file != state.standing.file { throw Self.moved(configuration.path) }
       if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {
-        if stage == .edit {
+        if case .edit = stage {
           try checkPlace(state)
           return nil
         }
@@ -759,7 +764,8 @@ final class Participant: VersionReader {
         if state.standing.place == .gone { throw Self.moved(configuration.path) }
         return nil
       }
-      try checkPlace(state)
+      // `newest` has just looked where the path leads.
+      if looks, state.standing.place != .here { throw Self.moved(configuration.path) }
       try RealmLinks.checkNoOther(of: configuration.path, than: state.lockedName)
       state.isWriting = true
       return session

@@ -78,7 +78,7 @@ final class Branch: CommitTarget, VersionReader {
 
   // MARK: reading
 
-  func latest() throws(EngineError) -> Snapshot { try newestVersion() }
+  func latest(looks: Bool) throws(EngineError) -> Snapshot { try newestVersion() }
 
   /// Versions of a branch remain valid while they are in use.
   func isCurrent(_ snapshot: Snapshot) -> Bool { base.snapshot.pin?.isValid ?? true }

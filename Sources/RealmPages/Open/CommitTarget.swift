@@ -4,9 +4,12 @@ import Threads
 
 /// The purpose for which a writer excludes others.
 enum WritingStage: Equatable {
+  /// A transaction that looks where the path leads.
+  static let edit = WritingStage.edit(looks: true)
+
   /// A transaction, which may end without a commit: a copy is not changed, and only programs of this package are locked
-  /// out of it.
-  case edit
+  /// out of it. Unless it `looks`, relies on an earlier look for the file that is at the path; the commit looks again.
+  case edit(looks: Bool)
   /// A commit to the file with this number (`Standing.file`), or to any.
   case commit(file: Int?)
   /// `publishNewest` only; allowed even where nothing new can be committed.

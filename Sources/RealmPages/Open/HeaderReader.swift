@@ -105,12 +105,12 @@ final class HeaderReader: VersionReader {
   /// Returns the newest version. Cheap if nothing changed: it compares the header with the known one. A file that was
   /// replaced by a rename is opened again, without the key if it is plain now. If another program is truncating or
   /// rewriting the file, the error describes what was found.
-  func latest() throws(EngineError) -> Snapshot {
+  func latest(looks: Bool) throws(EngineError) -> Snapshot {
     try state.withLock { state throws(EngineError) -> Snapshot in
       state.calls += 1
       if state.calls % Snapshot.readsBetweenLooks == 0 { state.space.limitResidentPages() }
-      let place = followsPath ? state.file?.place ?? .here : .here, wasReplaced = place == .elsewhere
-      state.standing.place = place == .nowhere ? .gone : .here
+      let place = followsPath && looks ? state.file?.place ?? .here : .here, wasReplaced = place == .elsewhere
+      if looks { state.standing.place = place == .nowhere ? .gone : .here }
       if !state.space.isSpent && !wasReplaced && Self.shows(state) { return state.snapshot }
       if wasReplaced {
         var standing = state.standing

@@ -63,10 +63,14 @@ public final class Realm: Sendable {
   /// Held while the realm is open.
   private let lock: ExclusiveLock?
 
-  /// Returns the newest version. Cheap if nothing changed: in a shared realm it reads shared memory, without a system
-  /// call. A file that was replaced by a rename is opened again. If another process is truncating or rewriting the
-  /// file, the error describes what was found.
-  public func latest() throws(EngineError) -> Snapshot { try reader.latest() }
+  /// Returns the newest version. Cheap if nothing changed: in a shared realm it looks where the path leads and reads
+  /// shared memory. A file that was replaced by a rename is opened again. If another process is truncating or rewriting
+  /// the file, the error describes what was found.
+  public func latest() throws(EngineError) -> Snapshot { try reader.latest(looks: true) }
+
+  /// Like `latest()` if it `looks`. Otherwise relies on an earlier call for the file that is at the path, for a caller
+  /// that has just called it, or that compares path and file later, as a commit does.
+  package func latest(looks: Bool) throws(EngineError) -> Snapshot { try reader.latest(looks: looks) }
 
   /// True if everything read from `snapshot` until now is valid: no writer can have reused any of its bytes. Call it
   /// after reading, and discard what was read if it is false.

@@ -155,16 +155,18 @@ public final class RealmWriter: Sendable {
   }
 
   /// Begins a transaction that must end on the calling thread; ending it elsewhere aborts the process. Much faster for
-  /// small transactions.
+  /// small transactions. Unless it `looks`, relies on an earlier look at the path; the commit looks again.
   package func beginOnThisThread(
-    timeout: Duration = RealmWriter.patience
+    timeout: Duration = RealmWriter.patience,
+    looks: Bool = true
   ) throws(EngineError) -> WriteTransaction {
-    try begin(timeout, staysOnThread: true)
+    // The commit of a mirror goes to its server, without a look.
+    try begin(timeout, staysOnThread: true, looks: looks || uplink != nil)
   }
 
   /// Begins a transaction that is committed to the file even if an uplink takes other transactions.
   package func beginReplaying(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
-    try begin(timeout, staysOnThread: false, nil)
+    try begin(timeout, staysOnThread: false, looks: true, nil)
   }
 
   /// Like `begin`, but succeeds even if the sync server of a mirror is unreachable: `commit` then throws `offline`.
@@ -175,20 +177,22 @@ public final class RealmWriter: Sendable {
   private func begin(
     _ timeout: Duration,
     staysOnThread: Bool,
+    looks: Bool = true,
     tellsLater: Bool = false
   ) throws(EngineError) -> WriteTransaction {
     let turn = try uplink.map { (uplink) throws(EngineError) in
       try UplinkTurn(uplink, until: .now.advanced(by: timeout), tellsLater: tellsLater)
     }
-    return try begin(timeout, staysOnThread: staysOnThread, turn)
+    return try begin(timeout, staysOnThread: staysOnThread, looks: looks, turn)
   }
 
   private func begin(
     _ timeout: Duration,
     staysOnThread: Bool,
+    looks: Bool,
     _ turn: UplinkTurn?
   ) throws(EngineError) -> WriteTransaction {
-    let snapshot = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
+    let snapshot = try enter(.edit(looks: looks), until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
     do throws(EngineError) {
       if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
       try checkVersions()

@@ -88,7 +88,7 @@ final class SharedWriter: CommitTarget {
     let session: Session
     // No session: either a file that cannot be written to, which the caller finds out, or a copy.
     guard let joined = try participant.beginWriting(stage, until: deadline) else {
-      return (try participant.latest(), nil)
+      return (try participant.latest(looks: false), nil)
     }
     session = joined
     do throws(EngineError) {
@@ -101,7 +101,8 @@ final class SharedWriter: CommitTarget {
       if !hasUnpublished { participant.endWriting() }
       throw error
     }
-    do throws(EngineError) { return (try participant.latest(), session) } catch {
+    // `beginWriting` has looked at the path, and the commit does so again.
+    do throws(EngineError) { return (try participant.latest(looks: false), session) } catch {
       let error = stage == .publish ? abandonIfMoved(error) : error
       end()
       throw error

@@ -5,8 +5,9 @@ import Threads
 
 /// Finds the newest version of a realm, and determines if data read from a version can be trusted.
 protocol VersionReader: AnyObject, Sendable {
-  /// The newest version.
-  func latest() throws(EngineError) -> Snapshot
+  /// The newest version. If it `looks`, of the file that is at the path now; otherwise of the one that was there at the
+  /// last look, without a system call if nothing changed.
+  func latest(looks: Bool) throws(EngineError) -> Snapshot
   /// True if no byte of `snapshot` can have been reused until now.
   func isCurrent(_ snapshot: Snapshot) -> Bool
   /// True if there seems to be a newer version.
@@ -22,6 +23,8 @@ protocol VersionReader: AnyObject, Sendable {
 }
 
 extension VersionReader {
+  func latest() throws(EngineError) -> Snapshot { try latest(looks: true) }
+
   var lastUse: MonotonicTime? { nil }
 
   /// The longest time for which a change without notification goes unnoticed.

@@ -1,0 +1,51 @@
+// Trees below the tree of a mount: snapshots and transactions.
+
+/// The trees below a tree.
+final class Subtrees: Sendable {
+  /// The named snapshots.
+  let snapshots = SnapshotTable()
+  /// The transactions over several files.
+  let transactions: TransactionTable
+  /// The transaction that the tree itself belongs to; nil for the tree of the realm.
+  let staged: StagedTransaction?
+
+  /// No trees, below that of `staged` or that of the realm. Transactions may use `memory` bytes for changes.
+  init(below staged: StagedTransaction?, memory: Int) {
+    self.staged = staged
+    transactions = TransactionTable(memory: memory)
+  }
+}
+
+/// The kinds of trees below the tree of a mount.
+enum SubtreeKind: UInt8, Sendable {
+  case transaction, snapshot
+}
+
+/// A tree below the tree of a mount. Its nodes have other inode numbers there: see `SubtreeNode`.
+protocol Subtree: AnyObject, Sendable {
+  static var kind: SubtreeKind { get }
+  /// Unique among the subtrees of this kind, also among those that had the same name.
+  var number: UInt64 { get }
+  /// True if it takes changes and records its refusals; then `FileTree` passes requests on to its tree. Otherwise its
+  /// nodes are read-only, and their files are open in the tree of the mount.
+  var isWritable: Bool { get }
+  /// The tree.
+  ///
+  /// - Throws: `stale` after its end.
+  func context() throws(FileTreeError) -> TreeContext
+  /// The path of its root.
+  func shownPath(_ main: TreeContext) -> String
+  /// Attributes of its nodes as the mount shows them.
+  func shown(_ attributes: FileAttributes) -> FileAttributes
+  /// The attributes of an entry of its root that belongs to the tree of the mount; nil if there is none. Counts as a
+  /// kernel lookup.
+  func ownEntry(_ name: [UInt8], _ main: TreeContext) throws(FileTreeError) -> FileAttributes?
+  /// The attributes of a node after the end of the tree; nil if it has none.
+  func attributesAfterEnd(_ node: SubtreeNode, _ main: TreeContext) throws(FileTreeError) -> FileAttributes?
+}
+
+extension Subtree {
+  var isWritable: Bool { false }
+  func ownEntry(_ name: [UInt8], _ main: TreeContext) throws(FileTreeError) -> FileAttributes? { nil }
+  func attributesAfterEnd(_ node: SubtreeNode, _ main: TreeContext) throws(FileTreeError) -> FileAttributes? { nil }
+}
