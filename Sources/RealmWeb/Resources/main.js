@@ -1,0 +1,410 @@
+// The page: addresses, panes, keys, and what happens when a commit comes.
+
+import { api } from "./api.js";
+import { ask, byId, bytes, closePopup, count, el, menu, plain, shown } from "./dom.js";
+import { follow } from "./live.js";
+import { create, ObjectPane } from "./object.js";
+import { QueryLine, showFacets, withSort } from "./query.js";
+import { SchemaDrawing } from "./schema.js";
+import { Table } from "./table.js";
+import { address, findByPrimaryKey, nameOf, prepare } from "./values.js";
+import { parseJSON } from "./api.js";
+
+const state = { info: {}, classes: new Map(), route: {}, ownVersion: null, ended: false };
+const narrow = matchMedia("(max-width: 760px)");
+
+// Addresses: #/CLASS?query=..&sort=.., #/CLASS/KEY, #/?search=.., #/?view=schema
+
+function parse(hash) {
+  const [path, parameters = ""] = hash.replace(/^#\/?/, "").split("?");
+  const values = new URLSearchParams(parameters);
+  let names = [];
+  try { names = path.split("/").map(decodeURIComponent); } catch { /* An address that was typed. */ }
+  return {
+    cls: names[0] || undefined, key: names[1] || undefined, query: values.get("query") ?? "", sort: values.get("sort") ?? "",
+    search: values.get("search"), schema: values.get("view") === "schema",
+  };
+}
+
+/** Goes to an address; the place in the table is kept for the way back. */
+function go(hash, { replace = false } = {}) {
+  if (hash === location.hash) return show();
+  keepPlace();
+  history[replace ? "replaceState" : "pushState"](replace ? history.state : null, "", hash);
+  return show();
+}
+
+function keepPlace() {
+  if (state.shown === location.hash && state.route.cls) {
+    history.replaceState({ ...history.state, position: table.position }, "", location.hash);
+  }
+}
+
+async function show() {
+  state.shown = location.hash;
+  const route = parse(location.hash);
+  const former = state.route;
+  closePopup();
+  if (route.cls && !state.classes.has(route.cls)) return message(`There is no class ${plain(route.cls)}.`);
+  if (route.key?.startsWith("=")) return resolve(route);
+  state.route = route;
+  const cls = state.classes.get(route.cls);
+  view(route.search !== null ? "search" : route.schema ? "schema" : cls ? (route.key ? "object" : "table") : "classes");
+  markClass();
+  document.title = [cls && plain(cls.name), plain(state.info.file ?? ""), "realmfs"].filter(Boolean).join(" – ");
+  if (route.schema) showSchema();
+  else if (route.search !== null) showSearch(route.search);
+  else if (cls) showClass(cls, route, former);
+  else object.close();
+  return undefined;
+}
+
+function showClass(cls, route, former) {
+  const same = former.cls === route.cls && former.query === route.query && former.sort === route.sort;
+  byId("table-title").replaceChildren(shown(cls.name));
+  byId("create").hidden = !state.info.writable || cls.kind === "embedded";
+  query.show(cls, state.classes, route.query);
+  table.selected = route.key;
+  if (!same || !table.cls) {
+    byId("table-count").textContent = "";
+    query.showError(null);
+    table.show(cls, { ...route, position: history.state?.position });
+  } else {
+    table.render();
+  }
+  if (route.key) object.show(cls, route.key);
+  else object.close();
+}
+
+/** Finds the object of an address with a primary key. */
+async function resolve(route) {
+  const cls = state.classes.get(route.cls);
+  try {
+    const answer = await api.rows(cls.name, { query: findByPrimaryKey(cls, parseJSON(route.key.slice(1))), limit: 1 });
+    if (!answer.rows.length) return message(`${plain(cls.name)} has no object ${plain(route.key.slice(1))}.`);
+    return go(address(cls.name, answer.rows[0].key), { replace: true });
+  } catch (error) {
+    return message(error.message);
+  }
+}
+
+function message(text) {
+  byId("message").replaceChildren(shown(text));
+  object.close();
+  view("message");
+}
+
+function view(name) {
+  document.body.dataset.view = name;
+  const main = { object: "table", classes: "table" }[name] ?? name;
+  byId("table-view").hidden = main !== "table" || !state.route.cls;
+  for (const other of ["search", "schema", "message"]) byId(`${other}-view`).hidden = main !== other;
+  byId("show-schema").setAttribute("aria-pressed", String(name === "schema"));
+}
+
+// Classes.
+
+function drawClasses() {
+  const wanted = byId("class-filter").value.trim().toLowerCase();
+  const classes = [...state.classes.values()].filter((cls) => cls.name.toLowerCase().includes(wanted));
+  const rank = { object: 0, asymmetric: 1, embedded: 2 };
+  classes.sort((a, b) => rank[a.kind] - rank[b.kind] || a.name.localeCompare(b.name, "en", { numeric: true }));
+  byId("class-list").replaceChildren(...classes.map((cls) => el("li", {}, el("a", {
+    href: address(cls.name), title: plain(cls.name), data: { cls: cls.name },
+  }, shown(cls.name, { className: "name" }), cls.kind === "object" ? null : el("span", { className: "tag" }, cls.kind),
+  el("span", { className: "count" }, Number(cls.count).toLocaleString("en-US"))))));
+  if (!classes.length) {
+    byId("class-list").append(el("li", { className: "dim pad" }, state.classes.size ? "No such class." : "No classes."));
+  }
+  markClass();
+}
+
+function markClass() {
+  for (const link of byId("class-list").querySelectorAll("a")) {
+    if (link.dataset.cls === state.route.cls) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+async function loadClasses() {
+  const answer = await api.classes();
+  state.classes = prepare(answer.classes);
+  byId("version").textContent = `Version ${answer.version}`;
+  drawClasses();
+  const cls = state.classes.get(state.route.cls);
+  if (cls && table.cls) table.cls = cls;
+}
+
+// Search and schema.
+
+let searching = null;
+
+async function showSearch(text) {
+  searching?.abort();
+  const abort = searching = new AbortController();
+  object.close();
+  byId("search").value = text;
+  byId("search-title").replaceChildren("Search ", shown(text));
+  byId("search-count").textContent = "Searching…";
+  byId("search-hits").replaceChildren();
+  let answer;
+  try {
+    answer = await api.search(text, abort.signal);
+  } catch (error) {
+    if (error.name !== "AbortError") byId("search-count").replaceChildren(shown(error.message));
+    return;
+  }
+  const { hits } = answer;
+  byId("search-count").textContent = `${count(hits.length, "hit")}${answer.complete ? "" : "; there are more"}`;
+  byId("search-hits").replaceChildren(el("ul", { className: "hits" }, ...hits.map((hit) => el("li", {},
+    el("a", { href: address(hit.class, hit.key) }, el("span", { className: "dim" }, shown(`${hit.class}.${hit.property}`)),
+      marked(hit.excerpt, text))))));
+}
+
+/** The excerpt with what was searched for marked. */
+function marked(excerpt, text) {
+  const at = excerpt.toLowerCase().indexOf(text.toLowerCase());
+  const line = el("span", { className: "excerpt" });
+  if (at < 0) line.append(shown(excerpt));
+  else {
+    line.append(shown(excerpt.slice(0, at)), el("mark", {}, shown(excerpt.slice(at, at + text.length))),
+      shown(excerpt.slice(at + text.length)));
+  }
+  return line;
+}
+
+function showSchema() {
+  object.close();
+  schema.show(state.classes);
+  const links = [...state.classes.values()].flatMap((cls) => cls.properties).filter((property) => property.target).length;
+  byId("schema-count").textContent = `${count(state.classes.size, "class", "classes")}, ${count(links, "link")}`;
+  byId("zoom-fit").onclick = () => schema.fit();
+  byId("zoom-in").onclick = () => schema.resize(schema.zoom * 1.25);
+  byId("zoom-out").onclick = () => schema.resize(schema.zoom / 1.25);
+  if (narrow.matches) schema.fit();
+}
+
+// Changes.
+
+function announce(text) { byId("news").replaceChildren(shown(text)); }
+
+let classesTimer;
+
+function committed({ version, changes, more }) {
+  clearTimeout(classesTimer);
+  classesTimer = setTimeout(() => loadClasses().catch(failed), 20);
+  if (version !== undefined && version !== state.ownVersion) setUndo(null);
+  if (more) table.reload({ keep: true });
+  else table.changedBy(changes);
+  const here = changes.find((change) => change.cls === state.route.cls && change.key === state.route.key);
+  const isOwn = version !== undefined && version === state.ownVersion;
+  if (object.isOpen && !isOwn && (here || more)) object.changedBy(here?.change ?? "update");
+  if (!isOwn && version !== undefined) {
+    announce(`Version ${version}: ${more ? "many objects" : count(changes.length, "object")} changed`);
+  }
+}
+
+/** Offers to undo what was saved here. */
+function setUndo(version) {
+  state.ownVersion = version;
+  byId("undo").hidden = version === null;
+}
+
+function saved(version, what) {
+  setUndo(version);
+  announce(what);
+}
+
+async function undo() {
+  try {
+    const { version } = await api.undo(state.ownVersion);
+    setUndo(null);
+    announce(`Undone; now version ${version}`);
+    if (object.isOpen) object.reload();
+  } catch (error) {
+    announce(error.message);
+    if (error.status === 409) setUndo(null);
+  }
+}
+
+function failed(error) {
+  if (error.status === 400) query.showError(error);
+  else announce(error.message);
+}
+
+const states = { connecting: "Connecting…", live: "Live", lost: "Connection lost; trying again…", ended: "Ended" };
+
+async function quit() {
+  const done = await ask({
+    title: "End realmfs browse?", content: [el("p", { textContent: "The page can then be closed." })], action: "Quit",
+    confirm: () => api.quit(),
+  });
+  if (!done) return;
+  state.ended = true;
+  live.end();
+  message("realmfs browse has ended. You can close this page.");
+  document.body.classList.add("ended");
+}
+
+// Keys.
+
+const keys = [
+  ["/", "Query line"], ["s", "Search all classes"], ["c", "Classes"], ["t", "Table"], ["o", "Object"], ["g", "Schema"],
+  ["↑ ↓ ← →", "Cell; above the first row are the column heads"], ["Page Up, Page Down", "A screen of rows"],
+  ["Ctrl+Home, Ctrl+End", "First and last row"], ["Enter", "Open the object; sort at a column head"],
+  ["f", "Follow the link in the cell"], ["m", "Menu of the column"], ["Shift+← →", "Width of the column, at its head"],
+  ["r", "Fetch the rows again"], ["Ctrl+S", "Review and save"], ["Esc", "Close, or back"], ["?", "These keys"],
+];
+
+const showKeys = () => ask({
+  title: "Keys", content: [el("dl", { className: "keys" }, ...keys.flatMap(([key, what]) =>
+    [el("dt", {}, el("kbd", { textContent: key })), el("dd", { textContent: what })]))],
+});
+
+function pressed(event) {
+  if (event.defaultPrevented || document.querySelector("dialog")) return;
+  const isTyping = event.target.matches("input:not([type=checkbox]), textarea, select");
+  if (event.key === "Escape") {
+    if (isTyping && event.target.closest("#object")) byId("object-content").focus();
+    else if (isTyping) (state.route.cls ? byId("grid") : byId("class-filter")).focus();
+    else if (object.isOpen) closeObject();
+    return;
+  }
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const actions = {
+    "/": () => { byId("query").focus(); byId("query").select(); }, "?": showKeys, s: () => byId("search").focus(),
+    c: () => (byId("class-list").querySelector("[aria-current], a") ?? byId("class-filter")).focus(),
+    t: () => byId("grid").focus(), o: () => byId("object-content")?.focus(), g: () => go("#/?view=schema"),
+    r: () => table.reload({ keep: true }),
+  };
+  if (!Object.hasOwn(actions, event.key)) return;
+  event.preventDefault();
+  actions[event.key]();
+}
+
+/** Arrow keys go through the classes. */
+function movedInClasses(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  const items = [byId("class-filter"), ...byId("class-list").querySelectorAll("a")];
+  items[Math.max(0, Math.min(items.length - 1, items.indexOf(document.activeElement) + step))].focus();
+  event.preventDefault();
+}
+
+function closeObject() {
+  const { cls, query: text, sort } = state.route;
+  go(address(cls, undefined, { query: text, sort }));
+  byId("grid").focus();
+}
+
+function download(anchor) {
+  const { cls, query: text, sort } = state.route;
+  const formats = [["csv", "CSV"], ["jsonl", "JSON Lines"], ["json", "JSON"], ["xlsx", "Excel (xlsx)"], ["sqlite", "SQLite"]];
+  menu(anchor, formats.map(([format, label]) => ({
+    label, href: api.exportPath({ class: cls, query: withSort(text, sort), format }),
+  })), { label: "Download what is shown" });
+}
+
+// The parts, and the start.
+
+const table = new Table(byId("grid"), {
+  file: () => state.info.path ?? "",
+  open: (row) => go(address(state.route.cls, row.key, state.route)),
+  sort: (sort) => go(address(state.route.cls, state.route.key, { ...state.route, sort })),
+  facets: (property, anchor) => showFacets(state.classes.get(state.route.cls), property, anchor, {
+    query: () => state.route.query, run: (text) => query.events.run(text), refocus: byId("grid"),
+  }),
+  counted: (number) => {
+    query.showError(null);
+    const total = state.classes.get(state.route.cls)?.count;
+    byId("table-count").textContent = state.route.query
+      ? `${Number(number).toLocaleString("en-US")} of ${count(total, "object")}` : count(number, "object");
+  },
+  failed,
+  deleted: (number) => {
+    byId("refresh").hidden = !number;
+    byId("refresh").textContent = `${count(number, "row")} deleted · Refresh`;
+  },
+});
+const query = new QueryLine({
+  run: (text) => {
+    const { cls, key, sort } = state.route;
+    if (text === state.route.query) table.reload();
+    else go(address(cls, key, { query: text, sort }));
+  },
+  leave: () => byId("grid").focus(),
+});
+const object = new ObjectPane(byId("object"), {
+  closed: closeObject, saved, writable: () => state.info.writable,
+  deleted: () => closeObject(),
+});
+const schema = new SchemaDrawing(byId("schema-drawing"));
+let live;
+
+function listen() {
+  addEventListener("popstate", show);
+  addEventListener("keydown", pressed);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#/']");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    go(link.getAttribute("href"));
+  });
+  byId("classes").addEventListener("keydown", movedInClasses);
+  byId("class-filter").addEventListener("input", drawClasses);
+  byId("search").addEventListener("keydown", (event) => {
+    const text = event.target.value.trim();
+    if (event.key === "Enter" && text) go(`#/?${new URLSearchParams({ search: text })}`);
+  });
+  byId("refresh").addEventListener("click", () => table.reload({ keep: true }));
+  byId("columns").addEventListener("click", (event) => table.columnsPanel(event.currentTarget));
+  byId("download").addEventListener("click", (event) => download(event.currentTarget));
+  byId("create").addEventListener("click", () => {
+    const cls = state.classes.get(state.route.cls);
+    create(cls, ({ version, key, primaryKey }) => {
+      saved(version, `Created ${cls.name} ${nameOf(cls, primaryKey, key)}`);
+      table.reload({ keep: true });
+      if (key !== undefined) go(address(cls.name, key, state.route));
+    });
+  });
+  byId("undo").addEventListener("click", undo);
+  byId("show-schema").addEventListener("click", () => go(state.route.schema ? "#/" : "#/?view=schema"));
+  byId("show-keys").addEventListener("click", showKeys);
+  byId("quit").addEventListener("click", quit);
+  byId("back").addEventListener("click", () => {
+    if (object.isOpen) closeObject();
+    else go("#/");
+  });
+}
+
+async function start() {
+  listen();
+  try {
+    state.info = await api.info();
+    await loadClasses();
+  } catch (error) {
+    message(error.message);
+    return;
+  }
+  const { info } = state;
+  byId("file-name").replaceChildren(shown(info.file));
+  byId("file-name").title = plain(info.path);
+  byId("file-facts").textContent = [bytes(Number(info.fileSize)), `format ${info.format}`,
+    info.writable ? "writable" : "read-only", info.encrypted ? "encrypted" : "", info.synced ? "synced" : ""]
+    .filter(Boolean).join(" · ");
+  byId("grid").setAttribute("aria-readonly", String(!info.writable));
+  live = follow({
+    state: (name) => {
+      if (state.ended && name !== "ended") return;
+      byId("live").dataset.state = name;
+      byId("live").textContent = states[name];
+    },
+    commit: committed,
+  });
+  const largest = [...state.classes.values()].filter((cls) => cls.kind === "object")
+    .sort((a, b) => Number(b.count) - Number(a.count))[0];
+  if (!location.hash.startsWith("#/") && largest && !narrow.matches) history.replaceState(null, "", address(largest.name));
+  await show();
+}
+
+start();

@@ -1,0 +1,374 @@
+// One object: as a form, as JSON and by the links to it; edited, deleted and created if the realm may be written.
+
+import { api, parseJSON, Reader } from "./api.js";
+import { ask, byId, count, el, own, plain, shown } from "./dom.js";
+import { address, full, nameOf, typeName } from "./values.js";
+
+const textLimit = 200_000;
+const editable = new Set(["int", "float", "double", "decimal", "string", "date", "bool", "objectId", "uuid"]);
+
+export class ObjectPane {
+  /** `events` has closed(), saved(version, what), deleted(cls, key), created(cls, key), classes(), writable(). */
+  constructor(pane, events) {
+    Object.assign(this, { pane, events, tab: "form", edits: new Map() });
+    pane.addEventListener("keydown", (event) => this.pressed(event));
+  }
+
+  get isOpen() { return !this.pane.hidden; }
+  get isEdited() { return this.edits.size > 0 || (this.editor && this.editor.value !== this.object.text); }
+
+  async show(cls, key) {
+    if (this.isOpen && this.cls?.name === cls.name && this.key === key && this.object) return;
+    Object.assign(this, { cls, key, object: null, links: null, editor: null });
+    this.edits.clear();
+    this.pane.hidden = false;
+    this.pane.replaceChildren(this.frame(el("p", { className: "dim pad", textContent: "Loading…" })));
+    await this.load();
+  }
+
+  close() {
+    this.pane.hidden = true;
+    this.object = this.editor = null;
+    this.edits.clear();
+    this.pane.replaceChildren();
+  }
+
+  async load() {
+    const { cls, key } = this;
+    const isCurrent = () => this.cls === cls && this.key === key && this.isOpen;
+    try {
+      const [object, links] = await Promise.all([api.object(cls.name, key), api.backlinks(cls.name, key, 200)]);
+      if (!isCurrent()) return;
+      Object.assign(this, { object, links });
+      this.draw();
+    } catch (error) {
+      if (isCurrent()) {
+        this.pane.replaceChildren(this.frame(el("p", { className: "problem pad", set: { role: "alert" } },
+          shown(error.message))));
+      }
+    }
+  }
+
+  /** Follows a commit of another program: shows the new content unless it would overwrite an edit. */
+  async changedBy(change) {
+    if (change === "delete") {
+      this.pane.classList.add("gone");
+      this.notice("Another program deleted this object.");
+    } else if (this.isEdited) {
+      this.notice("Another program changed this object. Your edits are kept.", "Discard edits", () => this.reload());
+    } else {
+      const { scrollTop } = this.pane.querySelector(".content") ?? {};
+      await this.reload();
+      const content = this.pane.querySelector(".content");
+      if (content && scrollTop) content.scrollTop = scrollTop;
+      this.pane.classList.add("changed");
+      setTimeout(() => this.pane.classList.remove("changed"), 2500);
+    }
+  }
+
+  async reload() {
+    this.edits.clear();
+    this.editor = null;
+    await this.load();
+  }
+
+  notice(text, label, act) {
+    const button = label && el("button", { type: "button", textContent: label, on: { click: act } });
+    const box = byId("object-notice");
+    box?.replaceChildren(el("p", {}, shown(text)), button ?? "");
+    if (box) box.hidden = false;
+  }
+
+  frame(...content) {
+    const label = this.object ? nameOf(this.cls, this.object.primaryKey, this.key) : `#${this.key}`;
+    const close = el("button", {
+      type: "button", className: "quiet close", textContent: "×", title: "Close (Esc)", set: { "aria-label": "Close the object" },
+      on: { click: () => this.events.closed() },
+    });
+    const remove = this.events.writable() && this.object && el("button", {
+      type: "button", className: "danger", textContent: "Delete…", on: { click: () => this.remove() },
+    });
+    const heading = el("div", { className: "heading" },
+      el("div", { className: "title" }, el("p", { className: "dim" }, shown(this.cls.name)), el("h2", {}, shown(label))),
+      el("div", { className: "actions" }, remove || null, close));
+    const box = document.createDocumentFragment();
+    box.append(heading, el("div", { id: "object-notice", className: "notice", hidden: true, set: { role: "status" } }), ...content);
+    return box;
+  }
+
+  draw() {
+    this.pane.classList.remove("gone");
+    const total = Number(this.links.count);
+    const names = { form: "Form", json: "JSON", links: `Linked from ${total.toLocaleString("en-US")}` };
+    const tabs = Object.entries(names).map(([name, label]) => el("button", {
+      type: "button", id: `tab-${name}`, textContent: label, tabIndex: name === this.tab ? 0 : -1,
+      set: { role: "tab", "aria-selected": String(name === this.tab), "aria-controls": "object-content" },
+      on: { click: () => this.switchTo(name) },
+    }));
+    const list = el("div", { className: "tabs", set: { role: "tablist", "aria-label": "Views of the object" } }, ...tabs);
+    list.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step) return;
+      const order = Object.keys(names);
+      this.switchTo(order.at((order.indexOf(this.tab) + step) % order.length));
+      byId(`tab-${this.tab}`).focus();
+      event.preventDefault();
+    });
+    const content = { form: () => this.form(), json: () => this.json(), links: () => this.backlinks() }[this.tab]();
+    this.pane.replaceChildren(this.frame(list, el("div", {
+      id: "object-content", className: `content ${this.tab}`, tabIndex: 0,
+      set: { role: "tabpanel", "aria-labelledby": `tab-${this.tab}` },
+    }, content)));
+    if (this.events.writable() && this.tab !== "links") this.pane.append(this.saveBar());
+    this.edited();
+  }
+
+  switchTo(tab) {
+    if (this.isEdited && tab !== this.tab && tab !== "links" && this.tab !== "links") {
+      this.notice("Save or discard the edits here first.", "Discard edits", () => this.reload());
+      return;
+    }
+    if (this.isEdited) return;
+    this.tab = tab;
+    this.editor = null;
+    this.draw();
+  }
+
+  // The form.
+
+  form() {
+    return el("div", { className: "fields" }, ...this.cls.properties.map((property) => this.field(property)));
+  }
+
+  field(property) {
+    const value = own(this.object.json, property.name);
+    const isKey = property.name === this.cls.primaryKey;
+    const canEdit = this.events.writable() && editable.has(property.kind) && !property.collection && !isKey
+      && (value === null || typeof value !== "object") && String(value).length <= textLimit;
+    const id = `field-${this.cls.properties.indexOf(property)}`;
+    const label = el(canEdit ? "label" : "span", { className: "label" }, shown(property.name),
+      el("span", { className: "dim", textContent: plain(`${isKey ? "primary key, " : ""}${typeName(property)}`) }));
+    if (canEdit) label.htmlFor = id;
+    const blob = property.kind === "data" && !property.collection && value !== null && {
+      property: property.name, path: api.blobPath(this.cls.name, this.key, property.name),
+      fetch: () => api.blob(this.cls.name, this.key, property.name),
+    };
+    const content = canEdit ? this.control(property, value, id) : full(value, property, blob);
+    return el("div", { className: "field" }, label, el("div", { className: "value" }, content));
+  }
+
+  control(property, value, id) {
+    const change = (raw) => {
+      if (raw === undefined) this.edits.delete(property.name);
+      else this.edits.set(property.name, raw);
+      this.edited();
+    };
+    if (property.kind === "bool") {
+      const options = property.nullable ? ["true", "false", "null"] : ["true", "false"];
+      const select = el("select", { id }, ...options.map((text) => el("option", { value: text, textContent: text })));
+      select.value = String(value);
+      select.addEventListener("change", () => change(select.value === String(value) ? undefined : select.value));
+      return select;
+    }
+    const stored = value === null || value === undefined ? "" : String(value);
+    const isLong = property.kind === "string" && (stored.length > 60 || stored.includes("\n"));
+    const input = el(isLong ? "textarea" : "input", {
+      id, value: stored, placeholder: value === null ? "null" : "", spellcheck: false, autocomplete: "off",
+    });
+    if (isLong) input.rows = Math.min(10, 1 + Math.ceil(stored.length / 50));
+    else if (property.kind !== "string") input.inputMode = property.kind === "int" ? "numeric" : "text";
+    let isNull = value === null;
+    const update = () => {
+      const unchanged = isNull ? value === null : value !== null && input.value === stored;
+      input.placeholder = isNull ? "null" : "";
+      change(unchanged ? undefined : isNull ? "null" : written(input.value, property));
+    };
+    input.addEventListener("input", () => { isNull = false; update(); });
+    const clear = property.nullable && el("button", {
+      type: "button", className: "quiet", textContent: "null", title: "Set to null",
+      set: { "aria-label": plain(`Set ${property.name} to null`) },
+      on: { click: () => { input.value = ""; isNull = true; update(); } },
+    });
+    return el("div", { className: "control" }, input, clear || null);
+  }
+
+  // JSON.
+
+  json() {
+    const { text } = this.object;
+    if (this.events.writable()) {
+      this.editor = el("textarea", {
+        className: "json", value: text, spellcheck: false, set: { "aria-label": "The object as JSON" },
+        on: { input: () => this.edited() },
+      });
+      return this.editor;
+    }
+    const pre = el("pre", {}, shown(text.slice(0, textLimit), { lines: true }));
+    if (text.length <= textLimit) return pre;
+    const all = el("button", { type: "button", textContent: `Show all ${count(text.length, "character")}` });
+    all.addEventListener("click", () => { pre.replaceChildren(shown(text, { lines: true })); all.remove(); });
+    return el("div", {}, pre, all);
+  }
+
+  backlinks() {
+    const total = Number(this.links.count);
+    if (!total) return el("p", { className: "dim pad", textContent: "No object links to this one." });
+    const more = total > this.links.links.length;
+    return el("div", {}, linkList(this.links.links),
+      more ? el("p", { className: "dim pad", textContent: `The first ${this.links.links.length} are shown.` }) : null);
+  }
+
+  // Editing.
+
+  saveBar() {
+    const review = el("button", {
+      type: "button", id: "review", className: "primary", textContent: "Review and save…", on: { click: () => this.save() },
+    });
+    const discard = el("button", { type: "button", textContent: "Discard", on: { click: () => this.reload() } });
+    const problem = el("p", { id: "save-problem", className: "problem", hidden: true, set: { role: "alert" } });
+    return el("div", { id: "save-bar", className: "save", hidden: true }, problem,
+      el("div", { className: "actions" }, discard, review));
+  }
+
+  edited() {
+    const bar = byId("save-bar");
+    if (!bar) return;
+    bar.hidden = !this.isEdited;
+    byId("save-problem").hidden = true;
+  }
+
+  /** The changed properties as JSON; of an edited text only what differs, so that other changes are kept. */
+  body() {
+    const changed = this.editor ? differing(this.object.text, this.editor.value) : this.edits;
+    return `{${[...changed].map(([name, raw]) => `${JSON.stringify(name)}:${raw}`).join(",")}}`;
+  }
+
+  async save() {
+    const { cls, key } = this;
+    const problem = byId("save-problem");
+    let body;
+    let preview;
+    try {
+      body = this.body();
+      preview = await api.preview(cls.name, key, body);
+    } catch (error) {
+      problem.replaceChildren(shown(error.message));
+      problem.hidden = false;
+      return;
+    }
+    if (!preview.changes?.length) {
+      problem.textContent = "Nothing would change.";
+      problem.hidden = false;
+      return;
+    }
+    const rows = preview.changes.map((change) => el("tr", {}, el("th", { scope: "row" }, shown(change.property)),
+      el("td", { className: "from" }, shown(brief(change.from))), el("td", { className: "to" }, shown(brief(change.to)))));
+    const head = el("tr", {}, ...["Property", "From", "To"].map((text) => el("th", { scope: "col", textContent: text })));
+    await ask({
+      title: "Save these changes?", action: "Save", content: [el("table", { className: "changes" }, head, ...rows)],
+      confirm: async () => {
+        const { version } = await api.save(cls.name, key, body);
+        this.edits.clear();
+        this.editor = null;
+        this.events.saved(version, `Saved ${cls.name} ${nameOf(cls, this.object.primaryKey, key)}`);
+        await this.load();
+      },
+    });
+  }
+
+  async remove() {
+    const { cls, key } = this;
+    const label = nameOf(cls, this.object.primaryKey, key);
+    let preview = {};
+    try {
+      preview = await api.previewDelete(cls.name, key);
+    } catch (error) {
+      this.notice(error.message);
+      return;
+    }
+    const links = preview.links ?? [];
+    const total = Number(preview.count ?? links.length);
+    const content = total
+      ? [el("p", { textContent: `${count(total, "link")} to it will be cut:` }), linkList(links, { isPlain: true })]
+      : [el("p", { textContent: "No object links to it." })];
+    await ask({
+      title: el("span", {}, "Delete ", shown(`${cls.name} ${label}`), "?"), action: "Delete", danger: true, content,
+      confirm: async () => {
+        const { version } = await api.delete(cls.name, key);
+        this.edits.clear();
+        this.editor = null;
+        this.events.saved(version, `Deleted ${cls.name} ${label}`);
+        this.events.deleted(cls, key);
+      },
+    });
+  }
+
+  pressed(event) {
+    if ((event.ctrlKey || event.metaKey) && event.key === "s") {
+      event.preventDefault();
+      if (this.events.writable() && this.isEdited) this.save();
+    }
+  }
+}
+
+/** The text of a form's control as JSON. The server refuses what does not fit the property. */
+function written(text, property) {
+  const isPlain = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text.trim());
+  if (["int", "float", "double"].includes(property.kind)) {
+    if (isPlain) return text.trim();
+    if (/^(NaN|-?Infinity)$/.test(text.trim())) return JSON.stringify({ $numberDouble: text.trim() });
+  }
+  return JSON.stringify(text);
+}
+
+/** The properties of `text` whose source differs from that in `former`. */
+function differing(former, text) {
+  const before = new Reader(former).members();
+  const after = new Reader(text).members();
+  for (const [name, source] of after) if (before.get(name) === source) after.delete(name);
+  return after;
+}
+
+function brief(value) {
+  const text = typeof value === "string" ? value
+    : JSON.stringify(value, (key, inner) => typeof inner === "bigint" ? String(inner) : inner) ?? "nothing";
+  return text.length > 400 ? `${text.slice(0, 400)}…` : text;
+}
+
+/** Links to an object, by class and property. */
+function linkList(links, { isPlain = false } = {}) {
+  const groups = Map.groupBy ? Map.groupBy(links, groupName) : links.reduce((found, link) => {
+    found.set(groupName(link), [...found.get(groupName(link)) ?? [], link]);
+    return found;
+  }, new Map());
+  return el("div", { className: "links" }, ...[...groups].map(([name, members]) => el("section", {},
+    el("h3", {}, shown(name), el("span", { className: "dim", textContent: ` ${members.length}` })),
+    el("ul", {}, ...members.map((link) => el("li", {}, isPlain ? shown(String(link.label ?? link.key))
+      : el("a", { className: "link", href: address(link.class, link.key) }, shown(String(link.label ?? link.key)))))))));
+}
+
+const groupName = (link) => `${link.class}.${link.property}`;
+
+const defaults = {
+  int: "0", float: "0", double: "0", decimal: "\"0\"", bool: "false", string: "\"\"", data: "\"\"",
+  date: "\"2000-01-01T00:00:00Z\"", objectId: "\"000000000000000000000000\"",
+  uuid: "\"00000000-0000-0000-0000-000000000000\"",
+};
+
+/** Asks for a new object as JSON; the text has what the class requires. */
+export function create(cls, saved) {
+  const lines = cls.properties.filter((property) => property.name === cls.primaryKey
+    || (!property.collection && !property.nullable && property.kind in defaults))
+    .map((property) => `  ${JSON.stringify(property.name)}: ${defaults[property.kind] ?? "null"}`);
+  const editor = el("textarea", {
+    className: "json", value: `{\n${lines.join(",\n")}\n}`, spellcheck: false, rows: Math.min(20, lines.length + 3),
+    set: { "aria-label": "The new object as JSON" },
+  });
+  return ask({
+    title: el("span", {}, "New ", shown(cls.name)), action: "Create", content: [editor],
+    confirm: async () => {
+      parseJSON(editor.value);
+      saved(await api.create(cls.name, editor.value));
+    },
+  });
+}

@@ -1,0 +1,322 @@
+// Values as the table and the object view show them, and as queries and edits write them.
+
+import { bytes, count, el, own, plain, shown } from "./dom.js";
+
+const kinds = { object: "link", decimal128: "decimal", any: "mixed", linkingObjects: "backlinks" };
+
+/** Adds to each class a Map of its properties, and to each property its kind, which decides how it is shown. */
+export function prepare(list) {
+  const classes = new Map(list.map((cls) => [cls.name, cls]));
+  for (const cls of list) {
+    for (const property of cls.properties) {
+      const target = property.target && classes.get(property.target);
+      property.kind = target ? (target.kind === "embedded" ? "embedded" : "link")
+        : kinds[property.type] ?? property.type;
+      property.targetClass = target;
+    }
+    cls.byName = new Map(cls.properties.map((property) => [property.name, property]));
+  }
+  return classes;
+}
+
+/** The name of a property's type, as "list of Dog?". */
+export function typeName(property) {
+  const element = (property.target ?? kinds[property.type] ?? property.type)
+    + (property.nullable && property.kind !== "link" ? "?" : "");
+  return property.collection ? `${property.collection} of ${element}` : element;
+}
+
+const numbers = new Set(["int", "float", "double", "decimal"]);
+export const isNumber = (property) => numbers.has(property.kind) && !property.collection;
+
+/** The number of bytes of a base64 text. */
+const decodedSize = (text) => Math.max(0, Math.floor(text.length * 3 / 4) - (text.match(/=*$/)?.[0].length ?? 0));
+
+function decode(text, limit) {
+  try {
+    const part = limit ? text.slice(0, Math.ceil(limit / 3) * 4) : text;
+    return Uint8Array.from(atob(part), (character) => character.charCodeAt(0));
+  } catch {
+    return new Uint8Array();
+  }
+}
+
+const hex = (data) => [...data].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
+
+/** The text in these bytes, or null if they are not printable UTF-8. */
+function textIn(data) {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(data);
+    return text && !/[\u0000-\u0008\u000e-\u001f\u007f]/.test(text) ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+const two = (number) => String(number).padStart(2, "0");
+
+/** A date of a realm in local time, with the digits of its second as stored; null if it is not one. */
+export function localDate(text) {
+  const date = new Date(text);
+  if (!/^\d{4}-/.test(text) || Number.isNaN(date.getTime())) return null;
+  const day = `${String(date.getFullYear()).padStart(4, "0")}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const fraction = /\.\d+/.exec(text)?.[0] ?? "";
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}${fraction}`;
+}
+
+/** Resolves Extended JSON: the kind of a value and the value itself. */
+function typed(value, kind) {
+  if (value === null || value === undefined) return ["null", null];
+  if (typeof value === "boolean") return ["bool", value];
+  if (Array.isArray(value)) return ["list", value];
+  if (typeof value !== "object") {
+    if (kind !== "mixed") return [kind, value];
+    return [typeof value === "string" ? "string" : "double", value];
+  }
+  if (kind === "embedded") return ["embedded", value];
+  if (kind === "link" && "key" in value) return ["link", value];
+  const names = Object.keys(value);
+  const inner = value[names[0]];
+  if (kind === "mixed" && names.join() === "class,key,label") return ["link", value];
+  switch (names[0]) {
+    case "$numberLong": case "$numberInt": return ["int", inner];
+    case "$numberDouble": case "$numberFloat": return ["double", inner];
+    case "$numberDecimal": return ["decimal", inner];
+    case "$oid": return ["objectId", inner];
+    case "$uuid": return ["uuid", inner];
+    case "$ref": return ["link", { class: value.$ref, id: own(value, "$id"), key: own(value, "key") }];
+    case "$link": return ["link", inner];
+    case "$binary": return ["data", inner?.base64 ?? ""];
+    case "$invalidString": return ["invalid", inner?.base64 ?? ""];
+    case "$date": return typeof inner === "string" ? ["date", inner]
+      : ["date", `${inner?.seconds ?? inner?.$numberLong} s since 1970`];
+    case "$dictionary": return ["dictionary", inner];
+    default: return ["dictionary", value];
+  }
+}
+
+/** The address of a class or of an object: `key` is its object key, or "=" and its primary key. */
+export function address(cls, key, { query, sort } = {}) {
+  const parameters = new URLSearchParams();
+  if (query) parameters.set("query", query);
+  if (sort) parameters.set("sort", sort);
+  const path = `#/${encodeURIComponent(cls)}${key === undefined ? "" : `/${encodeURIComponent(key)}`}`;
+  return parameters.size ? `${path}?${parameters}` : path;
+}
+
+/** The primary key in an address, as the JSON of the key. */
+const idAddress = (id) => `=${typeof id === "bigint" ? id : JSON.stringify(id)}`;
+
+/** A link: rows have the object key, objects in full the primary key or, without one, the object key. */
+export function linkTo(value, property) {
+  const cls = value?.class ?? property?.target;
+  const id = value?.id !== undefined ? value.id : value?.key === undefined ? value : undefined;
+  const byKey = property?.targetClass?.primaryKey === null && id !== undefined ? String(id) : undefined;
+  const key = value?.key ?? byKey ?? idAddress(id);
+  const label = value?.label ?? id ?? `#${value.key}`;
+  return el("a", { className: "link", href: address(cls, key), title: plain(`${cls} ${label}`) },
+    shown(label === "" ? "(empty)" : String(label)));
+}
+
+const dim = (text) => el("span", { className: "dim", textContent: text });
+
+/** The content of a cell: one line, with links. `size` is the full size of a value that was cut. */
+export function cell(value, property, size) {
+  if (value === undefined) return dim("…");
+  if (property.collection && value !== null) return summary(value, property, size);
+  const [kind, content] = typed(value, property.kind);
+  switch (kind) {
+    case "null": return dim("null");
+    case "link": return linkTo(content, property);
+    case "data": case "invalid": return binary(content, size);
+    case "date": return date(content);
+    case "string": {
+      const text = el("span", { className: "string" }, shown(content));
+      if (size) text.append(dim(`… ${bytes(size)}`));
+      else if (content === "") text.append(dim("empty"));
+      return text;
+    }
+    case "embedded": case "list": case "dictionary": return summary(content, property, size);
+    default: return shown(String(content), { className: kind });
+  }
+}
+
+function date(text) {
+  const local = localDate(text);
+  return el("time", { dateTime: local ? text : "", title: local ? `${text} (UTC)` : "" }, local ?? plain(text));
+}
+
+function binary(text, size) {
+  const data = decode(text, 24);
+  return el("span", { className: "binary" }, dim(bytes(size ?? decodedSize(text))), ` ${hex(data)}`);
+}
+
+/** The parts of a collection: elements with their names, and the size, of which they may be the beginning. */
+function parts(value, size) {
+  const content = Array.isArray(value?.elements) ? value.elements : value?.elements ?? value;
+  const entries = Array.isArray(content) ? content.map((element) => [null, element])
+    : Object.entries(own(content, "$dictionary") ?? content);
+  return { entries, size: Number(size ?? (content === value ? undefined : value.size) ?? entries.length) };
+}
+
+function summary(value, property, size) {
+  const { entries, size: total } = parts(value, size);
+  const line = el("span", { className: "summary" });
+  if (property.collection || Array.isArray(value)) line.append(dim(`${total} `));
+  const target = property.kind === "embedded" && property.targetClass;
+  for (const [name, element] of entries.slice(0, 8)) {
+    if (line.childNodes.length > 1 || (line.childNodes.length === 1 && !line.firstChild.className)) line.append(", ");
+    if (name !== null) line.append(shown(name, { className: "name" }), " ");
+    const inner = target && !property.collection ? target.byName.get(name) : { ...property, collection: null };
+    line.append(short(element, inner ?? { kind: "mixed" }));
+  }
+  if (total > Math.min(8, entries.length)) line.append(dim(", …"));
+  return line;
+}
+
+/** A value within a line: collections and objects in it are not opened further. */
+function short(value, property) {
+  const nested = value !== null && typeof value === "object"
+    && !["link", "date", "data", "string"].includes(typed(value, property.kind)[0]);
+  if (Array.isArray(value)) return dim(count(value.length, "value"));
+  return nested && property.kind !== "decimal" ? shown(compact(value)) : cell(value, property);
+}
+
+function compact(value) {
+  const text = JSON.stringify(value, (key, inner) => typeof inner === "bigint" ? String(inner) : inner);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+/** The value in the object view: collections and embedded objects fold out. `at` is where to fetch a binary. */
+export function full(value, property, at) {
+  if (property.collection && value !== null && value !== undefined) return folded(value, property, null);
+  const [kind, content] = typed(value, property.kind);
+  switch (kind) {
+    case "string": return long(content);
+    case "data": return blob(content, at);
+    case "embedded": return folded(content, property, property.targetClass);
+    case "list": case "dictionary": return folded(content, { ...property, kind: "mixed" }, null);
+    default: return cell(value, property);
+  }
+}
+
+const longText = 1000;
+
+/** A string; of a long one the beginning, and a button for the rest. */
+function long(text) {
+  if (text === "") return dim("empty");
+  if (text.length <= longText) return el("span", { className: "text" }, shown(text, { lines: true }));
+  const box = el("span", { className: "text" }, shown(text.slice(0, longText), { lines: true }));
+  const all = el("button", { type: "button", textContent: `Show all ${count(text.length, "character")}` });
+  all.addEventListener("click", () => { box.replaceChildren(shown(text, { lines: true })); all.remove(); });
+  return el("div", {}, box, all);
+}
+
+/** Bytes: an image or text if they are, else the first in hexadecimal digits; with a link to all. */
+function blob(text, at) {
+  const size = decodedSize(text);
+  const data = decode(text, 512);
+  const box = el("div", { className: "blob" });
+  const link = at && el("a", { href: at.path, download: "", textContent: "Download" });
+  const written = textIn(size <= 512 ? data : data.slice(0, 500));
+  box.append(el("p", {}, dim(bytes(size)), " ", link || ""));
+  if (at && isImage(data)) showImage(box, at);
+  else if (written) box.append(el("pre", {}, shown(written, { lines: true }), size > 512 ? "…" : ""));
+  else if (size) box.append(el("pre", { className: "hex" }, hexLines(data.slice(0, 64)), size > 64 ? "\n…" : ""));
+  return box;
+}
+
+function isImage(data) {
+  const start = String.fromCharCode(...data.slice(0, 12));
+  return /^(\u0089PNG|\u00ff\u00d8\u00ff|GIF8|RIFF[^]{4}WEBP)/.test(start);
+}
+
+async function showImage(box, at) {
+  try {
+    const source = URL.createObjectURL(await at.fetch());
+    const image = el("img", { alt: plain(`Image in ${at.property}`) });
+    image.addEventListener("load", () => { URL.revokeObjectURL(source); });
+    image.addEventListener("error", () => { URL.revokeObjectURL(source); image.replaceWith(dim("damaged image")); });
+    image.src = source;
+    box.append(image);
+  } catch (error) {
+    box.append(dim(plain(error.message)));
+  }
+}
+
+function hexLines(data) {
+  const lines = [];
+  for (let at = 0; at < data.length; at += 16) {
+    const part = data.slice(at, at + 16);
+    const text = [...part].map((byte) => byte > 31 && byte < 127 ? String.fromCharCode(byte) : ".").join("");
+    lines.push(`${hex(part).padEnd(48)} ${text}`);
+  }
+  return lines.join("\n");
+}
+
+/** A collection or an embedded object. Its content is made when it is opened, a thousand elements at a time. */
+function folded(value, property, target) {
+  const { entries } = parts(value);
+  const isList = Array.isArray(value);
+  if (!entries.length) return dim(target ? "{ }" : `empty ${property.collection ?? (isList ? "list" : "dictionary")}`);
+  const head = el("summary", {}, summary(value, property));
+  const rows = el("dl", { className: "fold" });
+  const details = el("details", {}, head, rows);
+  let made = 0;
+  const more = () => {
+    for (const [name, element] of entries.slice(made, made + 1000)) {
+      const inner = target ? target.byName.get(name) : { ...property, collection: null };
+      rows.append(el("dt", {}, name === null ? dim(String(made)) : shown(name)),
+        el("dd", {}, full(element, inner ?? { kind: "mixed" })));
+      made += 1;
+    }
+    if (made === entries.length) return;
+    const button = el("button", { type: "button", textContent: `${count(entries.length - made, "more element")}` });
+    button.addEventListener("click", () => { button.remove(); more(); });
+    rows.append(button);
+  };
+  const open = () => { if (details.open && !made) more(); };
+  details.addEventListener("toggle", open);
+  if (entries.length <= 6) { details.open = true; open(); }
+  return details;
+}
+
+const keywords = /^(and|or|not|in|any|all|none|some|between|contains|beginswith|endswith|like|true|false|null|nil|sort|distinct|limit|subquery|truepredicate|falsepredicate|ascending|descending|asc|desc|oid|uuid|obj|binary|geowithin|inf|infinity|nan|first|last|size)$/i;
+
+/** A property's name as a query writes it. */
+export const quoted = (name) => /^[A-Za-z_]\w*$/.test(name) && !keywords.test(name)
+  ? name : `\`${name.replaceAll("`", "``")}\``;
+
+/** A value as a query writes it, or null if a query cannot. */
+export function literal(value, property) {
+  const [kind, content] = typed(value, property.kind);
+  switch (kind) {
+    case "null": return "NULL";
+    case "string": return JSON.stringify(content);
+    case "objectId": return `oid(${content})`;
+    case "uuid": return `uuid(${content})`;
+    case "data": return `B64${JSON.stringify(content)}`;
+    case "bool": case "int": case "float": case "double": case "decimal": case "date": return String(content);
+    default: return null;
+  }
+}
+
+/** The condition that finds objects with this value of a property, or null if a query cannot. */
+export function condition(property, value) {
+  const id = property.kind === "link" && value !== null && property.targetClass.byName.get(property.targetClass.primaryKey);
+  if (id) return value.label?.length < 80 ? `${quoted(property.name)}.${quoted(id.name)} == ${literal(value.label, id)}` : null;
+  const text = literal(value, property);
+  return text === null ? null : `${quoted(property.name)} == ${text}`;
+}
+
+/** The query that finds one object by its primary key, given as JSON. */
+export function findByPrimaryKey(cls, id) {
+  const property = cls.byName.get(cls.primaryKey);
+  return `${quoted(cls.primaryKey)} == ${literal(id, property)}`;
+}
+
+/** The name of an object: its primary key or, if its class has none, its object key. */
+export function nameOf(cls, id, key) {
+  if (!cls.primaryKey) return `#${key}`;
+  return id === "" ? "(empty)" : String(typed(id, "mixed")[1]);
+}
