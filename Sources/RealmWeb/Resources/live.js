@@ -2,19 +2,17 @@
 
 const retryAfter = 2000;
 
-/** Calls `events.state(name)` with connecting, live, lost or ended, and `events.commit(commit)` for each commit. */
+/**
+ * Calls `events.state(name)` with connecting, live, lost or ended, `events.version(version)` with the version that a
+ * connection begins with, and `events.commit(commit)` for each commit after it.
+ */
 export function follow(events) {
   let source;
   let retry;
-  let wasOpen = false;
   const connect = () => {
     source = new EventSource("/api/changes");
-    source.addEventListener("open", () => {
-      events.state("live");
-      // Commits may have been missed since the connection was lost.
-      if (wasOpen) events.commit({ changes: [], more: true });
-      wasOpen = true;
-    });
+    source.addEventListener("open", () => events.state("live"));
+    source.addEventListener("version", (event) => events.version(JSON.parse(event.data).version));
     source.addEventListener("commit", (event) => {
       const { version, changes = [], more = false } = JSON.parse(event.data);
       events.commit({

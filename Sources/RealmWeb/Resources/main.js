@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { ask, byId, bytes, closePopup, count, el, menu, plain, shown } from "./dom.js";
 import { follow } from "./live.js";
 import { create, ObjectPane } from "./object.js";
-import { QueryLine, showFacets, withSort } from "./query.js";
+import { QueryLine, showFacets, splitOrder } from "./query.js";
 import { SchemaDrawing } from "./schema.js";
 import { Table } from "./table.js";
 import { address, findByPrimaryKey, nameOf, prepare } from "./values.js";
@@ -20,6 +20,8 @@ function parse(hash) {
   const values = new URLSearchParams(parameters);
   let names = [];
   try { names = path.split("/").map(decodeURIComponent); } catch { /* An address that was typed. */ }
+  // The command's URL may have /class/ before the class. Keys are numbers or begin with =.
+  if (names[0] === "class" && names[1] && !/^(\d+$|=)/.test(names[1])) names.shift();
   return {
     cls: names[0] || undefined, key: names[1] || undefined, query: values.get("query") ?? "", sort: values.get("sort") ?? "",
     search: values.get("search"), schema: values.get("view") === "schema",
@@ -111,7 +113,8 @@ function drawClasses() {
   classes.sort((a, b) => rank[a.kind] - rank[b.kind] || a.name.localeCompare(b.name, "en", { numeric: true }));
   byId("class-list").replaceChildren(...classes.map((cls) => el("li", {}, el("a", {
     href: address(cls.name), title: plain(cls.name), data: { cls: cls.name },
-  }, shown(cls.name, { className: "name" }), cls.kind === "object" ? null : el("span", { className: "tag" }, cls.kind),
+  }, shown(cls.name, { className: "name" }), cls.damage ? el("span", { className: "tag problem", title: plain(cls.damage) }, "damaged")
+    : cls.kind === "object" ? null : el("span", { className: "tag" }, cls.kind),
   el("span", { className: "count" }, Number(cls.count).toLocaleString("en-US"))))));
   if (!classes.length) {
     byId("class-list").append(el("li", { className: "dim pad" }, state.classes.size ? "No such class." : "No classes."));
@@ -129,6 +132,7 @@ function markClass() {
 async function loadClasses() {
   const answer = await api.classes();
   state.classes = prepare(answer.classes);
+  state.version = answer.version;
   byId("version").textContent = `Version ${answer.version}`;
   drawClasses();
   const cls = state.classes.get(state.route.cls);
@@ -193,15 +197,13 @@ let classesTimer;
 function committed({ version, changes, more }) {
   clearTimeout(classesTimer);
   classesTimer = setTimeout(() => loadClasses().catch(failed), 20);
-  if (version !== undefined && version !== state.ownVersion) setUndo(null);
+  const isOwn = version === state.ownVersion;
+  if (!isOwn) setUndo(null);
   if (more) table.reload({ keep: true });
   else table.changedBy(changes);
   const here = changes.find((change) => change.cls === state.route.cls && change.key === state.route.key);
-  const isOwn = version !== undefined && version === state.ownVersion;
   if (object.isOpen && !isOwn && (here || more)) object.changedBy(here?.change ?? "update");
-  if (!isOwn && version !== undefined) {
-    announce(`Version ${version}: ${more ? "many objects" : count(changes.length, "object")} changed`);
-  }
+  if (!isOwn) announce(`Version ${version}: ${more ? "many objects" : count(changes.length, "object")} changed`);
 }
 
 /** Offers to undo what was saved here. */
@@ -298,10 +300,15 @@ function closeObject() {
 }
 
 function download(anchor) {
-  const { cls, query: text, sort } = state.route;
+  const { cls } = state.route;
+  const [predicate, order] = splitOrder(state.route.query);
+  if (/\b(distinct|limit)\b/i.test(order)) {
+    announce("A download takes no DISTINCT or LIMIT: remove it from the query first.");
+    return;
+  }
   const formats = [["csv", "CSV"], ["jsonl", "JSON Lines"], ["json", "JSON"], ["xlsx", "Excel (xlsx)"], ["sqlite", "SQLite"]];
   menu(anchor, formats.map(([format, label]) => ({
-    label, href: api.exportPath({ class: cls, query: withSort(text, sort), format }),
+    label, href: api.exportPath({ class: cls, query: predicate, format }),
   })), { label: "Download what is shown" });
 }
 
@@ -399,6 +406,8 @@ async function start() {
       byId("live").dataset.state = name;
       byId("live").textContent = states[name];
     },
+    // Other commits may have come before the connection, or while there was none.
+    version: (version) => { if (version !== state.version) committed({ version, changes: [], more: true }); },
     commit: committed,
   });
   const largest = [...state.classes.values()].filter((cls) => cls.kind === "object")

@@ -137,13 +137,19 @@ export class ObjectPane {
   // The form.
 
   form() {
-    return el("div", { className: "fields" }, ...this.cls.properties.map((property) => this.field(property)));
+    const { problem } = this.object;
+    const note = problem && el("p", { className: "problem pad" }, shown(problem));
+    return el("div", {}, note || null, ...this.cls.properties.map((property) => this.field(property)));
   }
 
   field(property) {
-    const value = own(this.object.json, property.name);
+    const { json, values, cut, errors } = this.object;
+    // Links in rows have the object keys, which the JSON of the object has not.
+    const isWhole = own(cut, property.name) === undefined && ["link", "mixed"].includes(property.kind);
+    const value = own(isWhole || !json ? values : json, property.name);
+    const problem = own(errors, property.name);
     const isKey = property.name === this.cls.primaryKey;
-    const canEdit = this.events.writable() && editable.has(property.kind) && !property.collection && !isKey
+    const canEdit = this.events.writable() && json && editable.has(property.kind) && !property.collection && !isKey
       && (value === null || typeof value !== "object") && String(value).length <= textLimit;
     const id = `field-${this.cls.properties.indexOf(property)}`;
     const label = el(canEdit ? "label" : "span", { className: "label" }, shown(property.name),
@@ -153,7 +159,7 @@ export class ObjectPane {
       property: property.name, path: api.blobPath(this.cls.name, this.key, property.name),
       fetch: () => api.blob(this.cls.name, this.key, property.name),
     };
-    const content = canEdit ? this.control(property, value, id) : full(value, property, blob);
+    const content = problem ? el("span", { className: "problem" }, shown(problem)) : canEdit ? this.control(property, value, id) : full(value, property, blob);
     return el("div", { className: "field" }, label, el("div", { className: "value" }, content));
   }
 
@@ -195,7 +201,8 @@ export class ObjectPane {
   // JSON.
 
   json() {
-    const { text } = this.object;
+    const { text, problem } = this.object;
+    if (text === null) return el("p", { className: "problem" }, shown(problem));
     if (this.events.writable()) {
       this.editor = el("textarea", {
         className: "json", value: text, spellcheck: false, set: { "aria-label": "The object as JSON" },

@@ -22,7 +22,7 @@ const unquoted = (part) => part.startsWith("`") ? part.replace(/^`|`$/g, "").rep
 const pathParts = (path) => path.match(/`(?:[^`]|``)*`?|[^.`]+/g) ?? [];
 
 /** Splits SORT, DISTINCT and LIMIT from the predicate before them. */
-function splitOrder(query) {
+export function splitOrder(query) {
   for (const found of query.matchAll(tokenPattern)) {
     if (/^(sort|distinct|limit)$/i.test(found[0])) return [query.slice(0, found.index).trim(), query.slice(found.index)];
   }
@@ -35,13 +35,6 @@ export function conjoin(query, condition) {
   const former = /\bor\b|\|\|/i.test(predicate) ? `(${predicate})` : predicate;
   return [former && !/^truepredicate$/i.test(former) ? `${former} AND ${condition}` : condition, order]
     .filter(Boolean).join(" ");
-}
-
-/** The query with the table's order, for a download of what is shown. */
-export function withSort(query, sort) {
-  if (!sort) return query;
-  const order = sort.startsWith("-") ? `${quoted(sort.slice(1))} DESC` : `${quoted(sort)} ASC`;
-  return `${query.trim() || "TRUEPREDICATE"} SORT(${order})`;
 }
 
 export class QueryLine {

@@ -2,7 +2,7 @@
 // Beyond the height that browsers allow for an element, the scroll bar is a scale of the rows.
 
 import { api } from "./api.js";
-import { closePopup, el, menu, plain, popup, shown } from "./dom.js";
+import { closePopup, el, menu, own, plain, popup, shown } from "./dom.js";
 import { cell, isNumber, typeName } from "./values.js";
 
 const rowHeight = 28;
@@ -155,7 +155,7 @@ export class Table {
     menu(anchor, [
       { label: "Sort ascending", act: () => this.sortBy(property, false), disabled: !sortable },
       { label: "Sort descending", act: () => this.sortBy(property, true), disabled: !sortable },
-      { label: "Values and their counts…", act: () => this.events.facets(property, anchor) },
+      { label: "Values and their counts…", act: () => this.events.facets(property, anchor), disabled: property.collection },
       null,
       { label: "Fit to content", act: () => this.fit(column) },
       { label: "Hide column", act: () => this.hide(column, true), disabled: this.columns.length === 1 },
@@ -288,8 +288,9 @@ export class Table {
     });
     const cells = this.columns.slice(from, past).map(({ property, left, width }, offset) => {
       const column = from + offset;
-      const content = data ? cell(Object.hasOwn(data.values, property.name) ? data.values[property.name] : undefined,
-        property, data.cut && Object.hasOwn(data.cut, property.name) ? data.cut[property.name] : undefined) : null;
+      const error = own(data?.errors, property.name);
+      const content = !data ? null : error ? el("span", { className: "problem", title: plain(error) }, "unreadable")
+        : cell(own(data.values, property.name), property, own(data.cut, property.name));
       for (const link of content?.querySelectorAll("a") ?? []) link.tabIndex = -1;
       if (content?.tagName === "A") content.tabIndex = -1;
       const box = el("div", {

@@ -73,11 +73,11 @@ function typed(value, kind) {
     if (kind !== "mixed") return [kind, value];
     return [typeof value === "string" ? "string" : "double", value];
   }
-  if (kind === "embedded") return ["embedded", value];
-  if (kind === "link" && "key" in value) return ["link", value];
   const names = Object.keys(value);
   const inner = value[names[0]];
-  if (kind === "mixed" && names.join() === "class,key,label") return ["link", value];
+  // Rows have links of any kind in this form, also to embedded objects.
+  if (["link", "embedded", "mixed"].includes(kind) && names.join() === "class,key,label") return ["link", value];
+  if (kind === "embedded") return ["embedded", value];
   switch (names[0]) {
     case "$numberLong": case "$numberInt": return ["int", inner];
     case "$numberDouble": case "$numberFloat": return ["double", inner];
