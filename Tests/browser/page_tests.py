@@ -14,7 +14,7 @@ from webdriver import Browser, Failure, end_group, wait_until
 
 REALMFS = os.environ["REALMFS"]
 # Debug builds import slowly.
-ROWS = int(os.environ.get("BROWSER_ROWS", 20_000 if "/debug/" in REALMFS else 1_000_000))
+ROWS = int(os.environ.get("BROWSER_ROWS", 100_000 if "/debug/" in REALMFS else 1_000_000))
 PEOPLE = 300
 CLASSES = 30
 

@@ -29,26 +29,21 @@ const hasSource = (() => {
 export class Reader {
   constructor(text) { Object.assign(this, { text, at: 0 }); }
 
-  document() {
-    const value = this.value();
-    this.blanks();
-    if (this.at < this.text.length) this.fail();
-    return value;
-  }
+  document() { return this.whole(this.value()); }
 
   /** Returns the text of each member of the object that this text is. */
   members() {
     const found = new Map();
     this.object((name, start) => found.set(name, this.text.slice(start, this.at)));
-    this.blanks();
-    if (this.at < this.text.length) this.fail();
-    return found;
+    return this.whole(found);
   }
 
   fail() {
     const before = this.text.slice(0, this.at).split("\n");
     throw new SyntaxError(`not JSON at line ${before.length}, column ${before.at(-1).length + 1}`);
   }
+
+  whole(result) { return this.next() === undefined ? result : this.fail(); }
 
   match(pattern) {
     pattern.lastIndex = this.at;
@@ -57,11 +52,14 @@ export class Reader {
     return found;
   }
 
-  blanks() { this.match(/[ \t\n\r]*/y); }
+  /** The character after blanks. */
+  next() {
+    this.match(/[ \t\n\r]*/y);
+    return this.text[this.at];
+  }
 
   accept(character) {
-    this.blanks();
-    if (this.text[this.at] !== character) return false;
+    if (this.next() !== character) return false;
     this.at += 1;
     return true;
   }
@@ -69,8 +67,7 @@ export class Reader {
   expect(character) { if (!this.accept(character)) this.fail(); }
 
   value() {
-    this.blanks();
-    const first = this.text[this.at];
+    const first = this.next();
     if (first === "{") return this.object(() => {});
     if (first === "[") return this.array();
     if (first === "\"") return this.string();
@@ -81,7 +78,7 @@ export class Reader {
   }
 
   string() {
-    this.blanks();
+    this.next();
     const source = this.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/y) ?? this.fail();
     try { return JSON.parse(source); } catch { return this.fail(); }
   }
@@ -102,7 +99,7 @@ export class Reader {
     do {
       const name = this.string();
       this.expect(":");
-      this.blanks();
+      this.next();
       const start = this.at;
       // Not an assignment, because a name may be "__proto__".
       const value = this.value();
@@ -115,15 +112,12 @@ export class Reader {
 }
 
 async function send(path, options = {}) {
-  let response;
+  const headers = options.method ? { "Content-Type": "application/json" } : {};
   try {
-    const headers = options.method ? { "Content-Type": "application/json" } : {};
-    response = await fetch(`/api/${path}`, { ...options, headers, credentials: "same-origin" });
+    return await fetch(`/api/${path}`, { ...options, headers });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "no answer from realmfs: it may have ended");
+    throw error.name === "AbortError" ? error : new ApiError(0, "no answer from realmfs: it may have ended");
   }
-  return response;
 }
 
 async function request(path, options) {
@@ -136,8 +130,7 @@ async function request(path, options) {
     if (response.ok) throw new ApiError(response.status, `the answer to ${path} is ${error.message}`);
   }
   if (response.ok) return answer;
-  const expired = response.status === 401 ? "this session has ended: run 'realmfs browse' again" : "";
-  throw new ApiError(response.status, answer.error || expired || `status ${response.status}`, answer.column);
+  throw new ApiError(response.status, answer.error || `status ${response.status}`, answer.column);
 }
 
 const change = (method, path, body) => request(path, { method, body });

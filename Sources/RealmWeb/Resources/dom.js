@@ -7,11 +7,14 @@ export function el(tag, { on = {}, set = {}, data = {}, ...properties } = {}, ..
   for (const [name, value] of Object.entries(set)) if (value !== undefined) element.setAttribute(name, value);
   for (const [event, handler] of Object.entries(on)) element.addEventListener(event, handler);
   Object.assign(element.dataset, data);
-  element.append(...children.filter((child) => child !== null && child !== undefined));
+  element.append(...children.filter((child) => child ?? false));
   return element;
 }
 
 export const byId = (id) => document.getElementById(id);
+export const on = (id, event, act) => byId(id).addEventListener(event, act);
+export const dim = (text) => el("span", { className: "dim", textContent: text });
+export const button = (textContent, click, more = {}) => el("button", { type: "button", textContent, on: { click }, ...more });
 
 /** The member of that name, never one that objects inherit. */
 export const own = (object, name) => object && Object.hasOwn(object, name) ? object[name] : undefined;
@@ -42,8 +45,9 @@ export function shown(text, { lines = false, className = "" } = {}) {
   return element;
 }
 
+export const digits = (number) => Number(number).toLocaleString("en-US");
 export const count = (number, singular, plural = `${singular}s`) =>
-  `${Number(number).toLocaleString("en-US")} ${Number(number) === 1 ? singular : plural}`;
+  `${digits(number)} ${Number(number) === 1 ? singular : plural}`;
 
 export const bytes = (size) => size < 1024 ? `${size} B`
   : size < 1048576 ? `${(size / 1024).toFixed(1)} KB` : `${(size / 1048576).toFixed(1)} MB`;

@@ -1,14 +1,13 @@
 // The page: addresses, panes, keys, and what happens when a commit comes.
 
-import { api } from "./api.js";
-import { ask, byId, bytes, closePopup, count, el, menu, plain, shown } from "./dom.js";
+import { api, parseJSON } from "./api.js";
+import { ask, byId, bytes, closePopup, count, digits, dim, el, menu, on, plain, shown } from "./dom.js";
 import { follow } from "./live.js";
 import { create, ObjectPane } from "./object.js";
 import { QueryLine, showFacets, splitOrder } from "./query.js";
 import { SchemaDrawing } from "./schema.js";
 import { Table } from "./table.js";
-import { address, findByPrimaryKey, nameOf, prepare } from "./values.js";
-import { parseJSON } from "./api.js";
+import { address, findByPrimaryKey, prepare } from "./values.js";
 
 const state = { info: {}, classes: new Map(), route: {}, ownVersion: null, ended: false };
 const narrow = matchMedia("(max-width: 760px)");
@@ -23,8 +22,8 @@ function parse(hash) {
   // The command's URL may have /class/ before the class. Keys are numbers or begin with =.
   if (names[0] === "class" && names[1] && !/^(\d+$|=)/.test(names[1])) names.shift();
   return {
-    cls: names[0] || undefined, key: names[1] || undefined, query: values.get("query") ?? "", sort: values.get("sort") ?? "",
-    search: values.get("search"), schema: values.get("view") === "schema",
+    cls: names[0] || undefined, key: names[1] || undefined, query: values.get("query") ?? "",
+    sort: values.get("sort") ?? "", search: values.get("search"), schema: values.get("view") === "schema",
   };
 }
 
@@ -43,10 +42,18 @@ function keepPlace() {
 }
 
 async function show() {
-  state.shown = location.hash;
   const route = parse(location.hash);
   const former = state.route;
   closePopup();
+  if (object.isEdited && (route.cls !== former.cls || route.key !== former.key)) {
+    const content = [el("p", { textContent: "The object has edits that are not saved." })];
+    if (!await ask({ title: "Discard the edits?", action: "Discard", danger: true, content })) {
+      history.pushState(null, "", state.shown || "#/");
+      return undefined;
+    }
+    object.close();
+  }
+  state.shown = location.hash;
   if (route.cls && !state.classes.has(route.cls)) return message(`There is no class ${plain(route.cls)}.`);
   if (route.key?.startsWith("=")) return resolve(route);
   state.route = route;
@@ -57,7 +64,10 @@ async function show() {
   if (route.schema) showSchema();
   else if (route.search !== null) showSearch(route.search);
   else if (cls) showClass(cls, route, former);
-  else object.close();
+  else {
+    byId("message").textContent = "Choose a class.";
+    object.close();
+  }
   return undefined;
 }
 
@@ -99,33 +109,30 @@ function message(text) {
 function view(name) {
   document.body.dataset.view = name;
   const main = { object: "table", classes: "table" }[name] ?? name;
-  byId("table-view").hidden = main !== "table" || !state.route.cls;
-  for (const other of ["search", "schema", "message"]) byId(`${other}-view`).hidden = main !== other;
+  const visible = main === "table" && !state.route.cls ? "message" : main;
+  for (const other of ["table", "search", "schema", "message"]) byId(`${other}-view`).hidden = other !== visible;
   byId("show-schema").setAttribute("aria-pressed", String(name === "schema"));
 }
 
 // Classes.
-
 function drawClasses() {
   const wanted = byId("class-filter").value.trim().toLowerCase();
   const classes = [...state.classes.values()].filter((cls) => cls.name.toLowerCase().includes(wanted));
   const rank = { object: 0, asymmetric: 1, embedded: 2 };
   classes.sort((a, b) => rank[a.kind] - rank[b.kind] || a.name.localeCompare(b.name, "en", { numeric: true }));
-  byId("class-list").replaceChildren(...classes.map((cls) => el("li", {}, el("a", {
-    href: address(cls.name), title: plain(cls.name), data: { cls: cls.name },
-  }, shown(cls.name, { className: "name" }), cls.damage ? el("span", { className: "tag problem", title: plain(cls.damage) }, "damaged")
-    : cls.kind === "object" ? null : el("span", { className: "tag" }, cls.kind),
-  el("span", { className: "count" }, Number(cls.count).toLocaleString("en-US"))))));
-  if (!classes.length) {
-    byId("class-list").append(el("li", { className: "dim pad" }, state.classes.size ? "No such class." : "No classes."));
-  }
+  byId("class-list").replaceChildren(...classes.map((cls) => {
+    const tag = cls.damage ? "damaged" : cls.kind === "object" ? "" : cls.kind;
+    return el("li", {}, el("a", { href: address(cls.name), title: plain(cls.damage ?? cls.name), data: { cls: cls.name } },
+      shown(cls.name, { className: "name" }), tag && el("span", { className: "tag", textContent: tag }),
+      el("span", { className: "count", textContent: digits(cls.count) })));
+  }));
+  if (!classes.length) byId("class-list").append(dim(state.classes.size ? "No such class." : "No classes."));
   markClass();
 }
 
 function markClass() {
   for (const link of byId("class-list").querySelectorAll("a")) {
-    if (link.dataset.cls === state.route.cls) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    link.ariaCurrent = link.dataset.cls === state.route.cls ? "page" : null;
   }
 }
 
@@ -140,7 +147,6 @@ async function loadClasses() {
 }
 
 // Search and schema.
-
 let searching = null;
 
 async function showSearch(text) {
@@ -161,35 +167,28 @@ async function showSearch(text) {
   const { hits } = answer;
   byId("search-count").textContent = `${count(hits.length, "hit")}${answer.complete ? "" : "; there are more"}`;
   byId("search-hits").replaceChildren(el("ul", { className: "hits" }, ...hits.map((hit) => el("li", {},
-    el("a", { href: address(hit.class, hit.key) }, el("span", { className: "dim" }, shown(`${hit.class}.${hit.property}`)),
+    el("a", { href: address(hit.class, hit.key) }, shown(`${hit.class}.${hit.property}`, { className: "dim" }),
       marked(hit.excerpt, text))))));
 }
 
-/** The excerpt with what was searched for marked. */
+/** The excerpt with the text that was searched marked. */
 function marked(excerpt, text) {
   const at = excerpt.toLowerCase().indexOf(text.toLowerCase());
-  const line = el("span", { className: "excerpt" });
-  if (at < 0) line.append(shown(excerpt));
-  else {
-    line.append(shown(excerpt.slice(0, at)), el("mark", {}, shown(excerpt.slice(at, at + text.length))),
-      shown(excerpt.slice(at + text.length)));
-  }
-  return line;
+  if (at < 0) return shown(excerpt);
+  const end = at + text.length;
+  return el("span", { className: "excerpt" }, shown(excerpt.slice(0, at)), el("mark", {}, shown(excerpt.slice(at, end))),
+    shown(excerpt.slice(end)));
 }
 
 function showSchema() {
   object.close();
   schema.show(state.classes);
-  const links = [...state.classes.values()].flatMap((cls) => cls.properties).filter((property) => property.target).length;
-  byId("schema-count").textContent = `${count(state.classes.size, "class", "classes")}, ${count(links, "link")}`;
-  byId("zoom-fit").onclick = () => schema.fit();
-  byId("zoom-in").onclick = () => schema.resize(schema.zoom * 1.25);
-  byId("zoom-out").onclick = () => schema.resize(schema.zoom / 1.25);
+  const links = [...state.classes.values()].flatMap((cls) => cls.properties.filter((property) => property.target));
+  byId("schema-count").textContent = `${count(state.classes.size, "class", "classes")}, ${count(links.length, "link")}`;
   if (narrow.matches) schema.fit();
 }
 
 // Changes.
-
 function announce(text) { byId("news").replaceChildren(shown(text)); }
 
 let classesTimer;
@@ -207,21 +206,16 @@ function committed({ version, changes, more }) {
 }
 
 /** Offers to undo what was saved here. */
-function setUndo(version) {
+function setUndo(version, text) {
   state.ownVersion = version;
   byId("undo").hidden = version === null;
-}
-
-function saved(version, what) {
-  setUndo(version);
-  announce(what);
+  if (text) announce(text);
 }
 
 async function undo() {
   try {
     const { version } = await api.undo(state.ownVersion);
-    setUndo(null);
-    announce(`Undone; now version ${version}`);
+    setUndo(null, `Undone; now version ${version}`);
     if (object.isOpen) object.reload();
   } catch (error) {
     announce(error.message);
@@ -245,11 +239,9 @@ async function quit() {
   state.ended = true;
   live.end();
   message("realmfs browse has ended. You can close this page.");
-  document.body.classList.add("ended");
 }
 
 // Keys.
-
 const keys = [
   ["/", "Query line"], ["s", "Search all classes"], ["c", "Classes"], ["t", "Table"], ["o", "Object"], ["g", "Schema"],
   ["↑ ↓ ← →", "Cell; above the first row are the column heads"], ["Page Up, Page Down", "A screen of rows"],
@@ -300,20 +292,17 @@ function closeObject() {
 }
 
 function download(anchor) {
-  const { cls } = state.route;
-  const [predicate, order] = splitOrder(state.route.query);
+  const [query, order] = splitOrder(state.route.query);
   if (/\b(distinct|limit)\b/i.test(order)) {
     announce("A download takes no DISTINCT or LIMIT: remove it from the query first.");
     return;
   }
-  const formats = [["csv", "CSV"], ["jsonl", "JSON Lines"], ["json", "JSON"], ["xlsx", "Excel (xlsx)"], ["sqlite", "SQLite"]];
-  menu(anchor, formats.map(([format, label]) => ({
-    label, href: api.exportPath({ class: cls, query: predicate, format }),
-  })), { label: "Download what is shown" });
+  const formats = { csv: "CSV", jsonl: "JSON Lines", json: "JSON", xlsx: "Excel (xlsx)", sqlite: "SQLite" };
+  menu(anchor, Object.entries(formats).map(([format, label]) =>
+    ({ label, href: api.exportPath({ class: state.route.cls, query, format }) })), { label: "Download what is shown" });
 }
 
 // The parts, and the start.
-
 const table = new Table(byId("grid"), {
   file: () => state.info.path ?? "",
   open: (row) => go(address(state.route.cls, row.key, state.route)),
@@ -325,7 +314,7 @@ const table = new Table(byId("grid"), {
     query.showError(null);
     const total = state.classes.get(state.route.cls)?.count;
     byId("table-count").textContent = state.route.query
-      ? `${Number(number).toLocaleString("en-US")} of ${count(total, "object")}` : count(number, "object");
+      ? `${digits(number)} of ${count(total, "object")}` : count(number, "object");
   },
   failed,
   deleted: (number) => {
@@ -342,8 +331,7 @@ const query = new QueryLine({
   leave: () => byId("grid").focus(),
 });
 const object = new ObjectPane(byId("object"), {
-  closed: closeObject, saved, writable: () => state.info.writable,
-  deleted: () => closeObject(),
+  closed: closeObject, saved: setUndo, writable: () => state.info.writable,
 });
 const schema = new SchemaDrawing(byId("schema-drawing"));
 let live;
@@ -357,43 +345,40 @@ function listen() {
     event.preventDefault();
     go(link.getAttribute("href"));
   });
-  byId("classes").addEventListener("keydown", movedInClasses);
-  byId("class-filter").addEventListener("input", drawClasses);
-  byId("search").addEventListener("keydown", (event) => {
+  let timer;
+  on("grid", "scroll", () => {
+    clearTimeout(timer);
+    timer = setTimeout(keepPlace, 200);
+  });
+  addEventListener("beforeunload", (event) => { if (object.isEdited) event.preventDefault(); });
+  on("classes", "keydown", movedInClasses);
+  on("class-filter", "input", drawClasses);
+  on("search", "keydown", (event) => {
     const text = event.target.value.trim();
     if (event.key === "Enter" && text) go(`#/?${new URLSearchParams({ search: text })}`);
   });
-  byId("refresh").addEventListener("click", () => table.reload({ keep: true }));
-  byId("columns").addEventListener("click", (event) => table.columnsPanel(event.currentTarget));
-  byId("download").addEventListener("click", (event) => download(event.currentTarget));
-  byId("create").addEventListener("click", () => {
-    const cls = state.classes.get(state.route.cls);
-    create(cls, ({ version, key, primaryKey }) => {
-      saved(version, `Created ${cls.name} ${nameOf(cls, primaryKey, key)}`);
-      table.reload({ keep: true });
-      if (key !== undefined) go(address(cls.name, key, state.route));
-    });
-  });
-  byId("undo").addEventListener("click", undo);
-  byId("show-schema").addEventListener("click", () => go(state.route.schema ? "#/" : "#/?view=schema"));
-  byId("show-keys").addEventListener("click", showKeys);
-  byId("quit").addEventListener("click", quit);
-  byId("back").addEventListener("click", () => {
-    if (object.isOpen) closeObject();
-    else go("#/");
-  });
+  on("refresh", "click", () => table.reload({ keep: true }));
+  on("columns", "click", (event) => table.columnsPanel(event.currentTarget));
+  on("download", "click", (event) => download(event.currentTarget));
+  on("create", "click", () => create(state.classes.get(state.route.cls), ({ version, key }) => {
+    setUndo(version, `Created an object of ${state.route.cls}`);
+    table.reload({ keep: true });
+    go(address(state.route.cls, key, state.route));
+  }));
+  on("undo", "click", undo);
+  on("show-schema", "click", () => go(state.route.schema ? "#/" : "#/?view=schema"));
+  on("zoom-fit", "click", () => schema.fit());
+  on("zoom-in", "click", () => schema.resize(schema.zoom * 1.25));
+  on("zoom-out", "click", () => schema.resize(schema.zoom / 1.25));
+  on("show-keys", "click", showKeys);
+  on("quit", "click", quit);
+  on("back", "click", () => object.isOpen ? closeObject() : go("#/"));
 }
 
 async function start() {
   listen();
-  try {
-    state.info = await api.info();
-    await loadClasses();
-  } catch (error) {
-    message(error.message);
-    return;
-  }
-  const { info } = state;
+  const info = state.info = await api.info();
+  await loadClasses();
   byId("file-name").replaceChildren(shown(info.file));
   byId("file-name").title = plain(info.path);
   byId("file-facts").textContent = [bytes(Number(info.fileSize)), `format ${info.format}`,
@@ -405,6 +390,7 @@ async function start() {
       if (state.ended && name !== "ended") return;
       byId("live").dataset.state = name;
       byId("live").textContent = states[name];
+      if (name === "live") table.fetchInView();
     },
     // Other commits may have come before the connection, or while there was none.
     version: (version) => { if (version !== state.version) committed({ version, changes: [], more: true }); },
@@ -412,8 +398,10 @@ async function start() {
   });
   const largest = [...state.classes.values()].filter((cls) => cls.kind === "object")
     .sort((a, b) => Number(b.count) - Number(a.count))[0];
-  if (!location.hash.startsWith("#/") && largest && !narrow.matches) history.replaceState(null, "", address(largest.name));
+  if (!location.hash.startsWith("#/") && largest && !narrow.matches) {
+    history.replaceState(null, "", address(largest.name));
+  }
   await show();
 }
 
-start();
+start().catch((error) => message(error.message));

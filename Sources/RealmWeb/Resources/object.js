@@ -1,14 +1,14 @@
 // One object: as a form, as JSON and by the links to it; edited, deleted and created if the realm may be written.
 
 import { api, parseJSON, Reader } from "./api.js";
-import { ask, byId, count, el, own, plain, shown } from "./dom.js";
-import { address, full, nameOf, typeName } from "./values.js";
+import { ask, button, byId, count, digits, dim, el, own, plain, shown } from "./dom.js";
+import { address, beginning, full, nameOf, typeName } from "./values.js";
 
 const textLimit = 200_000;
 const editable = new Set(["int", "float", "double", "decimal", "string", "date", "bool", "objectId", "uuid"]);
 
 export class ObjectPane {
-  /** `events` has closed(), saved(version, what), deleted(cls, key), created(cls, key), classes(), writable(). */
+  /** `events` has closed(), saved(version, what) and writable(). */
   constructor(pane, events) {
     Object.assign(this, { pane, events, tab: "form", edits: new Map() });
     pane.addEventListener("keydown", (event) => this.pressed(event));
@@ -22,7 +22,7 @@ export class ObjectPane {
     Object.assign(this, { cls, key, object: null, links: null, editor: null });
     this.edits.clear();
     this.pane.hidden = false;
-    this.pane.replaceChildren(this.frame(el("p", { className: "dim pad", textContent: "Loading…" })));
+    this.pane.replaceChildren(this.frame(dim("Loading…")));
     await this.load();
   }
 
@@ -42,10 +42,7 @@ export class ObjectPane {
       Object.assign(this, { object, links });
       this.draw();
     } catch (error) {
-      if (isCurrent()) {
-        this.pane.replaceChildren(this.frame(el("p", { className: "problem pad", set: { role: "alert" } },
-          shown(error.message))));
-      }
+      if (isCurrent()) this.pane.replaceChildren(this.frame(problemLine(error.message)));
     }
   }
 
@@ -73,37 +70,33 @@ export class ObjectPane {
   }
 
   notice(text, label, act) {
-    const button = label && el("button", { type: "button", textContent: label, on: { click: act } });
     const box = byId("object-notice");
-    box?.replaceChildren(el("p", {}, shown(text)), button ?? "");
-    if (box) box.hidden = false;
+    box.replaceChildren(el("p", {}, shown(text)), label ? button(label, act) : "");
+    box.hidden = false;
   }
 
   frame(...content) {
     const label = this.object ? nameOf(this.cls, this.object.primaryKey, this.key) : `#${this.key}`;
-    const close = el("button", {
-      type: "button", className: "quiet close", textContent: "×", title: "Close (Esc)", set: { "aria-label": "Close the object" },
-      on: { click: () => this.events.closed() },
+    const close = button("×", () => this.events.closed(), {
+      className: "quiet close", title: "Close (Esc)", set: { "aria-label": "Close the object" },
     });
-    const remove = this.events.writable() && this.object && el("button", {
-      type: "button", className: "danger", textContent: "Delete…", on: { click: () => this.remove() },
-    });
+    const remove = this.events.writable() && this.object && this.cls.kind !== "embedded"
+      && button("Delete…", () => this.remove(), { className: "danger" });
     const heading = el("div", { className: "heading" },
       el("div", { className: "title" }, el("p", { className: "dim" }, shown(this.cls.name)), el("h2", {}, shown(label))),
       el("div", { className: "actions" }, remove || null, close));
     const box = document.createDocumentFragment();
-    box.append(heading, el("div", { id: "object-notice", className: "notice", hidden: true, set: { role: "status" } }), ...content);
+    box.append(heading, el("div", { id: "object-notice", hidden: true, set: { role: "status" } }), ...content);
     return box;
   }
 
   draw() {
     this.pane.classList.remove("gone");
     const total = Number(this.links.count);
-    const names = { form: "Form", json: "JSON", links: `Linked from ${total.toLocaleString("en-US")}` };
-    const tabs = Object.entries(names).map(([name, label]) => el("button", {
-      type: "button", id: `tab-${name}`, textContent: label, tabIndex: name === this.tab ? 0 : -1,
-      set: { role: "tab", "aria-selected": String(name === this.tab), "aria-controls": "object-content" },
-      on: { click: () => this.switchTo(name) },
+    const names = { form: "Form", json: "JSON", links: `Linked from ${digits(total)}` };
+    const tabs = Object.entries(names).map(([name, label]) => button(label, () => this.switchTo(name), {
+      id: `tab-${name}`, tabIndex: name === this.tab ? 0 : -1,
+      set: { role: "tab", "aria-selected": name === this.tab, "aria-controls": "object-content" },
     }));
     const list = el("div", { className: "tabs", set: { role: "tablist", "aria-label": "Views of the object" } }, ...tabs);
     list.addEventListener("keydown", (event) => {
@@ -124,22 +117,19 @@ export class ObjectPane {
   }
 
   switchTo(tab) {
-    if (this.isEdited && tab !== this.tab && tab !== "links" && this.tab !== "links") {
+    if (this.isEdited) {
       this.notice("Save or discard the edits here first.", "Discard edits", () => this.reload());
       return;
     }
-    if (this.isEdited) return;
     this.tab = tab;
     this.editor = null;
     this.draw();
   }
 
   // The form.
-
   form() {
     const { problem } = this.object;
-    const note = problem && el("p", { className: "problem pad" }, shown(problem));
-    return el("div", {}, note || null, ...this.cls.properties.map((property) => this.field(property)));
+    return el("div", {}, problem ? problemLine(problem) : null, ...this.cls.properties.map((property) => this.field(property)));
   }
 
   field(property) {
@@ -150,7 +140,9 @@ export class ObjectPane {
     const problem = own(errors, property.name);
     const isKey = property.name === this.cls.primaryKey;
     const canEdit = this.events.writable() && json && editable.has(property.kind) && !property.collection && !isKey
-      && (value === null || typeof value !== "object") && String(value).length <= textLimit;
+      && (value === null || typeof value !== "object") && String(value).length <= textLimit
+      // A control would not show invisible characters.
+      && plain(String(value).replaceAll("\n", "")) === String(value).replaceAll("\n", "");
     const id = `field-${this.cls.properties.indexOf(property)}`;
     const label = el(canEdit ? "label" : "span", { className: "label" }, shown(property.name),
       el("span", { className: "dim", textContent: plain(`${isKey ? "primary key, " : ""}${typeName(property)}`) }));
@@ -190,19 +182,16 @@ export class ObjectPane {
       change(unchanged ? undefined : isNull ? "null" : written(input.value, property));
     };
     input.addEventListener("input", () => { isNull = false; update(); });
-    const clear = property.nullable && el("button", {
-      type: "button", className: "quiet", textContent: "null", title: "Set to null",
-      set: { "aria-label": plain(`Set ${property.name} to null`) },
-      on: { click: () => { input.value = ""; isNull = true; update(); } },
+    const clear = property.nullable && button("null", () => { input.value = ""; isNull = true; update(); }, {
+      className: "quiet", title: "Set to null", set: { "aria-label": plain(`Set ${property.name} to null`) },
     });
     return el("div", { className: "control" }, input, clear || null);
   }
 
   // JSON.
-
   json() {
     const { text, problem } = this.object;
-    if (text === null) return el("p", { className: "problem" }, shown(problem));
+    if (text === null) return problemLine(problem);
     if (this.events.writable()) {
       this.editor = el("textarea", {
         className: "json", value: text, spellcheck: false, set: { "aria-label": "The object as JSON" },
@@ -210,31 +199,22 @@ export class ObjectPane {
       });
       return this.editor;
     }
-    const pre = el("pre", {}, shown(text.slice(0, textLimit), { lines: true }));
-    if (text.length <= textLimit) return pre;
-    const all = el("button", { type: "button", textContent: `Show all ${count(text.length, "character")}` });
-    all.addEventListener("click", () => { pre.replaceChildren(shown(text, { lines: true })); all.remove(); });
-    return el("div", {}, pre, all);
+    return beginning(text, "pre", textLimit);
   }
 
   backlinks() {
-    const total = Number(this.links.count);
-    if (!total) return el("p", { className: "dim pad", textContent: "No object links to this one." });
-    const more = total > this.links.links.length;
-    return el("div", {}, linkList(this.links.links),
-      more ? el("p", { className: "dim pad", textContent: `The first ${this.links.links.length} are shown.` }) : null);
+    const { links } = this.links;
+    if (!links.length) return el("p", { className: "pad" }, dim("No object links to this one."));
+    const isAll = links.length === Number(this.links.count);
+    return el("div", {}, linkList(links), isAll ? null : el("p", { className: "pad" }, dim(`The first ${links.length} links.`)));
   }
 
   // Editing.
-
   saveBar() {
-    const review = el("button", {
-      type: "button", id: "review", className: "primary", textContent: "Review and save…", on: { click: () => this.save() },
-    });
-    const discard = el("button", { type: "button", textContent: "Discard", on: { click: () => this.reload() } });
-    const problem = el("p", { id: "save-problem", className: "problem", hidden: true, set: { role: "alert" } });
-    return el("div", { id: "save-bar", className: "save", hidden: true }, problem,
-      el("div", { className: "actions" }, discard, review));
+    const review = button("Review and save…", () => this.save(), { id: "review", className: "primary" });
+    return el("div", { id: "save-bar", hidden: true },
+      el("p", { id: "save-problem", className: "problem", hidden: true, set: { role: "alert" } }),
+      el("div", { className: "actions" }, button("Discard", () => this.reload()), review));
   }
 
   edited() {
@@ -258,13 +238,9 @@ export class ObjectPane {
     try {
       body = this.body();
       preview = await api.preview(cls.name, key, body);
+      if (!preview.changes.length) throw new Error("nothing would change");
     } catch (error) {
       problem.replaceChildren(shown(error.message));
-      problem.hidden = false;
-      return;
-    }
-    if (!preview.changes?.length) {
-      problem.textContent = "Nothing would change.";
       problem.hidden = false;
       return;
     }
@@ -275,10 +251,8 @@ export class ObjectPane {
       title: "Save these changes?", action: "Save", content: [el("table", { className: "changes" }, head, ...rows)],
       confirm: async () => {
         const { version } = await api.save(cls.name, key, body);
-        this.edits.clear();
-        this.editor = null;
         this.events.saved(version, `Saved ${cls.name} ${nameOf(cls, this.object.primaryKey, key)}`);
-        await this.load();
+        await this.reload();
       },
     });
   }
@@ -305,7 +279,7 @@ export class ObjectPane {
         this.edits.clear();
         this.editor = null;
         this.events.saved(version, `Deleted ${cls.name} ${label}`);
-        this.events.deleted(cls, key);
+        this.events.closed();
       },
     });
   }
@@ -344,10 +318,8 @@ function brief(value) {
 
 /** Links to an object, by class and property. */
 function linkList(links, { isPlain = false } = {}) {
-  const groups = Map.groupBy ? Map.groupBy(links, groupName) : links.reduce((found, link) => {
-    found.set(groupName(link), [...found.get(groupName(link)) ?? [], link]);
-    return found;
-  }, new Map());
+  const groups = new Map(links.map((link) => [groupName(link), []]));
+  for (const link of links) groups.get(groupName(link)).push(link);
   return el("div", { className: "links" }, ...[...groups].map(([name, members]) => el("section", {},
     el("h3", {}, shown(name), el("span", { className: "dim", textContent: ` ${members.length}` })),
     el("ul", {}, ...members.map((link) => el("li", {}, isPlain ? shown(String(link.label ?? link.key))
@@ -355,6 +327,7 @@ function linkList(links, { isPlain = false } = {}) {
 }
 
 const groupName = (link) => `${link.class}.${link.property}`;
+const problemLine = (text) => el("p", { className: "problem pad", set: { role: "alert" } }, shown(text));
 
 const defaults = {
   int: "0", float: "0", double: "0", decimal: "\"0\"", bool: "false", string: "\"\"", data: "\"\"",

@@ -1,7 +1,7 @@
 // The query line: completion, errors under their column, and the values of a property with their counts.
 
 import { api } from "./api.js";
-import { byId, closePopup, el, plain, popup, shown } from "./dom.js";
+import { byId, closePopup, digits, dim, el, plain, popup, shown } from "./dom.js";
 import { cell, condition, quoted } from "./values.js";
 
 const comparisons = ["==", "!=", "<", "<=", ">", ">=", "IN", "BETWEEN"];
@@ -78,7 +78,7 @@ export class QueryLine {
     if (!error) return this.error.replaceChildren();
     this.mark = el("span", { className: "mark", textContent: "^", hidden: !error.column, set: { "aria-hidden": "true" } });
     this.error.replaceChildren(this.mark, shown(error.message.replace(/^column \d+: /, "")),
-      error.column ? el("span", { className: "dim", textContent: ` (column ${error.column})` }) : "");
+      error.column ? dim(` (column ${error.column})`) : "");
     this.placeMark();
     return undefined;
   }
@@ -95,7 +95,6 @@ export class QueryLine {
   }
 
   // Completion.
-
   /** The class at the end of a path of links, or undefined. */
   resolve(parts) {
     let cls = this.cls;
@@ -241,11 +240,9 @@ export async function showFacets(cls, property, anchor, { query, run, refocus })
     bar.style.width = `${100 * Number(count) / most}%`;
     const label = cell(value, element);
     const content = label.tagName === "A" ? shown(label.textContent) : label;
-    return el("button", {
-      type: "button", disabled: text === null,
-      on: { click: () => { closePopup(); run(conjoin(query(), text)); } },
-    }, bar, el("span", { className: "value" }, content),
-    el("span", { className: "dim", textContent: Number(count).toLocaleString("en-US") }));
+    const act = () => { closePopup(); run(conjoin(query(), text)); };
+    return el("button", { type: "button", disabled: text === null, on: { click: act } }, bar,
+      el("span", { className: "value" }, content), dim(digits(count)));
   });
   status.textContent = !entries.length ? "No values." : answer.more ? "The 50 most frequent values:" : "";
   status.hidden = !status.textContent;

@@ -1,7 +1,7 @@
 // The schema as a drawing: classes are boxes in columns, links are lines in the spaces between boxes, so that no line
 // crosses a box. Each stretch of a line has a track; spaces are as wide as their tracks need.
 
-import { plain } from "./dom.js";
+import { digits, plain } from "./dom.js";
 import { address, typeName } from "./values.js";
 
 const [lineHeight, headHeight, space, track, linesShown] = [18, 28, 26, 7, 14];
@@ -33,20 +33,16 @@ function makeBox(cls) {
 /** Puts boxes into columns, so that most links lead from one column to the next. */
 function arrange(boxes) {
   const layers = new Map();
-  const visit = (box, layer, path) => {
-    if (path.has(box) || (layers.get(box) ?? -1) >= layer) return;
-    layers.set(box, layer);
-    path.add(box);
-    for (const { to } of box.links) visit(to, layer + 1, path);
-    path.delete(box);
-  };
   const linked = new Set(boxes.flatMap((box) => box.links.flatMap(({ to }) => to === box ? [] : [box, to])));
   const targets = new Set(boxes.flatMap((box) => box.links.filter(({ to }) => to !== box).map(({ to }) => to)));
   const roots = [...linked].filter((box) => !targets.has(box));
-  // Long paths in dense graphs are many, so only small ones are followed to the longest.
-  const isSmall = boxes.reduce((sum, box) => sum + box.links.length, 0) <= 60;
-  for (const box of [...roots, ...linked]) {
-    if (!layers.has(box)) isSmall ? visit(box, 0, new Set()) : spread(box, layers);
+  for (const start of [...roots, ...linked]) {
+    const queue = layers.has(start) ? [] : [[start, 0]];
+    for (const [box, layer] of queue) {
+      if (layers.has(box)) continue;
+      layers.set(box, layer);
+      queue.push(...box.links.map(({ to }) => [to, layer + 1]));
+    }
   }
   const area = boxes.reduce((sum, box) => sum + (box.width + 60) * (box.height + space), 0);
   const limit = Math.max(Math.sqrt(area * 0.7), ...boxes.map((box) => box.height + space));
@@ -77,17 +73,6 @@ function arrange(boxes) {
     }
   }
   return columns;
-}
-
-function spread(start, layers) {
-  layers.set(start, 0);
-  const queue = [start];
-  for (const box of queue) {
-    for (const { to } of box.links.filter((link) => !layers.has(link.to))) {
-      layers.set(to, layers.get(box) + 1);
-      queue.push(to);
-    }
-  }
 }
 
 /** Finds the spaces that each line goes through, then places boxes and tracks. Returns size and lines. */
@@ -193,10 +178,9 @@ export class SchemaDrawing {
     const { lines, width, height } = route(columns);
     Object.assign(this, { width, height });
     this.drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "schema", role: "group" });
-    const head = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" });
+    const head = svg("marker", { id: "arrow", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" });
     head.append(svg("path", { d: "M0 0L8 4L0 8z", class: "tip" }));
-    this.drawing.append(svg("defs"));
-    this.drawing.firstChild.append(head);
+    this.drawing.append(head);
     for (const line of lines) {
       line.element = svg("path", { d: path(line.points), class: "edge", "marker-end": "url(#arrow)" });
       line.element.append(svg("title", {}, plain(`${line.from.cls.name}.${line.property.name} → ${line.to.cls.name}`)));
@@ -210,17 +194,17 @@ export class SchemaDrawing {
   box(box, lines) {
     const { cls, x, y, width, height, texts, title, rest } = box;
     const link = svg("a", { href: address(cls.name), class: `box ${cls.kind}`, "aria-label": plain(`Class ${cls.name}`) });
-    const label = (text, left, line, more) => svg("text", { x: left, y: y + headHeight + line * lineHeight + 13, ...more }, text);
+    const left = (text, top, className) => svg("text", { x: x + 10, y: y + top, class: className }, text);
+    const right = (text, top) => svg("text", { x: x + width - 10, y: y + top, class: "faint", "text-anchor": "end" }, text);
+    const top = (line) => headHeight + line * lineHeight + 13;
     link.append(svg("rect", { x, y, width, height, rx: 5, class: "outline" }),
-      svg("path", { d: `M${x} ${y + headHeight}h${width}`, class: "rule" }),
-      svg("text", { x: x + 10, y: y + 19, class: "name" }, title),
-      svg("text", { x: x + width - 10, y: y + 19, class: "faint", "text-anchor": "end" }, Number(cls.count).toLocaleString("en-US")));
-    texts.forEach(([name, type], index) => {
-      const isKey = box.lines[index].name === cls.primaryKey;
-      link.append(label(name, x + 10, index, { class: isKey ? "key" : "" }),
-        label(type, x + width - 10, index, { class: "faint", "text-anchor": "end" }));
+      svg("path", { d: `M${x} ${y + headHeight}h${width}`, class: "rule" }), left(title, 19, "name"),
+      right(digits(cls.count), 19));
+    texts.forEach(([name, type], line) => {
+      const className = box.lines[line].name === cls.primaryKey ? "key" : "";
+      link.append(left(name, top(line), className), right(type, top(line)));
     });
-    if (rest) link.append(label(`+ ${rest} more`, x + 10, texts.length, { class: "faint" }));
+    if (rest) link.append(left(`+ ${rest} more`, top(texts.length), "faint"));
     const mark = (on) => () => {
       for (const line of lines) if (line.from === box || line.to === box) line.element.classList.toggle("hot", on);
     };

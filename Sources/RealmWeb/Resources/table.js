@@ -1,8 +1,7 @@
 // The table of a class: only rows and columns in view are elements, and pages of rows are fetched by position.
 // Beyond the height that browsers allow for an element, the scroll bar is a scale of the rows.
-
 import { api } from "./api.js";
-import { closePopup, el, menu, own, plain, popup, shown } from "./dom.js";
+import { digits, el, menu, own, plain, popup, shown } from "./dom.js";
 import { cell, isNumber, typeName } from "./values.js";
 
 const rowHeight = 28;
@@ -18,11 +17,13 @@ const widths = {
   string: 220, data: 220, mixed: 180, embedded: 240, backlinks: 120,
 };
 
+const isSortable = (property) => !property.collection && !["embedded", "link", "backlinks"].includes(property.kind);
+
 export class Table {
   /** `events` has open(row), sort(sort), facets(property, anchor), counted(count), failed(error), deleted(number). */
   constructor(grid, events) {
-    Object.assign(this, { grid, events, pages: new Map(), rowElements: new Map(), top: 0, left: 0, layout: 0 });
-    Object.assign(this, { count: 0, active: { row: 0, column: 0 }, deleted: 0, generation: 0, columns: [] });
+    Object.assign(this, { grid, events, pages: new Map(), rowElements: new Map(), columns: [], top: 0, layout: 0 });
+    Object.assign(this, { count: 0, active: { row: 0, column: 0 }, gone: new Set(), marked: new Set(), generation: 0 });
     this.head = el("div", { className: "head row", set: { role: "row", "aria-rowindex": "1" } });
     this.body = el("div", { className: "rows", set: { role: "rowgroup" } });
     this.empty = el("p", { className: "empty", hidden: true });
@@ -31,7 +32,6 @@ export class Table {
     grid.addEventListener("wheel", (event) => this.wheeled(event), { passive: false });
     grid.addEventListener("keydown", (event) => this.pressed(event));
     grid.addEventListener("click", (event) => this.clicked(event));
-    grid.addEventListener("dblclick", (event) => this.doubleClicked(event));
     grid.addEventListener("pointerdown", (event) => this.grabbed(event));
     new ResizeObserver(() => this.render()).observe(grid);
   }
@@ -46,6 +46,7 @@ export class Table {
       this.known = false;
       this.body.replaceChildren();
       this.rowElements.clear();
+      this.marked.clear();
     }
     if (!same || position) this.pending = position?.top ?? 0;
     this.loadColumns();
@@ -57,7 +58,8 @@ export class Table {
     this.generation += 1;
     for (const page of this.pages.values()) page.abort?.abort();
     this.pages = keep ? new Map([...this.pages].map(([at, page]) => [at, { rows: page.rows, stale: true }])) : new Map();
-    this.setDeleted(0);
+    this.gone.clear();
+    this.events.deleted(0);
     this.arrange();
     await this.fetchInView();
   }
@@ -67,9 +69,7 @@ export class Table {
   }
 
   // Columns.
-
   get columnsKey() { return `columns:${this.events.file()}:${this.cls.name}`; }
-
   loadColumns() {
     let stored = {};
     try { stored = JSON.parse(localStorage.getItem(this.columnsKey)) ?? {}; } catch { /* Storage may be off. */ }
@@ -101,7 +101,7 @@ export class Table {
     this.active.column = Math.max(0, Math.min(this.active.column, this.columns.length - 1));
     this.grid.setAttribute("aria-colcount", String(this.columns.length + 1));
     this.head.replaceChildren(el("div", {
-      className: "gutter", textContent: "#", set: { role: "columnheader", "aria-colindex": "1", "aria-label": "Row" },
+      className: "gutter", textContent: "#", set: { role: "columnheader", "aria-colindex": 1, "aria-label": "Row" },
     }), ...this.columns.map((column, index) => this.header(column, index)));
   }
 
@@ -111,17 +111,16 @@ export class Table {
     const order = sorted ? (descending ? "descending" : "ascending") : undefined;
     const mark = property.name === this.cls.primaryKey ? "primary key" : property.indexed ? "indexed" : "";
     const element = el("div", {
-      id: `cell--1-${index}`, className: isNumber(property) ? "column number" : "column", title: plain(`${property.name}: ${typeName(property)}`),
-      data: { column: index },
-      set: { role: "columnheader", "aria-colindex": String(index + 2), "aria-sort": order },
+      id: `cell--1-${index}`, className: isNumber(property) ? "column number" : "column", data: { column: index },
+      title: plain(`${property.name}: ${typeName(property)}`),
+      set: { role: "columnheader", "aria-colindex": index + 2, "aria-sort": order },
     },
     shown(property.name, { className: "label" }), el("span", { className: "dim", textContent: mark && "•", title: mark }),
     el("span", { className: "order", textContent: order ? (descending ? "▼" : "▲") : "" }),
     el("button", {
       type: "button", className: "more", textContent: "⋯", tabIndex: -1,
       set: { "aria-label": plain(`Menu of column ${property.name}`), "aria-haspopup": "menu" },
-    }),
-    el("span", { className: "grip", set: { "aria-hidden": "true" } }));
+    }), el("span", { className: "grip", set: { "aria-hidden": "true" } }));
     element.style.left = `${left}px`;
     element.style.width = `${width}px`;
     return element;
@@ -136,12 +135,12 @@ export class Table {
   }
 
   hide(column, hidden) {
-    const shownBefore = new Set(this.columns);
     this.changeColumns(() => { column.hidden = hidden; });
-    if (!hidden && !shownBefore.has(column)) this.reload({ keep: true });
+    if (!hidden) this.reload({ keep: true });
   }
 
   sortBy(property, descending) {
+    if (!isSortable(property)) return;
     const name = property.name;
     const next = { [name]: `-${name}`, [`-${name}`]: "" };
     this.events.sort(descending === undefined ? next[this.sort] ?? name : descending ? `-${name}` : name);
@@ -151,11 +150,10 @@ export class Table {
     const column = this.columns[index];
     const anchor = this.head.querySelector(`#cell--1-${index} .more`) ?? this.grid;
     const { property } = column;
-    const sortable = !property.collection && !["embedded", "mixed", "backlinks"].includes(property.kind);
     menu(anchor, [
-      { label: "Sort ascending", act: () => this.sortBy(property, false), disabled: !sortable },
-      { label: "Sort descending", act: () => this.sortBy(property, true), disabled: !sortable },
-      { label: "Values and their counts…", act: () => this.events.facets(property, anchor), disabled: property.collection },
+      { label: "Sort ascending", act: () => this.sortBy(property, false), disabled: !isSortable(property) },
+      { label: "Sort descending", act: () => this.sortBy(property, true), disabled: !isSortable(property) },
+      { label: "Values and counts…", act: () => this.events.facets(property, anchor), disabled: property.collection },
       null,
       { label: "Fit to content", act: () => this.fit(column) },
       { label: "Hide column", act: () => this.hide(column, true), disabled: this.columns.length === 1 },
@@ -169,16 +167,7 @@ export class Table {
       return el("label", {}, box, " ", shown(column.property.name), " ",
         el("span", { className: "dim", textContent: plain(typeName(column.property)) }));
     });
-    const all = (hidden) => () => {
-      closePopup(true);
-      this.changeColumns(() => this.all.forEach((column, index) => { column.hidden = hidden && index > 0; }));
-      this.reload({ keep: true });
-    };
-    popup(anchor, [
-      el("div", { className: "both" }, el("button", { type: "button", textContent: "All", on: { click: all(false) } }),
-        el("button", { type: "button", textContent: "Only the first", on: { click: all(true) } })),
-      ...boxes,
-    ], { label: "Columns" });
+    popup(anchor, boxes, { label: "Columns" });
   }
 
   fit(column) {
@@ -189,7 +178,6 @@ export class Table {
   }
 
   // Scrolling.
-
   get view() { return Math.max(rowHeight, this.grid.clientHeight - headHeight); }
   get total() { return this.count * rowHeight; }
   get height() { return Math.min(this.total, heightLimit); }
@@ -200,12 +188,8 @@ export class Table {
     this.body.style.height = `${this.height}px`;
     this.body.style.width = this.head.style.width = `${this.width}px`;
     this.grid.setAttribute("aria-rowcount", String(this.count + 1));
-    if (this.pending !== undefined && (this.known || this.count)) {
-      this.scrollTo(this.pending);
-      if (this.known) this.pending = undefined;
-    } else {
-      this.scrollTo(this.top);
-    }
+    this.scrollTo(this.pending ?? this.top);
+    if (this.known) this.pending = undefined;
   }
 
   scrollTo(top) {
@@ -241,10 +225,11 @@ export class Table {
     return [first, Math.min(this.count, first + Math.ceil(this.view / rowHeight) + 1)];
   }
 
+  get rows() { return [...this.pages.values()].flatMap((page) => page.rows ?? []); }
+
   row(index) { return this.pages.get(Math.floor(index / pageSize))?.rows?.[index % pageSize]; }
 
   // Drawing.
-
   render() {
     if (!this.cls) return;
     const [first, end] = this.range;
@@ -253,15 +238,13 @@ export class Table {
     const past = this.columns.findIndex((column) => column.left > scrollLeft + clientWidth);
     const columns = `${this.layout} ${from} ${past}`;
     for (const [index, element] of this.rowElements) {
-      if (index >= first && index < end) continue;
-      element.remove();
-      this.rowElements.delete(index);
+      if (index < first || index >= end) element.remove() ?? this.rowElements.delete(index);
     }
     for (let index = first; index < end; index += 1) {
       const data = this.row(index);
       let element = this.rowElements.get(index);
       if (!element) {
-        element = el("div", { set: { role: "row", "aria-rowindex": String(index + 2) }, data: { row: index } });
+        element = el("div", { set: { role: "row", "aria-rowindex": index + 2 }, data: { row: index } });
         this.rowElements.set(index, element);
         this.body.append(element);
       }
@@ -269,9 +252,10 @@ export class Table {
         this.fill(element, index, data, from, past < 0 ? this.columns.length : past);
         Object.assign(element, { shownData: data, shownColumns: columns });
       }
-      element.className = `row${index % 2 ? " odd" : ""}${data?.deleted ? " deleted" : ""}${data?.changed ? " changed" : ""}`
-        + `${data && data.key === this.selected ? " selected" : ""}`;
-      element.setAttribute("aria-selected", String(Boolean(data && data.key === this.selected)));
+      const isSelected = Boolean(data && data.key === this.selected);
+      element.className = ["row", data && this.gone.has(data.key) && "deleted",
+        data && this.marked.has(data.key) && "changed", isSelected && "selected"].filter(Boolean).join(" ");
+      element.setAttribute("aria-selected", isSelected);
       const y = this.scale === 1 ? index * rowHeight : scrollTop + index * rowHeight - this.top;
       element.style.transform = `translateY(${y}px)`;
     }
@@ -283,8 +267,7 @@ export class Table {
   fill(element, index, data, from, past) {
     element.style.width = `${this.width}px`;
     const number = el("div", {
-      className: "gutter", textContent: (index + 1).toLocaleString("en-US"),
-      set: { role: "rowheader", "aria-colindex": "1" },
+      className: "gutter", textContent: digits(index + 1), set: { role: "rowheader", "aria-colindex": 1 },
     });
     const cells = this.columns.slice(from, past).map(({ property, left, width }, offset) => {
       const column = from + offset;
@@ -295,7 +278,7 @@ export class Table {
       if (content?.tagName === "A") content.tabIndex = -1;
       const box = el("div", {
         id: `cell-${index}-${column}`, className: isNumber(property) ? "cell number" : "cell", data: { column },
-        set: { role: "gridcell", "aria-colindex": String(column + 2) },
+        set: { role: "gridcell", "aria-colindex": column + 2 },
       }, content);
       box.style.left = `${left}px`;
       box.style.width = `${width}px`;
@@ -313,20 +296,12 @@ export class Table {
     else this.grid.removeAttribute("aria-activedescendant");
   }
 
-  select(key) {
-    this.selected = key;
-    this.render();
-  }
-
   // Pages.
-
   /** Fetches now, or after a pause while the scroll bar is dragged far. */
   scheduleFetch() {
     clearTimeout(this.timer);
-    const far = Math.abs(this.top - (this.fetchedAt ?? 0)) > 3 * this.view;
+    this.timer = setTimeout(() => this.fetchInView(), Math.abs(this.top - (this.fetchedAt ?? 0)) > 3 * this.view ? 60 : 0);
     this.fetchedAt = this.top;
-    if (far) this.timer = setTimeout(() => this.fetchInView(), 60);
-    else this.fetchInView();
   }
 
   async fetchInView() {
@@ -335,37 +310,35 @@ export class Table {
     const from = Math.floor(first / pageSize);
     const to = Math.max(from, Math.floor(Math.max(first, end - 1) / pageSize));
     for (const [at, page] of this.pages) {
-      if (page.abort && (at < from - 1 || at > to + 1)) {
-        page.abort.abort();
-        this.pages.delete(at);
-      }
+      if (!page.abort || (at >= from - 1 && at <= to + 1)) continue;
+      page.abort.abort();
+      this.pages.delete(at);
     }
     const wanted = [];
     for (let at = from; at <= to; at += 1) {
       const page = this.pages.get(at);
       if (!page || (page.stale && !page.abort)) wanted.push(this.fetch(at, page));
     }
-    this.dropDistant(from, to);
+    const nearest = [...this.pages.keys()].sort((a, b) => Math.abs(a - from) - Math.abs(b - from));
+    for (const at of nearest.slice(pagesKept)) this.pages.delete(at);
     await Promise.all(wanted);
   }
 
-  dropDistant(from, to) {
-    if (this.pages.size <= pagesKept) return;
-    const distance = (at) => Math.max(from - at, at - to, 0);
-    const farthest = [...this.pages.keys()].sort((a, b) => distance(b) - distance(a));
-    for (const at of farthest.slice(0, this.pages.size - pagesKept)) this.pages.delete(at);
+  request(position, limit, signal) {
+    const names = this.columns.map((column) => column.property.name);
+    const isAll = names.length === this.all.length || names.some((name) => name.includes(","));
+    const { query, sort } = this;
+    return api.rows(this.cls.name, { query, sort, position, limit, columns: isAll ? "" : names.join(",") }, signal);
   }
 
   async fetch(at, former) {
     // A page fetched after rows were deleted does not fit the pages before it.
-    if (!former && this.deleted) return this.reload();
-    const abort = new AbortController();
+    if (!former && this.gone.size) return this.reload();
+    const page = { rows: former?.rows, abort: new AbortController() };
     const { generation } = this;
-    this.pages.set(at, { rows: former?.rows, abort });
+    this.pages.set(at, page);
     try {
-      const answer = await api.rows(this.cls.name, {
-        query: this.query, sort: this.sort, position: at * pageSize, limit: pageSize, columns: this.wantedColumns,
-      }, abort.signal);
+      const answer = await this.request(at * pageSize, pageSize, page.abort.signal);
       if (generation !== this.generation) return undefined;
       this.received(at, answer, former);
     } catch (error) {
@@ -373,29 +346,19 @@ export class Table {
       this.pages.delete(at);
       this.events.failed(error);
     }
-    return undefined;
-  }
-
-  get wantedColumns() {
-    if (this.columns.length === this.all.length) return "";
-    const names = this.columns.map((column) => column.property.name);
-    return names.some((name) => name.includes(",")) ? "" : names.join(",");
+    // A commit came while the answer was on its way.
+    if (!page.stale || !this.pages.has(at)) return undefined;
+    this.pages.get(at).stale = true;
+    return this.fetchInView();
   }
 
   received(at, answer, former) {
-    if (this.version !== undefined && answer.version !== this.version) {
-      for (const [other, page] of this.pages) if (other !== at && page.rows) page.stale = true;
-    }
+    if (answer.version !== this.version) for (const page of this.pages.values()) page.stale = Boolean(page.rows);
     this.version = answer.version;
-    const before = new Map((former?.rows ?? []).map((row) => [row.key, row]));
-    for (const row of answer.rows) {
-      const same = before.get(row.key);
-      if (same?.changed) row.changed = true;
-    }
-    this.anchor(at, former?.rows, answer.rows);
+    const isMoved = this.anchor(at, former?.rows, answer.rows);
     this.pages.set(at, { rows: answer.rows });
     this.known = true;
-    if (this.count !== Number(answer.count) || this.pending !== undefined) {
+    if (isMoved || this.count !== Number(answer.count) || this.pending !== undefined) {
       this.count = Number(answer.count);
       this.arrange();
     }
@@ -405,83 +368,53 @@ export class Table {
 
   /** Keeps the first row in view where it is when rows before it came or went, and the active row with its object. */
   anchor(at, former, rows) {
-    if (!former) return;
+    if (!former) return false;
     const shift = (index) => {
       const key = Math.floor(index / pageSize) === at ? former[index % pageSize]?.key : undefined;
       const found = key === undefined ? -1 : rows.findIndex((row) => row.key === key);
       return found < 0 ? 0 : found + at * pageSize - index;
     };
-    const move = shift(this.range[0]);
+    const move = this.top > 0 ? shift(this.range[0]) : 0;
     this.active.row += shift(this.active.row);
-    if (move && this.top > 0) this.top += move * rowHeight;
+    this.top += move * rowHeight;
+    return move !== 0;
   }
 
   // Changes of other programs.
-
   /** Marks what a commit changed. Deleted rows stay, struck through, until the rows are fetched again. */
   async changedBy(changes) {
     const changed = new Map(changes.filter(({ cls }) => cls === this.cls?.name).map(({ key, change }) => [key, change]));
     if (!changed.size) return;
-    let deleted = 0;
-    for (const page of this.pages.values()) {
-      for (const [index, row] of (page.rows ?? []).entries()) {
-        if (changed.get(row.key) !== "delete" || row.deleted) continue;
-        page.rows[index] = { ...row, deleted: true };
-        deleted += 1;
-      }
-    }
-    if (deleted || this.deleted) {
-      this.setDeleted(this.deleted + deleted);
+    for (const { key } of this.rows) if (changed.get(key) === "delete") this.gone.add(key);
+    if (this.gone.size) {
+      this.events.deleted(this.gone.size);
       await this.mergeInView(changed);
     } else {
       for (const page of this.pages.values()) page.stale = true;
-      const { generation } = this;
       await this.fetchInView();
-      if (generation !== this.generation) return;
     }
-    this.flash(changed);
+    for (const [key, change] of changed) if (change !== "delete") this.marked.add(key);
+    this.render();
+    setTimeout(() => {
+      for (const key of changed.keys()) this.marked.delete(key);
+      this.render();
+    }, 2500);
   }
 
   /** Fetches changed rows in view while deleted ones are shown: positions differ, so rows are found by their keys. */
   async mergeInView(changed) {
-    this.render();
     const [first, end] = this.range;
-    if (![...changed.values()].some((change) => change === "update")) return;
-    const position = Math.max(0, first - this.deleted);
-    const limit = Math.min(500, end - position + 1);
+    const position = Math.max(0, first - this.gone.size);
     const { generation } = this;
-    const answer = await api.rows(this.cls.name, {
-      query: this.query, sort: this.sort, position, limit, columns: this.wantedColumns,
-    }).catch(() => null);
-    if (!answer || generation !== this.generation) return;
+    const answer = await this.request(position, Math.min(500, end - position)).catch(() => ({ rows: [] }));
+    if (generation !== this.generation) return;
     const fresh = new Map(answer.rows.map((row) => [row.key, row]));
     for (const page of this.pages.values()) {
       page.rows = page.rows?.map((row) => changed.get(row.key) === "update" && fresh.get(row.key) || row);
     }
   }
 
-  flash(changed) {
-    const marked = [];
-    for (const page of this.pages.values()) {
-      for (const row of page.rows ?? []) {
-        if (changed.has(row.key) && changed.get(row.key) !== "delete") marked.push(row);
-      }
-    }
-    for (const row of marked) row.changed = true;
-    this.render();
-    setTimeout(() => {
-      for (const row of marked) row.changed = false;
-      this.render();
-    }, 2500);
-  }
-
-  setDeleted(number) {
-    this.deleted = number;
-    this.events.deleted(number);
-  }
-
   // Keyboard and pointer.
-
   go(row, column, { scroll = true } = {}) {
     this.active = {
       row: Math.max(-1, Math.min(row, this.count - 1)),
@@ -560,11 +493,6 @@ export class Table {
     if (!event.ctrlKey && !event.metaKey && !String(getSelection())) this.openActive();
   }
 
-  doubleClicked(event) {
-    const header = event.target.closest(".grip")?.closest(".column");
-    if (header) this.fit(this.columns[Number(header.dataset.column)]);
-  }
-
   /** Resizes a column by its edge. */
   grabbed(event) {
     const grip = event.target.closest(".grip");
@@ -583,7 +511,6 @@ export class Table {
       this.storeColumns();
     };
     addEventListener("pointermove", move, { signal: leave.signal });
-    addEventListener("pointerup", stop, { signal: leave.signal });
-    addEventListener("pointercancel", stop, { signal: leave.signal });
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, stop, { signal: leave.signal });
   }
 }

@@ -1,6 +1,6 @@
 // Values as the table and the object view show them, and as queries and edits write them.
 
-import { bytes, count, el, own, plain, shown } from "./dom.js";
+import { button, bytes, count, dim, el, own, plain, shown } from "./dom.js";
 
 const kinds = { object: "link", decimal128: "decimal", any: "mixed", linkingObjects: "backlinks" };
 
@@ -118,8 +118,6 @@ export function linkTo(value, property) {
     shown(label === "" ? "(empty)" : String(label)));
 }
 
-const dim = (text) => el("span", { className: "dim", textContent: text });
-
 /** The content of a cell: one line, with links. `size` is the full size of a value that was cut. */
 export function cell(value, property, size) {
   if (value === undefined) return dim("…");
@@ -192,7 +190,7 @@ export function full(value, property, at) {
   if (property.collection && value !== null && value !== undefined) return folded(value, property, null);
   const [kind, content] = typed(value, property.kind);
   switch (kind) {
-    case "string": return long(content);
+    case "string": return beginning(content, "span", 1000);
     case "data": return blob(content, at);
     case "embedded": return folded(content, property, property.targetClass);
     case "list": case "dictionary": return folded(content, { ...property, kind: "mixed" }, null);
@@ -200,15 +198,15 @@ export function full(value, property, at) {
   }
 }
 
-const longText = 1000;
-
-/** A string; of a long one the beginning, and a button for the rest. */
-function long(text) {
+/** A text; of a long one the beginning, and a button for the rest. */
+export function beginning(text, tag, limit) {
   if (text === "") return dim("empty");
-  if (text.length <= longText) return el("span", { className: "text" }, shown(text, { lines: true }));
-  const box = el("span", { className: "text" }, shown(text.slice(0, longText), { lines: true }));
-  const all = el("button", { type: "button", textContent: `Show all ${count(text.length, "character")}` });
-  all.addEventListener("click", () => { box.replaceChildren(shown(text, { lines: true })); all.remove(); });
+  const box = el(tag, { className: "text" }, shown(text.slice(0, limit), { lines: true }));
+  if (text.length <= limit) return box;
+  const all = button(`Show all ${count(text.length, "character")}`, () => {
+    box.replaceChildren(shown(text, { lines: true }));
+    all.remove();
+  });
   return el("div", {}, box, all);
 }
 
@@ -216,10 +214,9 @@ function long(text) {
 function blob(text, at) {
   const size = decodedSize(text);
   const data = decode(text, 512);
-  const box = el("div", { className: "blob" });
-  const link = at && el("a", { href: at.path, download: "", textContent: "Download" });
   const written = textIn(size <= 512 ? data : data.slice(0, 500));
-  box.append(el("p", {}, dim(bytes(size)), " ", link || ""));
+  const link = at ? el("a", { href: at.path, download: "", textContent: "Download" }) : "";
+  const box = el("div", { className: "blob" }, el("p", {}, dim(bytes(size)), " ", link));
   if (at && isImage(data)) showImage(box, at);
   else if (written) box.append(el("pre", {}, shown(written, { lines: true }), size > 512 ? "…" : ""));
   else if (size) box.append(el("pre", { className: "hex" }, hexLines(data.slice(0, 64)), size > 64 ? "\n…" : ""));
@@ -271,9 +268,8 @@ function folded(value, property, target) {
       made += 1;
     }
     if (made === entries.length) return;
-    const button = el("button", { type: "button", textContent: `${count(entries.length - made, "more element")}` });
-    button.addEventListener("click", () => { button.remove(); more(); });
-    rows.append(button);
+    const next = button(count(entries.length - made, "more element"), () => { next.remove(); more(); });
+    rows.append(next);
   };
   const open = () => { if (details.open && !made) more(); };
   details.addEventListener("toggle", open);
