@@ -28,7 +28,6 @@ const hasSource = (() => {
 /** JSON for browsers whose JSON.parse does not pass the source of a number; also finds the parts of a text. */
 export class Reader {
   constructor(text) { Object.assign(this, { text, at: 0 }); }
-
   document() { return this.whole(this.value()); }
 
   /** Returns the text of each member of the object that this text is. */
@@ -44,7 +43,6 @@ export class Reader {
   }
 
   whole(result) { return this.next() === undefined ? result : this.fail(); }
-
   match(pattern) {
     pattern.lastIndex = this.at;
     const found = pattern.exec(this.text)?.[0];
@@ -129,6 +127,7 @@ async function request(path, options) {
   } catch (error) {
     if (response.ok) throw new ApiError(response.status, `the answer to ${path} is ${error.message}`);
   }
+
   if (response.ok) return answer;
   throw new ApiError(response.status, answer.error || `status ${response.status}`, answer.column);
 }

@@ -14,7 +14,8 @@ export function el(tag, { on = {}, set = {}, data = {}, ...properties } = {}, ..
 export const byId = (id) => document.getElementById(id);
 export const on = (id, event, act) => byId(id).addEventListener(event, act);
 export const dim = (text) => el("span", { className: "dim", textContent: text });
-export const button = (textContent, click, more = {}) => el("button", { type: "button", textContent, on: { click }, ...more });
+export const button = (textContent, click, more = {}) =>
+  el("button", { type: "button", textContent, on: { click }, ...more });
 
 /** The member of that name, never one that objects inherit. */
 export const own = (object, name) => object && Object.hasOwn(object, name) ? object[name] : undefined;
@@ -102,12 +103,10 @@ function movePopup(event, panel) {
 export function menu(anchor, entries, options = {}) {
   popup(anchor, entries.map((entry) => {
     if (!entry) return el("hr");
-    const set = { role: entry.checked === undefined ? "menuitem" : "menuitemcheckbox", "aria-checked": entry.checked };
     const act = () => { closePopup(true); entry.act?.(); };
-    return entry.href
-      ? el("a", { href: entry.href, download: "", textContent: entry.label, set, on: { click: () => closePopup(true) } })
-      : el("button", { type: "button", set, disabled: Boolean(entry.disabled), on: { click: act } },
-        shown(entry.label));
+    const more = { textContent: entry.label, set: { role: "menuitem" }, on: { click: act } };
+    return entry.href ? el("a", { href: entry.href, download: "", ...more })
+      : el("button", { type: "button", disabled: Boolean(entry.disabled), ...more });
   }), { role: "menu", ...options });
 }
 

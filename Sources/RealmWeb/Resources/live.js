@@ -2,10 +2,8 @@
 
 const retryAfter = 2000;
 
-/**
- * Calls `events.state(name)` with connecting, live, lost or ended, `events.version(version)` with the version that a
- * connection begins with, and `events.commit(commit)` for each commit after it.
- */
+/** Calls `events.state(name)`, `version(version)` for the first version of a connection, and `commit(commit)` for each
+ * commit after it. Returns a function that ends this. */
 export function follow(events) {
   let source;
   let retry;
@@ -14,10 +12,8 @@ export function follow(events) {
     source.addEventListener("open", () => events.state("live"));
     source.addEventListener("version", (event) => events.version(JSON.parse(event.data).version));
     source.addEventListener("commit", (event) => {
-      const { version, changes = [], more = false } = JSON.parse(event.data);
-      events.commit({
-        version, more, changes: changes.map((change) => ({ cls: change.class, key: String(change.key), change: change.change })),
-      });
+      const { version, changes, more } = JSON.parse(event.data);
+      events.commit({ version, more, changes: changes.map((change) => ({ ...change, cls: change.class })) });
     });
     source.addEventListener("error", () => {
       events.state("lost");
@@ -26,11 +22,9 @@ export function follow(events) {
     });
   };
   connect();
-  return {
-    end() {
-      clearTimeout(retry);
-      source.close();
-      events.state("ended");
-    },
+  return () => {
+    clearTimeout(retry);
+    source.close();
+    events.state("ended");
   };
 }

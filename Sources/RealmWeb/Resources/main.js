@@ -19,8 +19,6 @@ function parse(hash) {
   const values = new URLSearchParams(parameters);
   let names = [];
   try { names = path.split("/").map(decodeURIComponent); } catch { /* An address that was typed. */ }
-  // The command's URL may have /class/ before the class. Keys are numbers or begin with =.
-  if (names[0] === "class" && names[1] && !/^(\d+$|=)/.test(names[1])) names.shift();
   return {
     cls: names[0] || undefined, key: names[1] || undefined, query: values.get("query") ?? "",
     sort: values.get("sort") ?? "", search: values.get("search"), schema: values.get("view") === "schema",
@@ -72,18 +70,14 @@ async function show() {
 }
 
 function showClass(cls, route, former) {
-  const same = former.cls === route.cls && former.query === route.query && former.sort === route.sort;
+  const same = table.cls && ["cls", "query", "sort"].every((name) => former[name] === route[name]);
   byId("table-title").replaceChildren(shown(cls.name));
   byId("create").hidden = !state.info.writable || cls.kind === "embedded";
   query.show(cls, state.classes, route.query);
   table.selected = route.key;
-  if (!same || !table.cls) {
-    byId("table-count").textContent = "";
-    query.showError(null);
-    table.show(cls, { ...route, position: history.state?.position });
-  } else {
-    table.render();
-  }
+  query.showError(null);
+  if (same) table.render();
+  else table.show(cls, { ...route, position: history.state?.position });
   if (route.key) object.show(cls, route.key);
   else object.close();
 }
@@ -118,9 +112,9 @@ function view(name) {
 function drawClasses() {
   const wanted = byId("class-filter").value.trim().toLowerCase();
   const classes = [...state.classes.values()].filter((cls) => cls.name.toLowerCase().includes(wanted));
-  const rank = { object: 0, asymmetric: 1, embedded: 2 };
-  classes.sort((a, b) => rank[a.kind] - rank[b.kind] || a.name.localeCompare(b.name, "en", { numeric: true }));
-  byId("class-list").replaceChildren(...classes.map((cls) => {
+  const order = (a, b) => (a.kind === "embedded") - (b.kind === "embedded")
+    || a.name.localeCompare(b.name, "en", { numeric: true });
+  byId("class-list").replaceChildren(...classes.sort(order).map((cls) => {
     const tag = cls.damage ? "damaged" : cls.kind === "object" ? "" : cls.kind;
     return el("li", {}, el("a", { href: address(cls.name), title: plain(cls.damage ?? cls.name), data: { cls: cls.name } },
       shown(cls.name, { className: "name" }), tag && el("span", { className: "tag", textContent: tag }),
@@ -168,16 +162,7 @@ async function showSearch(text) {
   byId("search-count").textContent = `${count(hits.length, "hit")}${answer.complete ? "" : "; there are more"}`;
   byId("search-hits").replaceChildren(el("ul", { className: "hits" }, ...hits.map((hit) => el("li", {},
     el("a", { href: address(hit.class, hit.key) }, shown(`${hit.class}.${hit.property}`, { className: "dim" }),
-      marked(hit.excerpt, text))))));
-}
-
-/** The excerpt with the text that was searched marked. */
-function marked(excerpt, text) {
-  const at = excerpt.toLowerCase().indexOf(text.toLowerCase());
-  if (at < 0) return shown(excerpt);
-  const end = at + text.length;
-  return el("span", { className: "excerpt" }, shown(excerpt.slice(0, at)), el("mark", {}, shown(excerpt.slice(at, end))),
-    shown(excerpt.slice(end)));
+      shown(hit.excerpt))))));
 }
 
 function showSchema() {
@@ -191,11 +176,9 @@ function showSchema() {
 // Changes.
 function announce(text) { byId("news").replaceChildren(shown(text)); }
 
-let classesTimer;
-
 function committed({ version, changes, more }) {
-  clearTimeout(classesTimer);
-  classesTimer = setTimeout(() => loadClasses().catch(failed), 20);
+  clearTimeout(state.timer);
+  state.timer = setTimeout(() => loadClasses().catch(failed), 20);
   const isOwn = version === state.ownVersion;
   if (!isOwn) setUndo(null);
   if (more) table.reload({ keep: true });
@@ -223,10 +206,7 @@ async function undo() {
   }
 }
 
-function failed(error) {
-  if (error.status === 400) query.showError(error);
-  else announce(error.message);
-}
+const failed = (error) => error.status === 400 ? query.showError(error) : announce(error.message);
 
 const states = { connecting: "Connecting…", live: "Live", lost: "Connection lost; trying again…", ended: "Ended" };
 
@@ -237,14 +217,14 @@ async function quit() {
   });
   if (!done) return;
   state.ended = true;
-  live.end();
+  endFollowing();
   message("realmfs browse has ended. You can close this page.");
 }
 
 // Keys.
 const keys = [
   ["/", "Query line"], ["s", "Search all classes"], ["c", "Classes"], ["t", "Table"], ["o", "Object"], ["g", "Schema"],
-  ["↑ ↓ ← →", "Cell; above the first row are the column heads"], ["Page Up, Page Down", "A screen of rows"],
+  ["↑ ↓ ← →", "Cell; the heads of the columns are above the first row"], ["Page Up, Page Down", "A screen of rows"],
   ["Ctrl+Home, Ctrl+End", "First and last row"], ["Enter", "Open the object; sort at a column head"],
   ["f", "Follow the link in the cell"], ["m", "Menu of the column"], ["Shift+← →", "Width of the column, at its head"],
   ["r", "Fetch the rows again"], ["Ctrl+S", "Review and save"], ["Esc", "Close, or back"], ["?", "These keys"],
@@ -263,6 +243,10 @@ function pressed(event) {
     else if (isTyping) (state.route.cls ? byId("grid") : byId("class-filter")).focus();
     else if (object.isOpen) closeObject();
     return;
+  }
+  if ((event.ctrlKey || event.metaKey) && event.key === "s") {
+    event.preventDefault();
+    object.save();
   }
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const actions = {
@@ -293,12 +277,9 @@ function closeObject() {
 
 function download(anchor) {
   const [query, order] = splitOrder(state.route.query);
-  if (/\b(distinct|limit)\b/i.test(order)) {
-    announce("A download takes no DISTINCT or LIMIT: remove it from the query first.");
-    return;
-  }
+  if (/\b(distinct|limit)\b/i.test(order)) return announce("Downloads take no DISTINCT or LIMIT: remove it first.");
   const formats = { csv: "CSV", jsonl: "JSON Lines", json: "JSON", xlsx: "Excel (xlsx)", sqlite: "SQLite" };
-  menu(anchor, Object.entries(formats).map(([format, label]) =>
+  return menu(anchor, Object.entries(formats).map(([format, label]) =>
     ({ label, href: api.exportPath({ class: state.route.cls, query, format }) })), { label: "Download what is shown" });
 }
 
@@ -334,10 +315,11 @@ const object = new ObjectPane(byId("object"), {
   closed: closeObject, saved: setUndo, writable: () => state.info.writable,
 });
 const schema = new SchemaDrawing(byId("schema-drawing"));
-let live;
+let endFollowing;
 
 function listen() {
   addEventListener("popstate", show);
+  on("skip", "click", (event) => { event.preventDefault(); byId("grid").focus(); });
   addEventListener("keydown", pressed);
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#/']");
@@ -385,7 +367,7 @@ async function start() {
     info.writable ? "writable" : "read-only", info.encrypted ? "encrypted" : "", info.synced ? "synced" : ""]
     .filter(Boolean).join(" · ");
   byId("grid").setAttribute("aria-readonly", String(!info.writable));
-  live = follow({
+  endFollowing = follow({
     state: (name) => {
       if (state.ended && name !== "ended") return;
       byId("live").dataset.state = name;

@@ -2,7 +2,7 @@
 
 import { api, parseJSON, Reader } from "./api.js";
 import { ask, button, byId, count, digits, dim, el, own, plain, shown } from "./dom.js";
-import { address, beginning, full, nameOf, typeName } from "./values.js";
+import { address, beginning, brief, full, localDate, nameOf, typeName } from "./values.js";
 
 const textLimit = 200_000;
 const editable = new Set(["int", "float", "double", "decimal", "string", "date", "bool", "objectId", "uuid"]);
@@ -11,7 +11,6 @@ export class ObjectPane {
   /** `events` has closed(), saved(version, what) and writable(). */
   constructor(pane, events) {
     Object.assign(this, { pane, events, tab: "form", edits: new Map() });
-    pane.addEventListener("keydown", (event) => this.pressed(event));
   }
 
   get isOpen() { return !this.pane.hidden; }
@@ -54,10 +53,9 @@ export class ObjectPane {
     } else if (this.isEdited) {
       this.notice("Another program changed this object. Your edits are kept.", "Discard edits", () => this.reload());
     } else {
-      const { scrollTop } = this.pane.querySelector(".content") ?? {};
+      const top = byId("object-content")?.scrollTop ?? 0;
       await this.reload();
-      const content = this.pane.querySelector(".content");
-      if (content && scrollTop) content.scrollTop = scrollTop;
+      byId("object-content")?.scrollTo(0, top);
       this.pane.classList.add("changed");
       setTimeout(() => this.pane.classList.remove("changed"), 2500);
     }
@@ -92,8 +90,7 @@ export class ObjectPane {
 
   draw() {
     this.pane.classList.remove("gone");
-    const total = Number(this.links.count);
-    const names = { form: "Form", json: "JSON", links: `Linked from ${digits(total)}` };
+    const names = { form: "Form", json: "JSON", links: `Linked from ${digits(this.links.count)}` };
     const tabs = Object.entries(names).map(([name, label]) => button(label, () => this.switchTo(name), {
       id: `tab-${name}`, tabIndex: name === this.tab ? 0 : -1,
       set: { role: "tab", "aria-selected": name === this.tab, "aria-controls": "object-content" },
@@ -126,7 +123,6 @@ export class ObjectPane {
     this.draw();
   }
 
-  // The form.
   form() {
     const { problem } = this.object;
     return el("div", {}, problem ? problemLine(problem) : null, ...this.cls.properties.map((property) => this.field(property)));
@@ -145,13 +141,13 @@ export class ObjectPane {
       && plain(String(value).replaceAll("\n", "")) === String(value).replaceAll("\n", "");
     const id = `field-${this.cls.properties.indexOf(property)}`;
     const label = el(canEdit ? "label" : "span", { className: "label" }, shown(property.name),
-      el("span", { className: "dim", textContent: plain(`${isKey ? "primary key, " : ""}${typeName(property)}`) }));
+      dim(plain(`${isKey ? "primary key, " : ""}${typeName(property)}`)));
     if (canEdit) label.htmlFor = id;
     const blob = property.kind === "data" && !property.collection && value !== null && {
       property: property.name, path: api.blobPath(this.cls.name, this.key, property.name),
       fetch: () => api.blob(this.cls.name, this.key, property.name),
     };
-    const content = problem ? el("span", { className: "problem" }, shown(problem)) : canEdit ? this.control(property, value, id) : full(value, property, blob);
+    const content = problem ? problemLine(problem) : canEdit ? this.control(property, value, id) : full(value, property, blob);
     return el("div", { className: "field" }, label, el("div", { className: "value" }, content));
   }
 
@@ -172,6 +168,7 @@ export class ObjectPane {
     const isLong = property.kind === "string" && (stored.length > 60 || stored.includes("\n"));
     const input = el(isLong ? "textarea" : "input", {
       id, value: stored, placeholder: value === null ? "null" : "", spellcheck: false, autocomplete: "off",
+      title: property.kind === "date" && value !== null ? `${localDate(stored)} in local time` : "",
     });
     if (isLong) input.rows = Math.min(10, 1 + Math.ceil(stored.length / 50));
     else if (property.kind !== "string") input.inputMode = property.kind === "int" ? "numeric" : "text";
@@ -188,18 +185,11 @@ export class ObjectPane {
     return el("div", { className: "control" }, input, clear || null);
   }
 
-  // JSON.
   json() {
     const { text, problem } = this.object;
     if (text === null) return problemLine(problem);
-    if (this.events.writable()) {
-      this.editor = el("textarea", {
-        className: "json", value: text, spellcheck: false, set: { "aria-label": "The object as JSON" },
-        on: { input: () => this.edited() },
-      });
-      return this.editor;
-    }
-    return beginning(text, "pre", textLimit);
+    if (!this.events.writable()) return beginning(text, "pre", textLimit);
+    return this.editor = jsonEditor(text, { input: () => this.edited() });
   }
 
   backlinks() {
@@ -209,7 +199,6 @@ export class ObjectPane {
     return el("div", {}, linkList(links), isAll ? null : el("p", { className: "pad" }, dim(`The first ${links.length} links.`)));
   }
 
-  // Editing.
   saveBar() {
     const review = button("Review and save…", () => this.save(), { id: "review", className: "primary" });
     return el("div", { id: "save-bar", hidden: true },
@@ -231,6 +220,7 @@ export class ObjectPane {
   }
 
   async save() {
+    if (!this.isEdited) return;
     const { cls, key } = this;
     const problem = byId("save-problem");
     let body;
@@ -245,7 +235,7 @@ export class ObjectPane {
       return;
     }
     const rows = preview.changes.map((change) => el("tr", {}, el("th", { scope: "row" }, shown(change.property)),
-      el("td", { className: "from" }, shown(brief(change.from))), el("td", { className: "to" }, shown(brief(change.to)))));
+      el("td", { className: "from" }, shown(brief(change.from, 400))), el("td", { className: "to" }, shown(brief(change.to, 400)))));
     const head = el("tr", {}, ...["Property", "From", "To"].map((text) => el("th", { scope: "col", textContent: text })));
     await ask({
       title: "Save these changes?", action: "Save", content: [el("table", { className: "changes" }, head, ...rows)],
@@ -260,17 +250,11 @@ export class ObjectPane {
   async remove() {
     const { cls, key } = this;
     const label = nameOf(cls, this.object.primaryKey, key);
-    let preview = {};
-    try {
-      preview = await api.previewDelete(cls.name, key);
-    } catch (error) {
-      this.notice(error.message);
-      return;
-    }
-    const links = preview.links ?? [];
-    const total = Number(preview.count ?? links.length);
+    const preview = await api.previewDelete(cls.name, key).catch((error) => this.notice(error.message));
+    if (!preview) return;
+    const total = Number(preview.count);
     const content = total
-      ? [el("p", { textContent: `${count(total, "link")} to it will be cut:` }), linkList(links, { isPlain: true })]
+      ? [el("p", { textContent: `${count(total, "link")} to it will be cut:` }), linkList(preview.links, { isPlain: true })]
       : [el("p", { textContent: "No object links to it." })];
     await ask({
       title: el("span", {}, "Delete ", shown(`${cls.name} ${label}`), "?"), action: "Delete", danger: true, content,
@@ -283,13 +267,6 @@ export class ObjectPane {
       },
     });
   }
-
-  pressed(event) {
-    if ((event.ctrlKey || event.metaKey) && event.key === "s") {
-      event.preventDefault();
-      if (this.events.writable() && this.isEdited) this.save();
-    }
-  }
 }
 
 /** The text of a form's control as JSON. The server refuses what does not fit the property. */
@@ -299,6 +276,7 @@ function written(text, property) {
     if (isPlain) return text.trim();
     if (/^(NaN|-?Infinity)$/.test(text.trim())) return JSON.stringify({ $numberDouble: text.trim() });
   }
+
   return JSON.stringify(text);
 }
 
@@ -310,22 +288,19 @@ function differing(former, text) {
   return after;
 }
 
-function brief(value) {
-  const text = typeof value === "string" ? value
-    : JSON.stringify(value, (key, inner) => typeof inner === "bigint" ? String(inner) : inner) ?? "nothing";
-  return text.length > 400 ? `${text.slice(0, 400)}…` : text;
-}
-
 /** Links to an object, by class and property. */
 function linkList(links, { isPlain = false } = {}) {
   const groups = new Map(links.map((link) => [groupName(link), []]));
   for (const link of links) groups.get(groupName(link)).push(link);
   return el("div", { className: "links" }, ...[...groups].map(([name, members]) => el("section", {},
-    el("h3", {}, shown(name), el("span", { className: "dim", textContent: ` ${members.length}` })),
-    el("ul", {}, ...members.map((link) => el("li", {}, isPlain ? shown(String(link.label ?? link.key))
-      : el("a", { className: "link", href: address(link.class, link.key) }, shown(String(link.label ?? link.key)))))))));
+    el("h3", {}, shown(name), dim(` ${members.length}`)), el("ul", {}, ...members.map((link) => {
+      const label = shown(link.label ?? `#${link.key}`);
+      return el("li", {}, isPlain ? label : el("a", { className: "link", href: address(link.class, link.key) }, label));
+    })))));
 }
 
+const jsonEditor = (value, on) =>
+  el("textarea", { className: "json", value, spellcheck: false, set: { "aria-label": "The object as JSON" }, on });
 const groupName = (link) => `${link.class}.${link.property}`;
 const problemLine = (text) => el("p", { className: "problem pad", set: { role: "alert" } }, shown(text));
 
@@ -340,10 +315,8 @@ export function create(cls, saved) {
   const lines = cls.properties.filter((property) => property.name === cls.primaryKey
     || (!property.collection && !property.nullable && property.kind in defaults))
     .map((property) => `  ${JSON.stringify(property.name)}: ${defaults[property.kind] ?? "null"}`);
-  const editor = el("textarea", {
-    className: "json", value: `{\n${lines.join(",\n")}\n}`, spellcheck: false, rows: Math.min(20, lines.length + 3),
-    set: { "aria-label": "The new object as JSON" },
-  });
+  const editor = jsonEditor(`{\n${lines.join(",\n")}\n}`);
+  editor.rows = Math.min(20, lines.length + 3);
   return ask({
     title: el("span", {}, "New ", shown(cls.name)), action: "Create", content: [editor],
     confirm: async () => {

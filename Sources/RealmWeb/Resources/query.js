@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { byId, closePopup, digits, dim, el, plain, popup, shown } from "./dom.js";
-import { cell, condition, quoted } from "./values.js";
+import { cell, condition, isNumber, quoted } from "./values.js";
 
 const comparisons = ["==", "!=", "<", "<=", ">", ">=", "IN", "BETWEEN"];
 const textOperators = ["==", "!=", "BEGINSWITH", "CONTAINS", "ENDSWITH", "LIKE", "==[c]", "CONTAINS[c]", "IN"];
@@ -15,7 +15,6 @@ const tokenPattern =
 const connecting = /^(and|or|not|&&|\|\||!|\(|,|any|all|none|some)$/i;
 const operatorToken = /^([=!<>]+|in|between|contains|beginswith|endswith|like)(\[c?d?\])?$/i;
 const ordering = /^(sort|distinct)$/i;
-
 const unquoted = (part) => part.startsWith("`") ? part.replace(/^`|`$/g, "").replaceAll("``", "`") : part;
 
 /** The parts of a path such as owner.`first name`. */
@@ -26,6 +25,7 @@ export function splitOrder(query) {
   for (const found of query.matchAll(tokenPattern)) {
     if (/^(sort|distinct|limit)$/i.test(found[0])) return [query.slice(0, found.index).trim(), query.slice(found.index)];
   }
+
   return [query.trim(), ""];
 }
 
@@ -63,6 +63,8 @@ export class QueryLine {
       this.showError(null);
     }
     this.clear.hidden = !query;
+    const example = cls.properties.find((property) => isNumber(property)) ?? cls.properties[0];
+    this.input.placeholder = example ? `such as ${plain(quoted(example.name))} ${isNumber(example) ? "> 30" : "!= NULL"}` : "";
   }
 
   run() {
@@ -75,12 +77,10 @@ export class QueryLine {
     this.error.hidden = !error;
     this.input.setAttribute("aria-invalid", String(Boolean(error)));
     this.column = error?.column;
-    if (!error) return this.error.replaceChildren();
-    this.mark = el("span", { className: "mark", textContent: "^", hidden: !error.column, set: { "aria-hidden": "true" } });
-    this.error.replaceChildren(this.mark, shown(error.message.replace(/^column \d+: /, "")),
-      error.column ? dim(` (column ${error.column})`) : "");
+    this.mark = el("span", { className: "mark", textContent: this.column ? "^" : "", set: { "aria-hidden": "true" } });
+    this.error.replaceChildren(this.mark, shown(error?.message.replace(/^column \d+: /, "") ?? ""),
+      this.column ? dim(` (column ${this.column})`) : "");
     this.placeMark();
-    return undefined;
   }
 
   /** Columns count characters, so a pair of surrogates is one. */
@@ -94,17 +94,14 @@ export class QueryLine {
     this.mark.style.left = `${Math.max(0, Math.min(left, this.input.clientWidth - 10))}px`;
   }
 
-  // Completion.
   /** The class at the end of a path of links, or undefined. */
   resolve(parts) {
+    const names = parts.map(unquoted);
     let cls = this.cls;
-    for (let index = 0; cls && index < parts.length; index += 1) {
-      if (parts[index] === "@links") {
-        cls = this.classes.get(unquoted(parts[index + 1] ?? ""));
-        index += 2;
-        continue;
-      }
-      cls = cls.byName.get(unquoted(parts[index]))?.targetClass;
+    while (cls && names.length) {
+      const name = names.shift();
+      // A path such as @links.Person.dog leads to the class Person.
+      cls = name === "@links" ? this.classes.get(names.splice(0, 2)[0]) : cls.byName.get(name)?.targetClass;
     }
     return cls;
   }
@@ -117,26 +114,26 @@ export class QueryLine {
   /** Suggestions at the cursor: the text that they replace, and what they are. */
   suggestions(always) {
     const before = this.input.value.slice(0, this.input.selectionStart);
-    const tokens = [...before.matchAll(tokenPattern)].map((found) => ({ text: found[0], end: found.index + found[0].length }));
-    const last = tokens.at(-1);
-    const open = last && last.end === before.length && /^[A-Za-z_@`\u0080-\uffff]/.test(last.text);
-    if (last && last.end === before.length && /^["'\d]/.test(last.text)) return [];
-    const word = open ? tokens.pop().text : "";
-    const previous = tokens.at(-1)?.text ?? "";
-    const inOrder = tokens.length > 1 && previous === "(" && ordering.test(tokens.at(-2).text);
+    const tokens = before.match(tokenPattern) ?? [];
+    const last = tokens.at(-1) ?? "";
+    const isOpen = before.endsWith(last);
+    if (isOpen && /^["'\d]/.test(last)) return [];
+    const word = isOpen && /^[A-Za-z_@`\u0080-\uffff]/.test(last) ? tokens.pop() : "";
+    const previous = tokens.at(-1) ?? "";
+    const inOrder = previous === "(" && ordering.test(tokens.at(-2));
     const make = (texts, note) => texts.map((text) => ({ text, note, word }));
     let found;
     if (!previous || connecting.test(previous)) {
       found = this.names(word);
       if (!inOrder && !word.includes(".")) found.push(...make(["NOT", "ANY", "TRUEPREDICATE", "SORT(", "LIMIT("], "keyword"));
     } else if (operatorToken.test(previous)) {
-      const property = this.property(tokens.at(-2)?.text ?? "");
+      const property = this.property(tokens.at(-2) ?? "");
       found = make(property?.kind === "bool" ? ["true", "false", "NULL"] : property?.nullable ? ["NULL"] : [], "value");
     } else if (this.property(previous)) {
       const property = this.property(previous);
       const list = property.collection ? [...comparisons, "CONTAINS"] : operators[property.kind] ?? comparisons;
       found = make(list, "operator");
-      if (tokens.some(({ text }) => /^sort$/i.test(text))) found = make(["ASC", "DESC"], "order");
+      if (tokens.some((text) => /^sort$/i.test(text))) found = make(["ASC", "DESC"], "order");
     } else {
       found = make(["AND", "OR", "SORT(", "DISTINCT(", "LIMIT("], "keyword");
     }
@@ -150,19 +147,15 @@ export class QueryLine {
     const parts = pathParts(word);
     const stem = word.endsWith(".") ? parts : parts.slice(0, -1);
     const prefix = stem.map((part) => `${part}.`).join("");
-    if (stem[0] === "@links" && stem.length === 1) {
-      const linking = [...this.classes.values()].filter((cls) => cls.properties.some((p) => p.target === this.cls.name));
-      return linking.map((cls) => ({ text: `${prefix}${quoted(cls.name)}.`, name: cls.name, note: "class", word }));
+    if (stem[0] === "@links" && stem.length < 3) {
+      const linking = (cls) => cls.properties.filter((property) => property.target === this.cls.name);
+      const found = stem.length === 1 ? [...this.classes.values()].filter((cls) => linking(cls).length)
+        : linking(this.classes.get(unquoted(stem[1])) ?? { properties: [] });
+      return found.map(({ name }) => ({ text: `${prefix}${quoted(name)}.`, name, note: "backlinks", word }));
     }
-    if (stem[0] === "@links" && stem.length === 2) {
-      const properties = this.classes.get(unquoted(stem[1]))?.properties.filter((p) => p.target === this.cls.name) ?? [];
-      return properties.map(({ name }) => ({ text: `${prefix}${quoted(name)}.`, name, note: "link", word }));
-    }
-    const cls = this.resolve(stem);
-    const found = (cls?.properties ?? []).map(({ name, type, target }) =>
-      ({ text: prefix + quoted(name), name, note: target ?? type, word }));
-    const backlinks = { text: `${prefix}@links.`, name: "@links", note: "backlinks", word };
-    return cls && word.startsWith("@") ? [...found, backlinks] : found;
+    const found = this.resolve(stem)?.properties ?? [];
+    return [...found.map(({ name, type, target }) => ({ text: prefix + quoted(name), name, note: target ?? type, word })),
+      ...word.startsWith("@") ? [{ text: "@links.", note: "backlinks", word }] : []];
   }
 
   complete(always = false) {
@@ -170,7 +163,7 @@ export class QueryLine {
     this.chosen = -1;
     this.list.replaceChildren(...this.items.map(({ text, note }, index) => el("li", {
       id: `completion-${index}`, data: { index }, set: { role: "option", "aria-selected": "false" },
-    }, shown(text), el("span", { className: "dim", textContent: plain(note) }))));
+    }, shown(text), dim(plain(note)))));
     this.list.hidden = !this.items.length;
     this.input.setAttribute("aria-expanded", String(this.items.length > 0));
     this.input.removeAttribute("aria-activedescendant");
@@ -232,6 +225,7 @@ export async function showFacets(cls, property, anchor, { query, run, refocus })
     status.replaceChildren(shown(error.message));
     return;
   }
+
   const most = Math.max(1, ...answer.values.map((facet) => Number(facet.count)));
   const element = { ...property, collection: null };
   const entries = answer.values.map(({ value, count }) => {

@@ -44,6 +44,7 @@ function arrange(boxes) {
       queue.push(...box.links.map(({ to }) => [to, layer + 1]));
     }
   }
+
   const area = boxes.reduce((sum, box) => sum + (box.width + 60) * (box.height + space), 0);
   const limit = Math.max(Math.sqrt(area * 0.7), ...boxes.map((box) => box.height + space));
   const columns = [];
@@ -55,11 +56,13 @@ function arrange(boxes) {
       height += box.height + space;
     }
   }
+
   const heightOf = (column) => column.reduce((sum, box) => sum + box.height + space, 0);
   for (const box of boxes.filter((other) => !linked.has(other))) {
     const fitting = columns.find((column) => heightOf(column) + box.height <= limit);
     if (fitting) fitting.push(box); else columns.push([box]);
   }
+
   const rank = (box) => box.column.indexOf(box) / box.column.length;
   for (const column of columns) for (const box of column) box.column = column;
   for (let pass = 0; pass < 4; pass += 1) {
@@ -72,6 +75,7 @@ function arrange(boxes) {
       column.sort((a, b) => wanted.get(a) - wanted.get(b));
     }
   }
+
   return columns;
 }
 
@@ -136,26 +140,12 @@ function route(columns) {
     points.push([forward ? to.x : to.x + to.width, to.y + headHeight / 2]);
     line.points = points;
   }
+
   const all = lines.flatMap((line) => line.points);
   return {
     lines, width: Math.max(right, ...all.map(([x]) => x)) + 16,
     height: Math.max(...boxes.map((box) => box.y + box.height), ...all.map(([, y]) => y)) + 16,
   };
-}
-
-/** A path through these points with round corners. */
-function path(points) {
-  const parts = [`M${points[0]}`];
-  for (let index = 1; index < points.length - 1; index += 1) {
-    const [before, [x, y], after] = points.slice(index - 1, index + 2);
-    const toward = ([px, py]) => {
-      const distance = Math.hypot(px - x, py - y);
-      const radius = Math.min(4, distance / 2);
-      return distance ? [x + (px - x) * radius / distance, y + (py - y) * radius / distance] : [x, y];
-    };
-    parts.push(`L${toward(before)}Q${[x, y]} ${toward(after)}`);
-  }
-  return `${parts.join("")}L${points.at(-1)}`;
 }
 
 export class SchemaDrawing {
@@ -182,7 +172,7 @@ export class SchemaDrawing {
     head.append(svg("path", { d: "M0 0L8 4L0 8z", class: "tip" }));
     this.drawing.append(head);
     for (const line of lines) {
-      line.element = svg("path", { d: path(line.points), class: "edge", "marker-end": "url(#arrow)" });
+      line.element = svg("path", { d: `M${line.points.join("L")}`, class: "edge", "marker-end": "url(#arrow)" });
       line.element.append(svg("title", {}, plain(`${line.from.cls.name}.${line.property.name} → ${line.to.cls.name}`)));
       this.drawing.append(line.element);
     }

@@ -1,7 +1,7 @@
 // The table of a class: only rows and columns in view are elements, and pages of rows are fetched by position.
 // Beyond the height that browsers allow for an element, the scroll bar is a scale of the rows.
 import { api } from "./api.js";
-import { digits, el, menu, own, plain, popup, shown } from "./dom.js";
+import { digits, dim, el, menu, own, plain, popup, shown } from "./dom.js";
 import { cell, isNumber, typeName } from "./values.js";
 
 const rowHeight = 28;
@@ -64,9 +64,7 @@ export class Table {
     await this.fetchInView();
   }
 
-  get position() {
-    return { top: this.top, row: this.active.row, column: this.active.column, count: this.count };
-  }
+  get position() { return { ...this.active, top: this.top, count: this.count }; }
 
   // Columns.
   get columnsKey() { return `columns:${this.events.file()}:${this.cls.name}`; }
@@ -91,12 +89,11 @@ export class Table {
 
   placeColumns() {
     this.columns = this.all.filter((column) => !column.hidden);
-    let left = gutter;
+    this.width = gutter;
     for (const column of this.columns) {
-      column.left = left;
-      left += column.width;
+      column.left = this.width;
+      this.width += column.width;
     }
-    this.width = left;
     this.layout += 1;
     this.active.column = Math.max(0, Math.min(this.active.column, this.columns.length - 1));
     this.grid.setAttribute("aria-colcount", String(this.columns.length + 1));
@@ -155,7 +152,6 @@ export class Table {
       { label: "Sort descending", act: () => this.sortBy(property, true), disabled: !isSortable(property) },
       { label: "Values and counts…", act: () => this.events.facets(property, anchor), disabled: property.collection },
       null,
-      { label: "Fit to content", act: () => this.fit(column) },
       { label: "Hide column", act: () => this.hide(column, true), disabled: this.columns.length === 1 },
     ], { label: `Column ${property.name}`, refocus: this.grid });
   }
@@ -165,16 +161,9 @@ export class Table {
       const box = el("input", { type: "checkbox", checked: !column.hidden });
       box.addEventListener("change", () => this.hide(column, !box.checked));
       return el("label", {}, box, " ", shown(column.property.name), " ",
-        el("span", { className: "dim", textContent: plain(typeName(column.property)) }));
+        dim(plain(typeName(column.property))));
     });
     popup(anchor, boxes, { label: "Columns" });
-  }
-
-  fit(column) {
-    const index = this.columns.indexOf(column);
-    const cells = this.grid.querySelectorAll(`[data-column="${index}"] > :first-child`);
-    const width = Math.max(...[...cells].map((content) => content.scrollWidth + 36), 60);
-    this.changeColumns(() => { column.width = Math.min(width, 800); });
   }
 
   // Scrolling.
@@ -226,7 +215,6 @@ export class Table {
   }
 
   get rows() { return [...this.pages.values()].flatMap((page) => page.rows ?? []); }
-
   row(index) { return this.pages.get(Math.floor(index / pageSize))?.rows?.[index % pageSize]; }
 
   // Drawing.
@@ -272,14 +260,12 @@ export class Table {
     const cells = this.columns.slice(from, past).map(({ property, left, width }, offset) => {
       const column = from + offset;
       const error = own(data?.errors, property.name);
-      const content = !data ? null : error ? el("span", { className: "problem", title: plain(error) }, "unreadable")
-        : cell(own(data.values, property.name), property, own(data.cut, property.name));
-      for (const link of content?.querySelectorAll("a") ?? []) link.tabIndex = -1;
-      if (content?.tagName === "A") content.tabIndex = -1;
       const box = el("div", {
         id: `cell-${index}-${column}`, className: isNumber(property) ? "cell number" : "cell", data: { column },
         set: { role: "gridcell", "aria-colindex": column + 2 },
-      }, content);
+      }, !data ? null : error ? el("span", { className: "problem", title: plain(error) }, "unreadable")
+        : cell(own(data.values, property.name), property, own(data.cut, property.name)));
+      for (const link of box.querySelectorAll("a")) link.tabIndex = -1;
       box.style.left = `${left}px`;
       box.style.width = `${width}px`;
       return box;
@@ -416,10 +402,8 @@ export class Table {
 
   // Keyboard and pointer.
   go(row, column, { scroll = true } = {}) {
-    this.active = {
-      row: Math.max(-1, Math.min(row, this.count - 1)),
-      column: Math.max(0, Math.min(column, this.columns.length - 1)),
-    };
+    const within = (value, least, count) => Math.max(least, Math.min(value, count - 1));
+    this.active = { row: within(row, -1, this.count), column: within(column, 0, this.columns.length) };
     if (scroll) this.reveal();
     this.markActive();
   }
@@ -446,23 +430,22 @@ export class Table {
     const page = Math.max(1, Math.floor(this.view / rowHeight) - 1);
     const all = event.ctrlKey || event.metaKey;
     const last = this.count - 1;
-    const resize = event.shiftKey && row < 0 && event.key.startsWith("Arrow") && this.columns[column];
+    const step = event.shiftKey && row < 0 && { ArrowLeft: -16, ArrowRight: 16 }[event.key];
     const moves = {
       ArrowUp: [all ? 0 : row - 1, column], ArrowDown: [all ? last : row + 1, column],
       ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
       PageUp: [Math.max(0, row - page), column], PageDown: [Math.max(0, row) + page, column],
       Home: [all ? 0 : row, all ? column : 0], End: [all ? last : row, all ? column : this.columns.length - 1],
     };
-    if (resize && event.key !== "ArrowUp" && event.key !== "ArrowDown") {
-      const step = event.key === "ArrowLeft" ? -16 : 16;
-      this.changeColumns(() => { resize.width = Math.max(48, resize.width + step); });
+    if (step) {
+      const place = this.columns[column];
+      this.changeColumns(() => { place.width = Math.max(48, place.width + step); });
     } else if (row < 0 && event.key === "ArrowDown" && event.altKey) this.columnMenu(column);
     else if (event.altKey) return;
     else if (event.key in moves) this.go(...moves[event.key]);
     else if (event.key === "Enter" && row < 0) this.sortBy(this.columns[column].property);
-    else if (event.key === "Enter" && all) this.followLink();
     else if (event.key === "Enter" || event.key === " ") this.openActive();
-    else if (event.key === "f") this.followLink();
+    else if (event.key === "f") this.grid.querySelector(".active a")?.click();
     else if (event.key === "m") this.columnMenu(column);
     else return;
     event.preventDefault();
@@ -471,10 +454,6 @@ export class Table {
   openActive() {
     const data = this.row(this.active.row);
     if (data) this.events.open(data);
-  }
-
-  followLink() {
-    document.getElementById(`cell-${this.active.row}-${this.active.column}`)?.querySelector("a")?.click();
   }
 
   clicked(event) {
@@ -506,10 +485,7 @@ export class Table {
       this.placeColumns();
       this.arrange();
     };
-    const stop = () => {
-      leave.abort();
-      this.storeColumns();
-    };
+    const stop = () => { leave.abort(); this.storeColumns(); };
     addEventListener("pointermove", move, { signal: leave.signal });
     for (const end of ["pointerup", "pointercancel"]) addEventListener(end, stop, { signal: leave.signal });
   }

@@ -32,25 +32,16 @@ export const isNumber = (property) => numbers.has(property.kind) && !property.co
 /** The number of bytes of a base64 text. */
 const decodedSize = (text) => Math.max(0, Math.floor(text.length * 3 / 4) - (text.match(/=*$/)?.[0].length ?? 0));
 
-function decode(text, limit) {
-  try {
-    const part = limit ? text.slice(0, Math.ceil(limit / 3) * 4) : text;
-    return Uint8Array.from(atob(part), (character) => character.charCodeAt(0));
-  } catch {
-    return new Uint8Array();
-  }
-}
+/** The first bytes of a base64 text; the limit is divisible by 3. */
+const decode = (text, limit) =>
+  Uint8Array.from(atob(text.slice(0, limit / 3 * 4)), (character) => character.charCodeAt(0));
 
 const hex = (data) => [...data].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
 
 /** The text in these bytes, or null if they are not printable UTF-8. */
 function textIn(data) {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(data);
-    return text && !/[\u0000-\u0008\u000e-\u001f\u007f]/.test(text) ? text : null;
-  } catch {
-    return null;
-  }
+  const text = new TextDecoder().decode(data, { stream: true });
+  return /^[^\u0000-\u0008\u000e-\u001f\u007f\ufffd]+$/.test(text) ? text : null;
 }
 
 const two = (number) => String(number).padStart(2, "0");
@@ -149,21 +140,19 @@ function binary(text, size) {
   return el("span", { className: "binary" }, dim(bytes(size ?? decodedSize(text))), ` ${hex(data)}`);
 }
 
-/** The parts of a collection: elements with their names, and the size, of which they may be the beginning. */
-function parts(value, size) {
-  const content = Array.isArray(value?.elements) ? value.elements : value?.elements ?? value;
-  const entries = Array.isArray(content) ? content.map((element) => [null, element])
-    : Object.entries(own(content, "$dictionary") ?? content);
-  return { entries, size: Number(size ?? (content === value ? undefined : value.size) ?? entries.length) };
-}
+/** The elements of a collection, with their names. */
+const elements = (value) => Array.isArray(value) ? value.map((element) => [null, element])
+  : Object.entries(own(value, "$dictionary") ?? value);
 
+/** A collection or an embedded object in one line. Of a collection that was cut, `size` is the full size. */
 function summary(value, property, size) {
-  const { entries, size: total } = parts(value, size);
+  const entries = elements(value);
+  const total = size ?? entries.length;
   const line = el("span", { className: "summary" });
   if (property.collection || Array.isArray(value)) line.append(dim(`${total} `));
   const target = property.kind === "embedded" && property.targetClass;
-  for (const [name, element] of entries.slice(0, 8)) {
-    if (line.childNodes.length > 1 || (line.childNodes.length === 1 && !line.firstChild.className)) line.append(", ");
+  for (const [index, [name, element]] of entries.slice(0, 8).entries()) {
+    if (index) line.append(", ");
     if (name !== null) line.append(shown(name, { className: "name" }), " ");
     const inner = target && !property.collection ? target.byName.get(name) : { ...property, collection: null };
     line.append(short(element, inner ?? { kind: "mixed" }));
@@ -174,15 +163,16 @@ function summary(value, property, size) {
 
 /** A value within a line: collections and objects in it are not opened further. */
 function short(value, property) {
-  const nested = value !== null && typeof value === "object"
-    && !["link", "date", "data", "string"].includes(typed(value, property.kind)[0]);
   if (Array.isArray(value)) return dim(count(value.length, "value"));
-  return nested && property.kind !== "decimal" ? shown(compact(value)) : cell(value, property);
+  const isNested = ["embedded", "dictionary"].includes(typed(value, property.kind)[0]);
+  return isNested ? shown(brief(value, 80)) : cell(value, property);
 }
 
-function compact(value) {
-  const text = JSON.stringify(value, (key, inner) => typeof inner === "bigint" ? String(inner) : inner);
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+/** The beginning of a value as JSON; of a string, of its text. */
+export function brief(value, limit) {
+  const text = typeof value === "string" ? value
+    : JSON.stringify(value, (key, inner) => typeof inner === "bigint" ? String(inner) : inner) ?? "nothing";
+  return text.length > limit ? `${text.slice(0, limit)}…` : text;
 }
 
 /** The value in the object view: collections and embedded objects fold out. `at` is where to fetch a binary. */
@@ -213,49 +203,36 @@ export function beginning(text, tag, limit) {
 /** Bytes: an image or text if they are, else the first in hexadecimal digits; with a link to all. */
 function blob(text, at) {
   const size = decodedSize(text);
-  const data = decode(text, 512);
-  const written = textIn(size <= 512 ? data : data.slice(0, 500));
+  const data = decode(text, 1500);
+  const written = textIn(data);
   const link = at ? el("a", { href: at.path, download: "", textContent: "Download" }) : "";
   const box = el("div", { className: "blob" }, el("p", {}, dim(bytes(size)), " ", link));
   if (at && isImage(data)) showImage(box, at);
-  else if (written) box.append(el("pre", {}, shown(written, { lines: true }), size > 512 ? "…" : ""));
-  else if (size) box.append(el("pre", { className: "hex" }, hexLines(data.slice(0, 64)), size > 64 ? "\n…" : ""));
+  else if (written) box.append(el("pre", {}, shown(written, { lines: true }), size > 1500 ? "…" : ""));
+  else if (size) box.append(el("pre", { className: "hex" }, hex(data.slice(0, 64)), size > 64 ? " …" : ""));
   return box;
 }
 
-function isImage(data) {
-  const start = String.fromCharCode(...data.slice(0, 12));
-  return /^(\u0089PNG|\u00ff\u00d8\u00ff|GIF8|RIFF[^]{4}WEBP)/.test(start);
-}
+const isImage = (data) =>
+  /^(\u0089PNG|\u00ff\u00d8\u00ff|GIF8|RIFF[^]{4}WEBP)/.test(String.fromCharCode(...data.slice(0, 12)));
 
 async function showImage(box, at) {
   try {
     const source = URL.createObjectURL(await at.fetch());
     const image = el("img", { alt: plain(`Image in ${at.property}`) });
-    image.addEventListener("load", () => { URL.revokeObjectURL(source); });
-    image.addEventListener("error", () => { URL.revokeObjectURL(source); image.replaceWith(dim("damaged image")); });
     image.src = source;
     box.append(image);
+    await image.decode().catch(() => image.replaceWith(dim("damaged image")));
+    URL.revokeObjectURL(source);
   } catch (error) {
     box.append(dim(plain(error.message)));
   }
 }
 
-function hexLines(data) {
-  const lines = [];
-  for (let at = 0; at < data.length; at += 16) {
-    const part = data.slice(at, at + 16);
-    const text = [...part].map((byte) => byte > 31 && byte < 127 ? String.fromCharCode(byte) : ".").join("");
-    lines.push(`${hex(part).padEnd(48)} ${text}`);
-  }
-  return lines.join("\n");
-}
-
 /** A collection or an embedded object. Its content is made when it is opened, a thousand elements at a time. */
 function folded(value, property, target) {
-  const { entries } = parts(value);
-  const isList = Array.isArray(value);
-  if (!entries.length) return dim(target ? "{ }" : `empty ${property.collection ?? (isList ? "list" : "dictionary")}`);
+  const entries = elements(value);
+  if (!entries.length) return dim(target ? "{ }" : `empty ${property.collection ?? "collection"}`);
   const head = el("summary", {}, summary(value, property));
   const rows = el("dl", { className: "fold" });
   const details = el("details", {}, head, rows);
@@ -277,10 +254,12 @@ function folded(value, property, target) {
   return details;
 }
 
-const keywords = /^(and|or|not|in|any|all|none|some|between|contains|beginswith|endswith|like|true|false|null|nil|sort|distinct|limit|subquery|truepredicate|falsepredicate|ascending|descending|asc|desc|oid|uuid|obj|binary|geowithin|inf|infinity|nan|first|last|size)$/i;
+const keywords = new Set(("and or not in any all none some between contains beginswith endswith like true false null nil "
+  + "sort distinct limit subquery truepredicate falsepredicate ascending descending asc desc oid uuid obj binary "
+  + "geowithin inf infinity nan first last size").split(" "));
 
 /** A property's name as a query writes it. */
-export const quoted = (name) => /^[A-Za-z_]\w*$/.test(name) && !keywords.test(name)
+export const quoted = (name) => /^[A-Za-z_]\w*$/.test(name) && !keywords.has(name.toLowerCase())
   ? name : `\`${name.replaceAll("`", "``")}\``;
 
 /** A value as a query writes it, or null if a query cannot. */
@@ -299,10 +278,12 @@ export function literal(value, property) {
 
 /** The condition that finds objects with this value of a property, or null if a query cannot. */
 export function condition(property, value) {
-  const id = property.kind === "link" && value !== null && property.targetClass.byName.get(property.targetClass.primaryKey);
-  if (id) return value.label?.length < 80 ? `${quoted(property.name)}.${quoted(id.name)} == ${literal(value.label, id)}` : null;
-  const text = literal(value, property);
-  return text === null ? null : `${quoted(property.name)} == ${text}`;
+  const target = property.targetClass;
+  const id = property.kind === "link" && value !== null && target.byName.get(target.primaryKey);
+  const text = id ? literal(value.label, id) : literal(value, property);
+  // Longer values are cut.
+  if (text === null || new TextEncoder().encode(text).length > (id ? 78 : 250)) return null;
+  return `${quoted(property.name)}${id ? `.${quoted(id.name)}` : ""} == ${text}`;
 }
 
 /** The query that finds one object by its primary key, given as JSON. */
