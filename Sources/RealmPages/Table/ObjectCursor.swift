@@ -65,6 +65,27 @@ public final class ObjectCursor {
     return try settle(on: wanted, in: cluster)
   }
 
+  /// Moves to the live object at `position` in key order. Returns false, with no current object, beyond the last one.
+  /// Cost: O(log n).
+  public func seek(position: Int) throws(EngineError) -> Bool {
+    beginWalk()
+    guard position >= 0 else {
+      leave()
+      return false
+    }
+    if let rows = table.legacyRows { return stand(on: Int64(position), of: rows) }
+    if let damage = table.damage { throw damage }
+    guard let (cluster, row) = try located({ () throws(EngineError) in try table.objects.place(at: position) }) else {
+      leave()
+      return false
+    }
+    let found = Int64(bitPattern: try cluster.key(row))
+    if found < 0 { throw .damaged("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)") }
+    enter(cluster, row, tombstones: false)
+    key = ObjKey(found)
+    return true
+  }
+
   /// Moves to the first live object whose key is greater than `key`. Returns false if there is none. Cost: O(log n).
   public func seek(after key: ObjKey) throws(EngineError) -> Bool {
     if key < self.key { beginWalk() }
