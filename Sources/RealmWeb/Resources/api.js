@@ -127,7 +127,6 @@ async function request(path, options) {
   } catch (error) {
     if (response.ok) throw new ApiError(response.status, `the answer to ${path} is ${error.message}`);
   }
-
   if (response.ok) return answer;
   throw new ApiError(response.status, answer.error || `status ${response.status}`, answer.column);
 }

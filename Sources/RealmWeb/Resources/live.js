@@ -2,8 +2,7 @@
 
 const retryAfter = 2000;
 
-/** Calls `events.state(name)`, `version(version)` for the first version of a connection, and `commit(commit)` for each
- * commit after it. Returns a function that ends this. */
+/** Calls `events.state(name)`, `version(first)` for each connection, and `commit(commit)`. Returns a function to end. */
 export function follow(events) {
   let source;
   let retry;

@@ -108,7 +108,6 @@ function view(name) {
   byId("show-schema").setAttribute("aria-pressed", String(name === "schema"));
 }
 
-// Classes.
 function drawClasses() {
   const wanted = byId("class-filter").value.trim().toLowerCase();
   const classes = [...state.classes.values()].filter((cls) => cls.name.toLowerCase().includes(wanted));
@@ -140,7 +139,6 @@ async function loadClasses() {
   if (cls && table.cls) table.cls = cls;
 }
 
-// Search and schema.
 let searching = null;
 
 async function showSearch(text) {
@@ -173,7 +171,6 @@ function showSchema() {
   if (narrow.matches) schema.fit();
 }
 
-// Changes.
 function announce(text) { byId("news").replaceChildren(shown(text)); }
 
 function committed({ version, changes, more }) {
@@ -221,7 +218,6 @@ async function quit() {
   message("realmfs browse has ended. You can close this page.");
 }
 
-// Keys.
 const keys = [
   ["/", "Query line"], ["s", "Search all classes"], ["c", "Classes"], ["t", "Table"], ["o", "Object"], ["g", "Schema"],
   ["↑ ↓ ← →", "Cell; the heads of the columns are above the first row"], ["Page Up, Page Down", "A screen of rows"],
@@ -283,7 +279,6 @@ function download(anchor) {
     ({ label, href: api.exportPath({ class: state.route.cls, query, format }) })), { label: "Download what is shown" });
 }
 
-// The parts, and the start.
 const table = new Table(byId("grid"), {
   file: () => state.info.path ?? "",
   open: (row) => go(address(state.route.cls, row.key, state.route)),

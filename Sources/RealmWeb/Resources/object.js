@@ -276,7 +276,6 @@ function written(text, property) {
     if (isPlain) return text.trim();
     if (/^(NaN|-?Infinity)$/.test(text.trim())) return JSON.stringify({ $numberDouble: text.trim() });
   }
-
   return JSON.stringify(text);
 }
 

@@ -25,7 +25,6 @@ export function splitOrder(query) {
   for (const found of query.matchAll(tokenPattern)) {
     if (/^(sort|distinct|limit)$/i.test(found[0])) return [query.slice(0, found.index).trim(), query.slice(found.index)];
   }
-
   return [query.trim(), ""];
 }
 
@@ -225,7 +224,6 @@ export async function showFacets(cls, property, anchor, { query, run, refocus })
     status.replaceChildren(shown(error.message));
     return;
   }
-
   const most = Math.max(1, ...answer.values.map((facet) => Number(facet.count)));
   const element = { ...property, collection: null };
   const entries = answer.values.map(({ value, count }) => {

@@ -44,7 +44,6 @@ function arrange(boxes) {
       queue.push(...box.links.map(({ to }) => [to, layer + 1]));
     }
   }
-
   const area = boxes.reduce((sum, box) => sum + (box.width + 60) * (box.height + space), 0);
   const limit = Math.max(Math.sqrt(area * 0.7), ...boxes.map((box) => box.height + space));
   const columns = [];
@@ -56,13 +55,11 @@ function arrange(boxes) {
       height += box.height + space;
     }
   }
-
   const heightOf = (column) => column.reduce((sum, box) => sum + box.height + space, 0);
   for (const box of boxes.filter((other) => !linked.has(other))) {
     const fitting = columns.find((column) => heightOf(column) + box.height <= limit);
     if (fitting) fitting.push(box); else columns.push([box]);
   }
-
   const rank = (box) => box.column.indexOf(box) / box.column.length;
   for (const column of columns) for (const box of column) box.column = column;
   for (let pass = 0; pass < 4; pass += 1) {
@@ -75,7 +72,6 @@ function arrange(boxes) {
       column.sort((a, b) => wanted.get(a) - wanted.get(b));
     }
   }
-
   return columns;
 }
 
@@ -140,7 +136,6 @@ function route(columns) {
     points.push([forward ? to.x : to.x + to.width, to.y + headHeight / 2]);
     line.points = points;
   }
-
   const all = lines.flatMap((line) => line.points);
   return {
     lines, width: Math.max(right, ...all.map(([x]) => x)) + 16,

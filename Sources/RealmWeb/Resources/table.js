@@ -66,7 +66,6 @@ export class Table {
 
   get position() { return { ...this.active, top: this.top, count: this.count }; }
 
-  // Columns.
   get columnsKey() { return `columns:${this.events.file()}:${this.cls.name}`; }
   loadColumns() {
     let stored = {};
@@ -166,7 +165,6 @@ export class Table {
     popup(anchor, boxes, { label: "Columns" });
   }
 
-  // Scrolling.
   get view() { return Math.max(rowHeight, this.grid.clientHeight - headHeight); }
   get total() { return this.count * rowHeight; }
   get height() { return Math.min(this.total, heightLimit); }
@@ -217,7 +215,6 @@ export class Table {
   get rows() { return [...this.pages.values()].flatMap((page) => page.rows ?? []); }
   row(index) { return this.pages.get(Math.floor(index / pageSize))?.rows?.[index % pageSize]; }
 
-  // Drawing.
   render() {
     if (!this.cls) return;
     const [first, end] = this.range;
@@ -282,7 +279,6 @@ export class Table {
     else this.grid.removeAttribute("aria-activedescendant");
   }
 
-  // Pages.
   /** Fetches now, or after a pause while the scroll bar is dragged far. */
   scheduleFetch() {
     clearTimeout(this.timer);
@@ -339,7 +335,7 @@ export class Table {
   }
 
   received(at, answer, former) {
-    if (answer.version !== this.version) for (const page of this.pages.values()) page.stale = Boolean(page.rows);
+    if (answer.version !== this.version) for (const page of this.pages.values()) page.stale ||= !page.abort;
     this.version = answer.version;
     const isMoved = this.anchor(at, former?.rows, answer.rows);
     this.pages.set(at, { rows: answer.rows });
@@ -366,7 +362,6 @@ export class Table {
     return move !== 0;
   }
 
-  // Changes of other programs.
   /** Marks what a commit changed. Deleted rows stay, struck through, until the rows are fetched again. */
   async changedBy(changes) {
     const changed = new Map(changes.filter(({ cls }) => cls === this.cls?.name).map(({ key, change }) => [key, change]));
@@ -400,7 +395,6 @@ export class Table {
     }
   }
 
-  // Keyboard and pointer.
   go(row, column, { scroll = true } = {}) {
     const within = (value, least, count) => Math.max(least, Math.min(value, count - 1));
     this.active = { row: within(row, -1, this.count), column: within(column, 0, this.columns.length) };
