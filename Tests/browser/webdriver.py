@@ -136,15 +136,16 @@ class Browser:
             "if (!e) return null; e.scrollIntoView({block: 'nearest', inline: 'nearest'});"
             "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()",
             f"{selector} is visible", selector)
-        pointer = [{"type": "pointerMove", "x": round(box[0]), "y": round(box[1])}, {"type": "pointerDown", "button": 0},
-                   {"type": "pointerUp", "button": 0}]
+        move = {"type": "pointerMove", "x": round(box[0]), "y": round(box[1])}
+        pointer = [move, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
         self.command("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": pointer}]})
 
     def devtools(self, name, **parameters):
         return self.command("POST", "/goog/cdp/execute", {"cmd": name, "params": parameters})
 
     def resize(self, width, height):
-        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                      mobile=False)
         self.until("innerWidth === arguments[0]", f"the window is {width} wide", width)
 
     def scheme(self, name):

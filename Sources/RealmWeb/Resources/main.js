@@ -55,6 +55,7 @@ async function show() {
   if (route.cls && !state.classes.has(route.cls)) return message(`There is no class ${plain(route.cls)}.`);
   if (route.key?.startsWith("=")) return resolve(route);
   state.route = route;
+  byId("search").value = route.search ?? "";
   const cls = state.classes.get(route.cls);
   view(route.search !== null ? "search" : route.schema ? "schema" : cls ? (route.key ? "object" : "table") : "classes");
   markClass();
@@ -145,7 +146,6 @@ async function showSearch(text) {
   searching?.abort();
   const abort = searching = new AbortController();
   object.close();
-  byId("search").value = text;
   byId("search-title").replaceChildren("Search ", shown(text));
   byId("search-count").textContent = "Searching…";
   byId("search-hits").replaceChildren();

@@ -165,12 +165,12 @@ export class ObjectPane {
       return select;
     }
     const stored = value === null || value === undefined ? "" : String(value);
-    const isLong = property.kind === "string" && (stored.length > 60 || stored.includes("\n"));
+    const isLong = property.kind === "string" && (stored.length > 28 || stored.includes("\n"));
     const input = el(isLong ? "textarea" : "input", {
       id, value: stored, placeholder: value === null ? "null" : "", spellcheck: false, autocomplete: "off",
       title: property.kind === "date" && value !== null ? `${localDate(stored)} in local time` : "",
     });
-    if (isLong) input.rows = Math.min(10, 1 + Math.ceil(stored.length / 50));
+    if (isLong) input.rows = Math.min(10, 1 + Math.ceil(stored.length / 40));
     else if (property.kind !== "string") input.inputMode = property.kind === "int" ? "numeric" : "text";
     let isNull = value === null;
     const update = () => {

@@ -104,7 +104,7 @@ export function linkTo(value, property) {
   const id = value?.id !== undefined ? value.id : value?.key === undefined ? value : undefined;
   const byKey = property?.targetClass?.primaryKey === null && id !== undefined ? String(id) : undefined;
   const key = value?.key ?? byKey ?? idAddress(id);
-  const label = value?.label ?? id ?? `#${value.key}`;
+  const label = value?.label ?? id ?? (property?.kind === "embedded" ? cls : `#${value.key}`);
   return el("a", { className: "link", href: address(cls, key), title: plain(`${cls} ${label}`) },
     shown(label === "" ? "(empty)" : String(label)));
 }
@@ -151,6 +151,7 @@ function summary(value, property, size) {
   const line = el("span", { className: "summary" });
   if (property.collection || Array.isArray(value)) line.append(dim(`${total} `));
   const target = property.kind === "embedded" && property.targetClass;
+  if (property.collection && property.kind === "embedded") return line.append(property.target) ?? line;
   for (const [index, [name, element]] of entries.slice(0, 8).entries()) {
     if (index) line.append(", ");
     if (name !== null) line.append(shown(name, { className: "name" }), " ");
@@ -233,7 +234,8 @@ async function showImage(box, at) {
 function folded(value, property, target) {
   const entries = elements(value);
   if (!entries.length) return dim(target ? "{ }" : `empty ${property.collection ?? "collection"}`);
-  const head = el("summary", {}, summary(value, property));
+  const head = el("summary", { data: { open: target ? plain(target.name) : count(entries.length, "value") } },
+    summary(value, property));
   const rows = el("dl", { className: "fold" });
   const details = el("details", {}, head, rows);
   let made = 0;
@@ -250,7 +252,8 @@ function folded(value, property, target) {
   };
   const open = () => { if (details.open && !made) more(); };
   details.addEventListener("toggle", open);
-  if (entries.length <= 6) { details.open = true; open(); }
+  details.open = Boolean(target);
+  open();
   return details;
 }
 
