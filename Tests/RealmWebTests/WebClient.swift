@@ -118,13 +118,12 @@ final class ServedRealm {
   private(set) var cookie = ""
 
   /// Serves a copy of a fixture, or a realm that `make` fills.
-  init(
+  convenience init(
     _ fixture: String? = nil,
     writes: Bool = false,
     make: (borrowing WriteTransaction) throws -> Void = { _ in }
   ) throws {
-    folder = try TemporaryFolder()
-    path = folder.path("shown.realm")
+    let folder = try TemporaryFolder(), path = folder.path("shown.realm")
     if let fixture {
       try FileManager.default.copyItem(at: Fixture.named(fixture).url, to: URL(fileURLWithPath: path))
     } else {
@@ -133,6 +132,12 @@ final class ServedRealm {
       try make(transaction)
       _ = try transaction.commit()
     }
+    try self.init(at: path, folder, writes: writes)
+  }
+
+  /// Serves the file at `path`, which is in `folder`.
+  init(at path: String, _ folder: TemporaryFolder, writes: Bool = false) throws {
+    (self.path, self.folder) = (path, folder)
     writer = writes ? try RealmWriter(Configuration(path: path)) : nil
     browser = RealmBrowser(try writer?.realm ?? Realm(Configuration(path: path)), path: path, writer: writer)
     let url = try browser.start()

@@ -329,7 +329,10 @@ public final class ObjectCursor {
     let element = try self.table.arena.integers(cluster.slots.child(backlink.key.leafPosition + 1)).int(row)
     if element == 0 { return [] }
     if element & 1 != 0 { return [ObjKey(tagged: element)] }
-    let reader = try ElementReader(self.table.arena, Int(element), ElementType(.int, isNullable: false))
+    let type = ElementType(.int, isNullable: false)
+    let reader = try ElementReader(self.table.arena, Int(element), type)
+    // The nodes of a damaged tree can count more links than the file has room for.
+    try Effort(self.table.arena).enter(leaf: reader.count, type, at: Int(element))
     var keys: [ObjKey] = []
     for i in 0..<reader.count {
       if case .int(let key) = try reader.value(at: i) { keys.append(ObjKey(key)) }

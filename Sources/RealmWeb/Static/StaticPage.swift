@@ -49,7 +49,7 @@ public struct StaticPage {
 
   /// Writes the page.
   ///
-  /// - Throws: the errors of reading and of `write`. Properties that cannot be read show the reason.
+  /// - Throws: the errors of `write`. Where the realm cannot be read, the page shows the reason.
   public mutating func run(_ parts: [Part]) throws(EngineError) {
     out.append(Self.head)
     out.append("<title>")
@@ -143,11 +143,16 @@ public struct StaticPage {
     }
     appendHeader(table)
     let cursor = ObjectCursor(table), rows = RowRenderer(snapshot), keys = part.keys
-    var count = 0
+    var count = 0, damage: EngineError?
     while count < min(part.count, Self.mostObjects), written + out.count < Self.mostBytes {
-      if let keys {
-        guard try cursor.seek(keys[count]) else { throw .damaged("object \(keys[count]) is missing") }
-      } else if try !cursor.next() {
+      do throws(EngineError) {
+        if let keys {
+          guard try cursor.seek(keys[count]) else { throw .damaged("object \(keys[count]) is missing") }
+        } else if try !cursor.next() {
+          break
+        }
+      } catch {
+        damage = error
         break
       }
       count += 1
@@ -155,6 +160,11 @@ public struct StaticPage {
       if out.count > 256 << 10 { try flush() }
     }
     out.append("</tbody></table></div>\n")
+    if let damage {
+      out.append("<p class=\"note\">The next object cannot be read: ")
+      append(escaped: damage.description)
+      out.append("</p>\n")
+    }
     if count < part.count {
       out.append("<p class=\"note\">")
       append(escaped: "\(counted(part.count - count, "more object")) not shown")

@@ -448,7 +448,7 @@ extension Options {
       ],
       examples: [
         "realmfs browse people.realm",
-        "realmfs browse --write --open people.realm Person 'age > 30'",
+        "realmfs browse --write people.realm Person 'age > 30'",
         "realmfs browse --static people.html people.realm",
       ]
     ),
