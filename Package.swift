@@ -40,6 +40,8 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CPostgres"),
     .target(name: "CXLSXWriter"),
+    .target(name: "CMicroHTTPD"),
+    .target(name: "CWebResources"),
     .target(name: "CLinux"),
     .target(name: "Threads", swiftSettings: strict),
     .target(
@@ -75,13 +77,21 @@ let package = Package(
       dependencies: ["RealmPages", "Threads", "CTLS", "CZlib"],
       swiftSettings: strict
     ),
+    .target(
+      name: "RealmWeb",
+      dependencies: [
+        "RealmPages", "RealmJSON", "RealmQuery", "RealmTransfer", "Threads", "CLinux", "CMicroHTTPD", "CWebResources",
+      ],
+      // CWebResources embeds these files.
+      exclude: ["Resources"],
+      swiftSettings: strict
+    ),
     .target(name: "FuseBridge", dependencies: ["FileTree", "Threads", "CFuse", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "realmfs",
       dependencies: [
         "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmReplica",
-        "RealmQuery",
-        "RealmSync", "CLinux", "Threads",
+        "RealmQuery", "RealmSync", "RealmWeb", "CLinux", "Threads",
       ],
       swiftSettings: strict
     ),
@@ -211,6 +221,11 @@ let package = Package(
     .testTarget(
       name: "RealmReplicaTests",
       dependencies: ["RealmReplica", "RealmPages", "RealmJSON", "RealmTransfer", "TestSupport"],
+      swiftSettings: plain
+    ),
+    .testTarget(
+      name: "RealmWebTests",
+      dependencies: ["RealmWeb", "RealmPages", "RealmJSON", "TestSupport"],
       swiftSettings: plain
     ),
     .testTarget(

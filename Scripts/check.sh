@@ -30,6 +30,7 @@ step "tidy" Scripts/tidy.sh
 step "tests" env TEST_FLAGS=--skip-build Scripts/test.sh
 step "examples" Scripts/examples.sh
 step "end to end" Tests/e2e/run.sh
+step "browser" Tests/browser/run.sh
 smoke=(CRASH_STATES=1000 CRASH_SEEDS=20 CRASH_PROCESSES=1 CRASH_DISKS=2 CRASH_SHUTDOWNS=1)
 step "power cuts, a few" env CRASH_BIN="$tree/release" "${smoke[@]}" Scripts/crash.sh
 if [ "${1:-}" = --all ]; then

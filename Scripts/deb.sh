@@ -45,7 +45,7 @@ libraries=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/bin/realmfs" 2>"$work/shl
   exit 1
 }
 
-# Libraries that are loaded when they are needed: of replicas and of spreadsheets.
+# Libraries that are loaded when they are needed: of replicas, of browsers and of spreadsheets.
 spreadsheets=libxlsxwriter$(sed -n 's/^#define LXW_SOVERSION "\(.*\)"$/\1/p' /usr/include/xlsxwriter.h)
 
 mkdir "$root/DEBIAN"
@@ -56,7 +56,7 @@ Architecture: $architecture
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: fuse3, $libraries
-Recommends: libpq5, $spreadsheets
+Recommends: libmicrohttpd12 | libmicrohttpd12t64, libpq5, $spreadsheets
 Suggests: jq, sqlite3
 Section: utils
 Priority: optional

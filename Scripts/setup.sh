@@ -11,8 +11,10 @@ packages=(
   libsqlite3-dev         # exports into SQLite databases
   libxlsxwriter-dev      # exports into spreadsheets
   libpq-dev              # replicas in PostgreSQL
+  libmicrohttpd-dev      # browsers
   pkg-config binutils
   jq python3 openssl attr acl e2fsprogs xfsprogs btrfs-progs rsync strace procps util-linux # tests
+  curl chromium chromium-driver # tests of the page
   zsh fish # completions run in the shells that have them
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
   bindfs                 # benchmarks compare with it

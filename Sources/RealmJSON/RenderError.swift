@@ -29,7 +29,7 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
   /// The property concerned, as `address.street`; empty if the error is not about one property.
   public internal(set) var property = ""
 
-  init(_ reason: Reason) { self.reason = reason }
+  package init(_ reason: Reason) { self.reason = reason }
 
   /// The object, the property and the problem in words.
   public var description: String {

@@ -19,11 +19,14 @@ public enum QueryCondition: Sendable {
   /// A single-link property leads to the object with this key.
   case link(property: String, ObjKey)
 
+  /// All objects, sorted by a property.
+  case sorted(property: String, ascending: Bool)
+
   /// The text of the condition; nil if it has none.
   public var text: String? {
     switch self {
     case .query(let text), .bound(let text, _), .given(let text, _): text
-    case .built, .equal, .link: nil
+    case .built, .equal, .link, .sorted: nil
     }
   }
 
@@ -35,6 +38,8 @@ public enum QueryCondition: Sendable {
     case .built(let predicate): return (predicate.syntax, [])
     case .equal(let property, let value): return (Self.compare(property, .value(value, text: nil)), [])
     case .link(let property, let key): return (Self.compare(property, .key(key)), [])
+    case .sorted(let property, let ascending):
+      return (.constant(true), [.sort([(Self.path(property), ascending)])])
     }
   }
 
@@ -45,10 +50,13 @@ public enum QueryCondition: Sendable {
     return ["the wildcards of LIKE are * and ?; % is an ordinary character"]
   }
 
+  private static func path(_ property: String) -> PathSyntax {
+    PathSyntax(quantifier: nil, elements: [(.name(property), 1)], column: 1)
+  }
+
   private static func compare(_ property: String, _ kind: ConstantSyntax.Kind) -> PredicateSyntax {
-    let path = PathSyntax(quantifier: nil, elements: [(.name(property), 1)], column: 1)
-    return .compare(
-      .path(path),
+    .compare(
+      .path(path(property)),
       .equal,
       .constant(ConstantSyntax(kind: kind, column: 1)),
       [],

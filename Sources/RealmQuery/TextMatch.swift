@@ -2,6 +2,7 @@
 // diacritics compares strings without their marks, as in Realm's SDK for Swift.
 
 import Glibc
+package import RealmPages
 @_spi(_Unicode) import Swift
 
 /// The differences to ignore when comparing strings.
@@ -83,7 +84,7 @@ enum TextMatch {
   static func contains(_ text: Bytes, _ part: Bytes, ignoresCase: Bool) -> Bool {
     if text.count < part.count { return false }
     guard !ignoresCase, let first = unsafe part.first, let base = text.baseAddress else {
-      return (0...text.count - part.count).contains { unsafe matches(text, part, at: $0, ignoresCase) }
+      return unsafe place(of: part, in: text, ignoresCase: ignoresCase) != nil
     }
     // Search for each occurrence of the part's first byte.
     var start = 0
@@ -93,6 +94,12 @@ enum TextMatch {
       start += 1
     }
     return false
+  }
+
+  /// Returns the first place at which a text has a part.
+  static func place(of part: Bytes, in text: Bytes, ignoresCase: Bool) -> Int? {
+    if text.count < part.count { return nil }
+    return (0...text.count - part.count).first { unsafe matches(text, part, at: $0, ignoresCase) }
   }
 
   private static func matches(_ text: Bytes, _ part: Bytes, at start: Int, _ ignoresCase: Bool) -> Bool {
@@ -148,5 +155,20 @@ enum TextMatch {
     var index = index + 1
     while index < text.count, unsafe text[index] & 0xC0 == 0x80 { index += 1 }
     return index
+  }
+}
+
+/// A text to find in others, ignoring case as `CONTAINS[c]` does.
+package struct TextSearch: Sendable {
+  private let part: [UInt8]
+
+  package init(_ part: String) { self.part = Array(part.utf8) }
+
+  /// Returns the place of the first occurrence; nil if there is none.
+  package func first(in text: ByteView) -> Range<Int>? {
+    unsafe part.withUnsafeBytes { part in
+      guard let start = unsafe TextMatch.place(of: part, in: text.unsafeBytes, ignoresCase: true) else { return nil }
+      return start..<start + part.count
+    }
   }
 }

@@ -105,6 +105,7 @@ enum Program {
     case .undo: try UndoCommand.run(arguments)
     case .diff: try DiffCommand.run(arguments)
     case .watch: try WatchCommand.run(arguments)
+    case .browse: try BrowseCommand.run(arguments)
     case .create: try CreateCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
     case .seal: try SealCommand.run(arguments)

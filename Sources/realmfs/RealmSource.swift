@@ -23,22 +23,33 @@ struct RealmSource {
 
   /// Opens a realm for a read that takes a while, as `pinned(_:)` does for the first operand.
   static func pinned(_ configuration: Configuration) throws(CommandFailure) -> RealmSource {
-    if hasLockFile(configuration.path) {
+    if hasLockFile(configuration.path), let source = shared(configuration) { return source }
+    return try RealmSource(configuration)
+  }
+
+  /// Opens a realm for reads that go on, beside the programs that share it now or later. Reads the file alone if it
+  /// cannot be shared.
+  static func live(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
+    let configuration = try configuration(path: arguments.operands[0], arguments, .immutable)
+    if !arguments.has(.immutable), let source = shared(configuration) { return source }
+    return try RealmSource(configuration)
+  }
+
+  /// Joins the programs that share a realm; nil if that is not possible, which does not prevent reading.
+  private static func shared(_ configuration: Configuration) -> RealmSource? {
+    do throws(EngineError) {
       var shared = configuration
       shared.mode = .shared
       shared.idleTime = nil
-      // An unusable lock file does not prevent reading.
-      do throws(EngineError) {
-        let source = RealmSource(path: shared.path, realm: try Realm(shared))
-        _ = try source.realm.latest()
-        // An interruption must not leave the version pinned.
-        Interruption.watch()
-        return source
-      } catch {
-        if error.reason == .file(EPERM) { Log.notice("\(error); read without it") }
-      }
+      let source = RealmSource(path: shared.path, realm: try Realm(shared))
+      _ = try source.realm.latest()
+      // An interruption must not leave the version pinned.
+      Interruption.watch()
+      return source
+    } catch {
+      if error.reason == .file(EPERM) { Log.notice("\(error); read without it") }
+      return nil
     }
-    return try RealmSource(configuration)
   }
 
   /// True if there is a lock file, so programs have shared the realm.
@@ -47,7 +58,8 @@ struct RealmSource {
     return unsafe lstat(path + ".lock", &status) == 0
   }
 
-  private init(path: String, realm: Realm) {
+  /// A realm that is open already.
+  init(path: String, realm: Realm) {
     self.path = path
     self.realm = realm
   }

@@ -1,5 +1,6 @@
 // Object keys in cluster trees of every form.
 
+import TestSupport
 import Testing
 
 @testable import RealmPages
@@ -16,6 +17,11 @@ struct ClusterTreeTests {
       if key == .max { break }
       next = key + 1
     }
+    for (position, key) in keys.enumerated() {
+      let place = try #require(try tree.place(at: position))
+      #expect(try place.cluster.key(place.row) == key)
+    }
+    #expect(try tree.place(at: keys.count) == nil)
     return keys
   }
 
@@ -78,6 +84,25 @@ struct ClusterTreeTests {
     }
   }
 
+  @Test("a cursor finds the objects of every table by their positions", arguments: Fixture.own + Fixture.old)
+  func positions(_ file: Fixture) throws {
+    if file.isEncrypted { return }
+    let snapshot = try file.snapshot()
+    for table in try snapshot.tableKeys().compactMap({ try snapshot.table($0) }) {
+      let walk = ObjectCursor(table), cursor = ObjectCursor(table)
+      var position = 0
+      while try walk.next() {
+        if position < 600 || position % 97 == 0 {
+          #expect(try cursor.seek(position: position))
+          #expect(cursor.key == walk.key)
+        }
+        position += 1
+      }
+      #expect(try !cursor.seek(position: position))
+      #expect(try !cursor.seek(position: -1))
+    }
+  }
+
   @Test("trees of wrong depth, of too many objects or in circles are errors")
   func damaged() throws {
     var bytes = NodeBytes()
@@ -92,6 +117,7 @@ struct ClusterTreeTests {
     }
     let circle = bytes.addInner([.ref(0), .number(1), .number(4), .ref(bytes.bytes.count)])
     expectDamaged { try keys(bytes, circle) }
+    expectDamaged { try ClusterTree(arena: bytes.arena(), rootRef: circle).place(at: 0) }
   }
 
   @Test("many empty clusters end a search instead of prolonging it")

@@ -110,4 +110,22 @@ struct SortTests {
       }
     }
   }
+
+  @Test("a property is sorted by whatever its name is")
+  func sortedByName() throws {
+    let writer = try RealmWriter(memory: MemoryStorage(name: "names"))
+    let transaction = try writer.begin()
+    let table = try transaction.addTable("class_A"), name = "a b) DESC, \"x\".y"
+    let column = try transaction.addColumn(table, ColumnSpec(name, .int))
+    let keys = try [3, 1, 2].map { try transaction.create(table, values: [(column, .int($0))]) }
+    _ = try transaction.commit()
+    let snapshot = try writer.realm.latest(), made = try #require(try snapshot.table(table))
+    for (ascending, expected) in [(true, [keys[1], keys[2], keys[0]]), (false, [keys[0], keys[2], keys[1]])] {
+      let query = try Query([.sorted(property: name, ascending: ascending)], of: made, in: snapshot)
+      #expect(try query.keys() == expected && query.isOrdered)
+    }
+    #expect(throws: QueryError.self) {
+      try Query([.sorted(property: "none", ascending: true)], of: made, in: snapshot)
+    }
+  }
 }

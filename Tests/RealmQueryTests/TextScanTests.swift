@@ -70,4 +70,18 @@ struct TextScanTests {
     let items = try #require(try snapshot.table(table))
     #expect(try Query(query, of: items, in: snapshot).keys().map { Int($0.value) } == found)
   }
+
+  @Test(
+    "the place of a text in another, ignoring case",
+    arguments: [
+      ("abcABC", "bca", 1), ("ÄÖÜ", "öü", 2), ("abc", "", 0), ("", "a", nil), ("abc", "abcd", nil),
+      ("aab", "ab", 1),
+      ("xyz", "Z", 2), ("×", "÷", nil),
+    ]
+  )
+  func places(_ text: String, _ part: String, _ place: Int?) {
+    let held = HeldValue(.text(text))
+    guard case .string(let bytes) = held.view else { return #expect(Bool(false)) }
+    #expect(TextSearch(part).first(in: bytes)?.lowerBound == place)
+  }
 }

@@ -30,12 +30,13 @@ prepare() {
   esac
 }
 
-# expected COMMAND LINE: the exit code of an example. What watch prints is tested elsewhere; here it ends by the signal,
-# as does a mount that waits for a server which is not there.
+# expected COMMAND LINE: the exit code of an example. What watch prints and browse serves is tested elsewhere; here they
+# end by the signal, as does a mount that waits for a server which is not there.
 expected() {
   case "$1 $2" in
     diff*) echo 1 ;;
-    watch* | *--sync*) echo 124 ;;
+    *--static*) echo 0 ;;
+    watch* | browse* | *--sync*) echo 124 ;;
     recover*) echo 4 ;; # something is damaged, so it does not claim that all was saved
     pull*) echo 12 ;; # no server listens there
     replicate*) echo 1 ;; # nor there

@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 file=$fixtures/people.realm
 point=$(new_directory mnt)
 check_status "0: help" 0 'Usage' "$realmfs" --help
-for command in mount umount status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt \
+for command in mount umount status info schema cat export import query set insert delete undo diff watch browse create check backup compact encrypt decrypt \
   rekey upgrade convert recover version help; do
   check_status "0: $command --help" 0 "Usage: realmfs $command" "$realmfs" $command --help
 done

@@ -301,6 +301,7 @@ class Plan:
             yield words, [words[0], *self.key, *words[1:], self.present]
         for format in ("jsonl", "json", "csv", "sqlite"):
             yield ["export", format], ["export", *self.key, "--format", format, self.present, out + format]
+        yield ["browse", "--static"], ["browse", *self.key, "--static", out + "html", self.present]
         yield ["verify-replica"], ["verify-replica", *self.key, self.present, out + "sqlite"]
         # Without a server, what is read of the realm is its newest version and schema.
         yield ["replicate"], ["replicate", *self.key, "--once", self.present, "host=/nowhere dbname=none"]

@@ -33,7 +33,7 @@
   public var string: String { unsafe String(decoding: unsafeBytes, as: UTF8.self) }
 
   /// The bytes in `range`, which must be within this view.
-  func extracting(_ range: Range<Int>) -> ByteView {
+  package func extracting(_ range: Range<Int>) -> ByteView {
     precondition(range.lowerBound >= 0 && range.upperBound <= count)
     return unsafe ByteView(base: base + range.lowerBound, count: range.count)
   }

@@ -65,6 +65,27 @@ public final class ObjectCursor {
     return try settle(on: wanted, in: cluster)
   }
 
+  /// Moves to the live object at `position` in key order. Returns false, with no current object, beyond the last one.
+  /// Cost: O(log n).
+  public func seek(position: Int) throws(EngineError) -> Bool {
+    beginWalk()
+    guard position >= 0 else {
+      leave()
+      return false
+    }
+    if let rows = table.legacyRows { return stand(on: Int64(position), of: rows) }
+    if let damage = table.damage { throw damage }
+    guard let (cluster, row) = try located({ () throws(EngineError) in try table.objects.place(at: position) }) else {
+      leave()
+      return false
+    }
+    let found = Int64(bitPattern: try cluster.key(row))
+    if found < 0 { throw .damaged("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)") }
+    enter(cluster, row, tombstones: false)
+    key = ObjKey(found)
+    return true
+  }
+
   /// Moves to the first live object whose key is greater than `key`. Returns false if there is none. Cost: O(log n).
   public func seek(after key: ObjKey) throws(EngineError) -> Bool {
     if key < self.key { beginWalk() }
@@ -308,7 +329,10 @@ public final class ObjectCursor {
     let element = try self.table.arena.integers(cluster.slots.child(backlink.key.leafPosition + 1)).int(row)
     if element == 0 { return [] }
     if element & 1 != 0 { return [ObjKey(tagged: element)] }
-    let reader = try ElementReader(self.table.arena, Int(element), ElementType(.int, isNullable: false))
+    let type = ElementType(.int, isNullable: false)
+    let reader = try ElementReader(self.table.arena, Int(element), type)
+    // The nodes of a damaged tree can count more links than the file has room for.
+    try Effort(self.table.arena).enter(leaf: reader.count, type, at: Int(element))
     var keys: [ObjKey] = []
     for i in 0..<reader.count {
       if case .int(let key) = try reader.value(at: i) { keys.append(ObjKey(key)) }

@@ -93,6 +93,36 @@ struct ClusterTree {
     return try first(in: rootRef, offset: 0, notBelow: key, depth: nil, &search)
   }
 
+  /// Returns the cluster and row of the object at `position` in key order; nil beyond the last one. Cost: O(log n),
+  /// with a look at the siblings of each node on the way, which contain their counts.
+  func place(at position: Int) throws(EngineError) -> (cluster: Cluster, row: Int)? {
+    var ref = rootRef, offset: UInt64 = 0, depth: Int?, rest = position
+    while true {
+      let node = try arena.refs(ref, slots: 1)
+      guard node.isInner else {
+        arena.space.noteRead(ref, node.byteSize)
+        if let depth, depth != 0 { throw .damaged("a cluster \(depth) levels too high", ref: ref) }
+        let cluster = try Cluster(arena, node, offset: offset)
+        return rest < cluster.count ? (cluster, rest) : nil
+      }
+      let inner = try InnerClusterNode(arena, node, depth: depth)
+      var next: (child: Int, ref: Int)?
+      for child in 0..<inner.childCount {
+        let childRef = try node.child(child + 3)
+        let count = try ClusterTree(arena: arena, rootRef: childRef).count()
+        if rest < count {
+          next = (child, childRef)
+          break
+        }
+        rest -= count
+      }
+      guard let next else { return nil }
+      offset &+= try inner.start(next.child)
+      depth = inner.level - 1
+      ref = next.ref
+    }
+  }
+
   /// The progress of one search or a sequence of searches.
   struct Search {
     /// Called for each child that cannot be read; the search continues with the next child. If nil, the error ends the

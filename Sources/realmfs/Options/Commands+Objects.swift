@@ -423,5 +423,34 @@ extension Options {
         "realmfs watch --changes people.realm | jq -c 'select(.class == \"Person\")'",
       ]
     ),
+    CommandSpec(
+      name: .browse,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("CLASS", "the class to show first", completion: .names(.oneClass), isOptional: true),
+        ArgumentSpec("QUERY", "the query to show first", completion: .names(.query), isOptional: true),
+      ],
+      summary: "show a realm in a web browser",
+      description: [
+        """
+        Prints a URL. The page that it opens shows classes, objects, links and the schema, filters by queries, follows \
+        what other programs commit, and downloads what it shows. The command runs until it is interrupted, or until \
+        the page ends it.
+        """,
+        """
+        The server listens at 127.0.0.1 only, and answers only the browser that opened the URL, which works once. It \
+        changes nothing unless --write is given. docs/BROWSER.md describes its interface for scripts.
+        """,
+        """
+        --static writes a file to send or to keep instead: tables of up to 1000 objects of each class, or of CLASS and \
+        those that match QUERY. It contains no scripts and says what it leaves out.
+        """,
+      ],
+      examples: [
+        "realmfs browse people.realm",
+        "realmfs browse --write people.realm Person 'age > 30'",
+        "realmfs browse --static people.html people.realm",
+      ]
+    ),
   ]
 }

@@ -8,7 +8,8 @@ extension Options {
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
   static let readers: [CommandName] =
-    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + editors + copiers
+    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .browse, .create, .check] + editors
+    + copiers
     + [.seal, .pull, .replicate, .verifyReplica]
 
   static let options: [OptionSpec] = [
@@ -31,6 +32,12 @@ extension Options {
       on: [.mount],
       group: .access,
       "read the file and touch nothing else; works in a read-only directory; other programs do not notice the mount"
+    ),
+    OptionSpec(
+      .immutable,
+      on: [.browse],
+      excludes: [.writable],
+      "read the file and touch nothing else; other programs do not notice, and their commits may come without details"
     ),
     OptionSpec(
       .classes,
@@ -101,6 +108,26 @@ extension Options {
     OptionSpec(.diff, on: [.watch], excludes: [.changes], "show which objects changed, like 'realmfs diff'"),
     OptionSpec(.changes, on: [.watch], excludes: [.execute], "print a line of JSON for each object that changes"),
     OptionSpec(.since, value: "VERSION", on: [.watch], "with --changes: begin with the changes since VERSION"),
+    OptionSpec(
+      .listen,
+      value: "HOST:PORT",
+      on: [.browse],
+      excludes: [.staticFile],
+      "listen there instead of at a free port of 127.0.0.1; other machines can then connect, without encryption"
+    ),
+    OptionSpec(
+      .writable,
+      on: [.browse],
+      excludes: [.staticFile],
+      "allow changes; without this option, requests that change the realm are refused"
+    ),
+    OptionSpec(.open, on: [.browse], excludes: [.staticFile], "open the page in the desktop's browser, with xdg-open"),
+    OptionSpec(
+      .staticFile,
+      value: "OUT",
+      on: [.browse],
+      "write one HTML file that shows the objects, without a server; OUT must not exist"
+    ),
     OptionSpec(
       .format,
       value: "FORMAT",

@@ -4,7 +4,7 @@
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, `class`, property, cat, export, `import`, query, set, insert, delete,
     undo, diff, watch,
-    create
+    browse, create
   case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case replicate
   case verifyReplica = "verify-replica"
@@ -68,6 +68,9 @@ enum OptionName: String, CaseIterable, Sendable {
   case timeout
   case once, lag, partition, connections, repair, acceptReplacement = "accept-replacement"
   case sourceOf = "source-of"
+  case listen, open
+  case writable = "write"
+  case staticFile = "static"
 }
 
 /// The mount options (`-o NAME`) that realmfs handles itself; all others are handled by the kernel.

@@ -1,0 +1,235 @@
+// Changes: each is one transaction, by the rules of saving a file in a mount. A preview makes the change only in
+// memory.
+
+import RealmJSON
+import RealmPages
+import RealmTransfer
+import Synchronization
+
+/// Changes objects.
+final class Edits: Sendable {
+  private let browsed: BrowsedRealm
+  /// The version of the last change made here, which can be undone; nil if there is none. The lock is held during a
+  /// change.
+  private let last = Mutex<UInt64?>(nil)
+
+  init(_ browsed: BrowsedRealm) { self.browsed = browsed }
+
+  /// Waits for the end of a change, and prevents further ones until the process ends.
+  func finish() { isEnding.store(true, ordering: .sequentiallyConsistent); last.withLock { _ in } }
+  private let isEnding = Atomic(false)
+
+  private func writer() throws(WebError) -> RealmWriter {
+    guard let writer = browsed.writer else {
+      throw WebError(403, "read-only: start 'realmfs browse --write' to change the realm")
+    }
+    return writer
+  }
+
+  /// Makes a change and answers with its version.
+  private func commit(
+    _ change: (borrowing WriteTransaction) throws(WebError) -> [(String, JSONValue)]
+  ) throws(WebError) -> WebResponse {
+    let writer = try writer()
+    return try last.withLock { (last) throws(WebError) in
+      if isEnding.load(ordering: .sequentiallyConsistent) { throw WebError(503, "the server ends") }
+      let transaction: WriteTransaction
+      do throws(EngineError) { transaction = try writer.beginOnThisThread() } catch { throw WebError(error) }
+      let facts = try change(transaction)
+      var version = transaction.former.version
+      if transaction.hasChanges {
+        do throws(EngineError) { version = try transaction.commit() } catch { throw WebError(error) }
+        last = version
+      } else {
+        transaction.rollback()
+      }
+      return .json(.object([("version", .number(Int(clamping: version)))] + facts))
+    }
+  }
+
+  /// Makes a change in memory and passes the versions before and after to `body`.
+  private func rehearse<R>(
+    _ change: (borrowing WriteTransaction) throws(WebError) -> ObjKey,
+    _ body: (_ before: Snapshot, _ after: Snapshot, ObjKey) throws(WebError) -> R
+  ) throws(WebError) -> R {
+    _ = try writer()
+    return try browsed.onNewest { (snapshot) throws(WebError) in
+      let transaction: WriteTransaction
+      do throws(EngineError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch { throw WebError(error) }
+      let key = try change(transaction)
+      let after: Snapshot
+      do throws(EngineError) { after = try transaction.changed() } catch { throw WebError(error) }
+      let result = try body(snapshot, after, key)
+      transaction.rollback()
+      return result
+    }
+  }
+
+  // MARK: changing and creating
+
+  func change(_ className: String, _ key: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+    let object = try WebAPI.objectKey(key), text = try Self.text(request)
+    if request.isPreview {
+      return try rehearse { (transaction) throws(WebError) in
+        try Self.apply(text, .object(object), className, transaction).object
+      } _: { (before, after, key) throws(WebError) in
+        try Self.differences(className, key, before, after)
+      }
+    }
+    return try commit { (transaction) throws(WebError) in
+      [("changed", .bool(try Self.apply(text, .object(object), className, transaction).hasChanged))]
+    }
+  }
+
+  func create(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+    let text = try Self.text(request)
+    if request.isPreview {
+      return try rehearse { (transaction) throws(WebError) in
+        try Self.apply(text, .new, className, transaction).object
+      } _: { (before, after, key) throws(WebError) in
+        try Self.differences(className, key, before, after)
+      }
+    }
+    return try commit { (transaction) throws(WebError) in
+      [("key", .string("\(try Self.apply(text, .new, className, transaction).object)"))]
+    }
+  }
+
+  private static func text(_ request: WebRequest) throws(WebError) -> JSONText {
+    do throws(JSONInputError) { return try JSONText(request.body) } catch { throw WebError(error) }
+  }
+
+  private static func apply(
+    _ text: JSONText,
+    _ target: PatchTarget,
+    _ className: String,
+    _ transaction: borrowing WriteTransaction
+  ) throws(WebError) -> PatchOutcome {
+    let table = try transaction.former.table(ofClass: className)
+    do throws(JSONInputError) {
+      return try ObjectPatcher().apply(text, to: target, of: table.key, in: transaction)
+    } catch { throw WebError(error) }
+  }
+
+  /// Returns the properties that differ between two versions of an object.
+  private static func differences(
+    _ className: String,
+    _ key: ObjKey,
+    _ before: Snapshot,
+    _ after: Snapshot
+  ) throws(WebError) -> WebResponse {
+    let out = OutputBuffer()
+    out.append("{\"version\":")
+    out.append(decimal: before.version)
+    out.append(",\"changes\":[")
+    let old = (cursor: ObjectCursor(try before.table(ofClass: className)), rows: RowRenderer(before))
+    let new = (cursor: ObjectCursor(try after.table(ofClass: className)), rows: RowRenderer(after))
+    try WebError.converting { () throws in
+      let isOld = try old.cursor.seek(key)
+      guard try new.cursor.seek(key) else { return }
+      var isFirst = true
+      let from = OutputBuffer(), to = OutputBuffer()
+      for (index, column) in new.cursor.table.columns.enumerated() {
+        from.reset()
+        to.reset()
+        if isOld { try old.rows.append(whole: index, of: old.cursor, to: from) }
+        try new.rows.append(whole: index, of: new.cursor, to: to)
+        if from.equals(to) { continue }
+        if !isFirst { out.append(",") }
+        isFirst = false
+        out.append("{\"property\":")
+        out.append(quoted: column.name)
+        out.append(",\"from\":")
+        if isOld { _ = try old.rows.append(property: index, of: old.cursor, to: out) } else { out.append("null") }
+        out.append(",\"to\":")
+        _ = try new.rows.append(property: index, of: new.cursor, to: out)
+        out.append("}")
+      }
+    }
+    out.append("]}\n")
+    return .json(out)
+  }
+
+  // MARK: deleting
+
+  func delete(_ className: String, _ key: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+    let object = try WebAPI.objectKey(key)
+    if request.isPreview {
+      // The deletion itself can be refused.
+      _ = try rehearse { (transaction) throws(WebError) in
+        try Self.delete(className, object, transaction)
+        return object
+      } _: { (_, _, _) throws(WebError) in
+      }
+      return try browsed.onNewest { (snapshot) throws(WebError) in
+        let cursor = ObjectCursor(try snapshot.table(ofClass: className)), out = OutputBuffer()
+        _ = try WebError.converting { () throws in try cursor.seek(object) }
+        try WebAPI.appendLinks(to: cursor, snapshot, limit: WebAPI.mostLinks, out)
+        return .json(out)
+      }
+    }
+    return try commit { (transaction) throws(WebError) in
+      try Self.delete(className, object, transaction)
+      return []
+    }
+  }
+
+  private static func delete(
+    _ className: String,
+    _ key: ObjKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(WebError) {
+    let table = try transaction.former.table(ofClass: className)
+    do throws(EngineError) {
+      guard try table.contains(key) else { throw EngineError(.notFound, "no object \(key) in class \(className)") }
+      if table.kind == .embedded {
+        throw EngineError(.forbidden, "an embedded object is deleted by changing the object that contains it")
+      }
+      try transaction.delete(table.key, key)
+    } catch { throw WebError(error) }
+  }
+
+  // MARK: undoing
+
+  func undo(_ request: WebRequest) throws(WebError) -> WebResponse {
+    let writer = try writer()
+    guard let version = JSONValue(report: request.body)?["version"]?.number else {
+      throw WebError(400, "expected {\"version\": N}, the version of the change to undo")
+    }
+    return try last.withLock { (last) throws(WebError) in
+      if isEnding.load(ordering: .sequentiallyConsistent) { throw WebError(503, "the server ends") }
+      guard let mine = last, Int(clamping: mine) == version else {
+        throw WebError(409, "version \(version) is not the last change made here")
+      }
+      var isNewest = true
+      let undone: RealmEdit.Undone?
+      do throws(TransferError) {
+        undone = try RealmEdit(writer).undo { (_, newest, _) in
+          isNewest = newest.version == mine
+          return isNewest
+        }
+      } catch { throw WebError(error) }
+      guard isNewest else { throw WebError(409, "another program has changed the realm since version \(version)") }
+      guard let undone else { throw WebError(409, "the version before \(version) is no longer in the file") }
+      last = nil
+      return .json(.object([("version", .number(Int(clamping: undone.newest + 1)))]))
+    }
+  }
+}
+
+extension WebRequest {
+  /// True if a change is only shown.
+  fileprivate var isPreview: Bool { target["preview"] == "1" }
+}
+
+extension WebError {
+  init(_ error: TransferError) {
+    switch error {
+    case .engine(let cause): self.init(cause)
+    case .damaged, .file: self.init(500, error.description)
+    case .missingClass, .missingObject: self.init(404, error.description)
+    case .unsuitable: self.init(400, error.description)
+    case .busy: self.init(503, error.description)
+    }
+  }
+}

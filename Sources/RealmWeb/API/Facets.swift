@@ -1,0 +1,85 @@
+// `/api/classes/CLASS/facets`: the values of a property, the most frequent first.
+
+import RealmJSON
+import RealmPages
+
+extension WebAPI {
+  /// The objects that are read at most, and the different values that are counted.
+  private static let mostScanned = 200_000, mostValues = 20_000
+
+  func facets(_ className: String, _ target: RequestTarget) throws(WebError) -> WebResponse {
+    guard let property = target["property"] else { throw WebError(400, "the parameter property is missing") }
+    let limit = try target.number("limit", 1...1000) ?? 50
+    return try browsed.onNewest { (snapshot) throws(WebError) in
+      let table = try snapshot.table(ofClass: className), index = try table.columnIndex(named: property)
+      if table.columns[index].collection != nil { throw WebError(400, "\(property) is a collection") }
+      let values = try WebError.converting { () throws in
+        try Self.indexed(table, index) ?? Self.scanned(table, index, RowRenderer(snapshot))
+      }
+      let out = OutputBuffer()
+      out.append("{\"version\":")
+      out.append(decimal: snapshot.version)
+      out.append(",\"values\":[")
+      let cursor = ObjectCursor(table), rows = RowRenderer(snapshot)
+      let sorted = values.sorted { a, b in a.count != b.count ? a.count > b.count : a.first < b.first }
+      for (place, value) in sorted.prefix(limit).enumerated() {
+        if place > 0 { out.append(",") }
+        out.append("{\"value\":")
+        try WebError.converting { () throws in
+          guard try cursor.seek(value.first) else { throw EngineError.damaged("object \(value.first) is missing") }
+          _ = try rows.append(property: index, of: cursor, to: out)
+        }
+        out.append(",\"count\":")
+        out.append(decimal: Int64(value.count))
+        out.append("}")
+      }
+      out.append("],\"more\":")
+      out.append(values.count > limit ? "true" : "false")
+      out.append("}\n")
+      return .json(out)
+    }
+  }
+
+  /// A value, represented by the first object that has it.
+  private struct Facet {
+    let first: ObjKey
+    var count: Int
+  }
+
+  /// Returns the values of an indexed property; nil without a usable index, or if it has many values.
+  private static func indexed(_ table: Table, _ index: Int) throws(EngineError) -> [Facet]? {
+    guard let first = table.objectsOfDistinctValues(of: index), first.count <= mostValues else { return nil }
+    let cursor = ObjectCursor(table)
+    var facets: [Facet] = []
+    for key in first {
+      guard try cursor.seek(key), let keys = try table.objectKeys(where: index, is: cursor.value(index)) else {
+        return nil
+      }
+      facets.append(Facet(first: key, count: keys.count))
+    }
+    return facets
+  }
+
+  /// Counts the values of a property by reading all objects.
+  private static func scanned(_ table: Table, _ index: Int, _ rows: RowRenderer) throws -> [Facet] {
+    if table.objectCount > mostScanned {
+      throw WebError(
+        400,
+        "\(table.columns[index].name) is not indexed or has many values, and only \(mostScanned) objects are counted "
+          + "without an index"
+      )
+    }
+    let cursor = ObjectCursor(table), out = OutputBuffer()
+    var facets: [[UInt8]: Facet] = [:]
+    while try cursor.next() {
+      out.reset()
+      // Values that differ only in the part that is cut count as one.
+      if try rows.append(property: index, of: cursor, to: out) != nil { out.append("...") }
+      facets[out.bytes, default: Facet(first: cursor.key, count: 0)].count += 1
+      if facets.count > mostValues {
+        throw WebError(400, "\(table.columns[index].name) has more than \(mostValues) values")
+      }
+    }
+    return Array(facets.values)
+  }
+}

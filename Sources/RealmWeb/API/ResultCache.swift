@@ -1,0 +1,59 @@
+// The object keys of the last few results, so that a page of a sorted or filtered class costs no more than its rows.
+
+import RealmPages
+import Synchronization
+
+/// Keys of objects, by version, class, query and order.
+final class ResultCache: Sendable {
+  struct Request: Hashable, Sendable {
+    /// `Snapshot.identity`.
+    let version: String
+    let table: TableKey
+    let query: String
+    let sort: String
+  }
+
+  /// One result. Requests for the same result wait for the first of them.
+  private final class Entry: Sendable {
+    let keys = Mutex<[ObjKey]?>(nil)
+    let count = Atomic(0)
+  }
+
+  /// The most recently used first.
+  private let entries = Mutex<[(request: Request, entry: Entry)]>([])
+
+  private static let mostEntries = 4
+  /// The keys of all results together, unless a single one is larger.
+  private static let mostKeys = 4_000_000
+
+  /// Returns the keys that `find` returned for a request before, or else calls it. It returns nil if the version was
+  /// overwritten meanwhile; then nothing is kept.
+  func keys(
+    _ request: Request,
+    _ find: () throws(WebError) -> (keys: [ObjKey], isValid: Bool)
+  ) throws(WebError) -> [ObjKey] {
+    let entry = entries.withLock { entries in
+      let index = entries.firstIndex { $0.request == request }
+      let found = index.map { entries.remove(at: $0) } ?? (request, Entry())
+      entries.insert(found, at: 0)
+      var sum = 0
+      for (place, item) in entries.enumerated() {
+        sum += item.entry.count.load(ordering: .relaxed)
+        if place > 0, place >= Self.mostEntries || sum > Self.mostKeys {
+          entries.removeSubrange(place...)
+          break
+        }
+      }
+      return found.1
+    }
+    return try entry.keys.withLock { (known) throws(WebError) in
+      if let known { return known }
+      let found = try find()
+      if found.isValid {
+        known = found.keys
+        entry.count.store(found.keys.count, ordering: .relaxed)
+      }
+      return found.keys
+    }
+  }
+}

@@ -1,0 +1,128 @@
+// `/api/classes/CLASS/rows`: a page of the objects of a class.
+
+import RealmJSON
+import RealmPages
+import RealmQuery
+
+extension WebAPI {
+  /// The time that a query may take.
+  static let queryTime = Duration.seconds(60)
+  private static let mostRows = 500
+
+  func rows(_ className: String, _ target: RequestTarget) throws(WebError) -> WebResponse {
+    let position = try target.number("position", 0...Int(Int32.max)) ?? 0
+    let limit = try target.number("limit", 0...Self.mostRows) ?? 100
+    return try browsed.onNewest { (snapshot) throws(WebError) in
+      let table = try snapshot.table(ofClass: className)
+      var columns = Array(table.columns.indices)
+      if let names = target.list("columns") {
+        columns = []
+        for name in names {
+          // Many programs encode the commas, too.
+          let isOne = table.columns.contains { $0.name.isExactly(name) }
+          for name in isOne ? [name] : name.split(separator: ",").map(String.init) {
+            columns.append(try table.columnIndex(named: name))
+          }
+        }
+      }
+      let selection = try Selection(target, table, snapshot)
+      let cursor = ObjectCursor(table), rows = RowRenderer(snapshot)
+      let out = OutputBuffer()
+      out.append("{\"version\":")
+      out.append(decimal: snapshot.version)
+      out.append(",\"position\":")
+      out.append(decimal: Int64(position))
+      out.append(",\"rows\":[")
+      var count = table.objectCount
+      try WebError.converting { () throws in
+        if let selection {
+          let keys = try keys(selection)
+          count = keys.count
+          for (place, key) in keys.dropFirst(position).prefix(limit).enumerated() {
+            if place > 0 { out.append(",") }
+            guard try cursor.seek(key) else { throw EngineError.damaged("object \(key) is missing") }
+            rows.append(cursor, columns, to: out)
+          }
+        } else if limit > 0 {
+          var hasNext = try cursor.seek(position: position)
+          for place in 0..<limit where hasNext {
+            if place > 0 { out.append(",") }
+            rows.append(cursor, columns, to: out)
+            hasNext = try cursor.next()
+          }
+        }
+      }
+      out.append("],\"count\":")
+      out.append(decimal: Int64(count))
+      out.append("}\n")
+      return .json(out)
+    }
+  }
+
+  /// Objects of a class that match a query, in an order.
+  struct Selection {
+    let table: Table
+    let snapshot: Snapshot
+    let query: String
+    let sort: String
+
+    /// Nil for all objects in the order of their keys.
+    init?(_ target: RequestTarget, _ table: Table, _ snapshot: Snapshot) throws(WebError) {
+      (self.table, self.snapshot) = (table, snapshot)
+      let blanks: Set<Character> = [" ", "\t", "\n", "\r"]
+      query = target["query"].flatMap { $0.allSatisfy { blanks.contains($0) } ? nil : $0 } ?? ""
+      sort = target["sort"] ?? ""
+      if query.isEmpty, sort.isEmpty { return nil }
+    }
+
+    fileprivate func bound() throws(WebError) -> Query {
+      var conditions: [QueryCondition] = query.isEmpty ? [] : [.query(query)]
+      if !sort.isEmpty {
+        let isDescending = sort.utf8.first == UInt8(ascii: "-")
+        // A property can have a name that begins with a minus.
+        let isName = table.columns.contains { $0.name.isExactly(sort) }
+        let name = isDescending && !isName ? String(sort.unicodeScalars.dropFirst()) : sort
+        _ = try table.columnIndex(named: name)
+        conditions.append(.sorted(property: name, ascending: !isDescending || isName))
+      }
+      do throws(QueryError) { return try Query(conditions, of: table, in: snapshot) } catch {
+        if error.condition == 0, !query.isEmpty { throw WebError(error) }
+        throw WebError(400, "cannot sort by \(sort): \(error.problem)")
+      }
+    }
+  }
+
+  /// Returns the keys of a selection.
+  func keys(_ selection: Selection) throws(WebError) -> [ObjKey] {
+    let identity: String
+    do throws(EngineError) { identity = try selection.snapshot.identity() } catch { throw WebError(error) }
+    let request = ResultCache.Request(
+      version: identity,
+      table: selection.table.key,
+      query: selection.query,
+      sort: selection.sort
+    )
+    // A malformed query is reported without waiting for others.
+    let query = try selection.bound()
+    return try results.keys(request) { () throws(WebError) in
+      do throws(QueryFailure) {
+        let keys = try query.keys(until: .now.advanced(by: Self.queryTime))
+        return (keys, browsed.realm.isCurrent(selection.snapshot))
+      } catch { throw WebError(error) }
+    }
+  }
+}
+
+extension RequestTarget {
+  /// Returns a parameter as a number; nil if it is missing.
+  func number(_ name: String, _ range: ClosedRange<Int>) throws(WebError) -> Int? {
+    guard let text = self[name] else { return nil }
+    guard let number = Int(text), range.contains(number) else {
+      throw WebError(
+        400,
+        "\(name)=\(text.prefix(40)): expected a number from \(range.lowerBound) to \(range.upperBound)"
+      )
+    }
+    return number
+  }
+}

@@ -1,0 +1,174 @@
+// The security of the server: which requests are answered at all. Pages of other sites that a browser shows, other
+// users of the machine and other programs can send requests to the server, so each must prove that it comes from the
+// page.
+//
+// Invariant: no request reaches the API unless it has the cookie, which only the holder of the token got.
+
+import RealmJSON
+import Synchronization
+
+/// The head of a request, as far as the gate needs it.
+struct RequestHead: Sendable {
+  var method: String
+  var target: [UInt8]
+  var host: String?
+  var origin: String?
+  var cookie: String?
+  var contentType: String?
+  var contentLength: String?
+  var fetchSite: String?
+}
+
+/// Decides which requests are answered.
+final class Gate: Sendable {
+  /// The hosts, with port, that a request may be for.
+  private let hosts: [String]
+  private let port: UInt16
+  /// True if the server listens at all addresses of the machine.
+  private let isWildcard: Bool
+  /// The secret in the URL that is printed. Nil once it was used.
+  private let token: Mutex<[UInt8]?>
+  private let secret: [UInt8]
+  /// The name of the cookie. Browsers send cookies to all ports of a host, so the name contains the port.
+  private let cookieName: String
+
+  /// The greatest length of a target in bytes.
+  static let targetLimit = 8192
+  /// The greatest size of a body in bytes.
+  static let bodyLimit = 16 << 20
+
+  static let methods = ["GET", "HEAD", "POST", "PATCH", "DELETE"]
+
+  /// The gate of a server at `host`, as the user named it, and `port`.
+  init(host: String, port: UInt16, token: [UInt8], secret: [UInt8]) {
+    let named = host.contains(":") ? "[\(host)]" : host
+    hosts = ["127.0.0.1:\(port)", "localhost:\(port)", "\(named.lowercased()):\(port)"]
+    self.port = port
+    isWildcard = ["0.0.0.0", "::"].contains(host)
+    self.token = Mutex(token)
+    self.secret = secret
+    cookieName = "realmfs-\(port)"
+  }
+
+  /// The result of a check.
+  enum Verdict: Sendable {
+    case pass(RequestTarget)
+    case answer(WebResponse)
+  }
+
+  /// Checks a request. `localAddress` returns the numeric address of the machine that the request came to.
+  func check(_ head: RequestHead, localAddress: () -> String?) -> Verdict {
+    guard Self.methods.contains(head.method) else {
+      var response = WebError(405, "method \(head.method) is not supported").response
+      response.headers.append(("Allow", Self.methods.joined(separator: ", ")))
+      return .answer(response)
+    }
+    if head.target.count > Self.targetLimit {
+      return refuse(414, "the URL is longer than \(Self.targetLimit) bytes")
+    }
+    guard let host = head.host?.lowercased(), isServed(host, localAddress) else {
+      return refuse(421, "this server does not serve \(head.host ?? "a request without Host")")
+    }
+    guard let target = RequestTarget(head.target) else { return refuse(400, "malformed URL") }
+    let hasCookie = hasCookie(head.cookie)
+    if target.path.isEmpty, let given = target["token"], head.method == "GET" {
+      return .answer(admit(given, hasCookie: hasCookie))
+    }
+    guard hasCookie else { return .answer(Self.unknown(target, head)) }
+    // A page on another port of this host is of the same site, so its requests bring the cookie.
+    if let site = head.fetchSite, site != "same-origin", site != "none", target.path.first == "api" {
+      return refuse(403, "requests of other pages are refused")
+    }
+    if head.method != "GET", head.method != "HEAD" {
+      guard head.origin == "http://\(head.host ?? "")" else { return refuse(403, "the Origin is not this server") }
+      guard Self.isJSON(head.contentType) else { return refuse(415, "the Content-Type must be application/json") }
+    }
+    if let length = head.contentLength, Int(length).map({ $0 > Self.bodyLimit }) ?? true {
+      return refuse(413, "the body is larger than \(Self.bodyLimit) bytes")
+    }
+    return .pass(target)
+  }
+
+  static let needsToken =
+    "open the URL that 'realmfs browse' printed; it works once, and then in that browser. For another browser, start "
+    + "'realmfs browse' again"
+
+  /// Returns the answer to a request without the cookie.
+  private static func unknown(_ target: RequestTarget, _ head: RequestHead) -> WebResponse {
+    guard target.path.isEmpty, head.method == "GET" else { return WebError(403, needsToken).response }
+    // After a link on a page of another site, such as a terminal in a browser, the browser withholds the cookie. It
+    // sends it when this page loads itself again, which the browser reports as a request of the same origin.
+    let isLinked = ["cross-site", "same-site"].contains(head.fetchSite)
+    let again = isLinked ? "<meta http-equiv=\"refresh\" content=\"0\">" : ""
+    let text = "<!doctype html><meta charset=\"utf-8\">\(again)<title>realmfs</title><p>Please \(needsToken).</p>\n"
+    return WebResponse(status: 403, contentType: "text/html; charset=utf-8", body: .bytes(Array(text.utf8)))
+  }
+
+  private func refuse(_ status: UInt32, _ message: String) -> Verdict {
+    .answer(WebError(status, message).response)
+  }
+
+  private func isServed(_ host: String, _ localAddress: () -> String?) -> Bool {
+    if hosts.contains(host) { return true }
+    // An address, as opposed to a name, cannot be made to lead elsewhere by a hostile name server.
+    guard isWildcard, var address = localAddress()?.lowercased() else { return false }
+    // A client of IPv4 at a socket of IPv6.
+    if address.hasPrefix("::ffff:") { address.removeFirst(7) }
+    return host == "\(address):\(port)" || host == "[\(address)]:\(port)"
+  }
+
+  /// Exchanges the token for the cookie.
+  private func admit(_ given: String, hasCookie: Bool) -> WebResponse {
+    let isRight = token.withLock { token in
+      guard let wanted = token, Self.areEqual(Array(given.utf8), wanted) else { return false }
+      token = nil
+      return true
+    }
+    guard isRight || hasCookie else { return WebError(403, Self.needsToken).response }
+    var response = WebResponse(status: 303, contentType: "text/plain", body: .bytes([]))
+    response.headers = [("Location", "/")]
+    if isRight {
+      let value = String(decoding: secret, as: UTF8.self)
+      response.headers.append(("Set-Cookie", "\(cookieName)=\(value); HttpOnly; SameSite=Strict; Path=/"))
+    }
+    return response
+  }
+
+  private func hasCookie(_ header: String?) -> Bool {
+    var isRight = false
+    for part in header?.utf8.split(separator: UInt8(ascii: ";")) ?? [] {
+      let pair = part.drop { $0 == 0x20 }.split(
+        separator: UInt8(ascii: "="),
+        maxSplits: 1,
+        omittingEmptySubsequences: false
+      )
+      guard pair.count == 2, pair[0].elementsEqual(cookieName.utf8) else { continue }
+      if Self.areEqual(Array(pair[1]), secret) { isRight = true }
+    }
+    return isRight
+  }
+
+  private static func isJSON(_ contentType: String?) -> Bool {
+    let type = contentType?.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 }
+    return type.map { String(decoding: Array($0), as: UTF8.self).lowercased() } == "application/json"
+  }
+
+  /// Compares in a time that does not depend on the content.
+  static func areEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+    if a.count != b.count { return false }
+    var difference: UInt8 = 0
+    for index in a.indices { difference |= a[index] ^ b[index] }
+    return difference == 0
+  }
+
+  /// Returns 128 random bits in hexadecimal.
+  static func randomSecret() -> [UInt8] {
+    // The system's generator: getrandom(2).
+    var generator = SystemRandomNumberGenerator()
+    let words = (generator.next(), generator.next())
+    let out = OutputBuffer()
+    out.append(hex: words.0, digits: 16)
+    out.append(hex: words.1, digits: 16)
+    return out.bytes
+  }
+}

@@ -1,0 +1,90 @@
+// Answers to requests, and the errors that become answers.
+
+import Glibc
+import RealmJSON
+import RealmPages
+import Synchronization
+
+/// An answer. `HTTPServer` adds the headers that every answer has.
+struct WebResponse: Sendable {
+  enum Body: Sendable {
+    case bytes([UInt8])
+    /// An embedded file, by its index.
+    case resource(Int)
+    case file(OpenedFile)
+    case events(EventStream)
+  }
+
+  var status: UInt32 = 200
+  var contentType: String
+  var headers: [(String, String)] = []
+  var body: Body
+
+  static func json(_ text: [UInt8], status: UInt32 = 200) -> WebResponse {
+    WebResponse(status: status, contentType: "application/json", body: .bytes(text))
+  }
+
+  static func json(_ out: OutputBuffer) -> WebResponse { json(out.bytes) }
+
+  static func json(_ value: JSONValue) -> WebResponse { json(Array(value.line.utf8)) }
+}
+
+/// A file that is closed with this object, unless its descriptor was taken.
+final class OpenedFile: Sendable {
+  private let descriptor: Mutex<Int32>
+  let size: UInt64
+
+  init(descriptor: Int32, size: UInt64) {
+    self.descriptor = Mutex(descriptor)
+    self.size = size
+  }
+
+  deinit {
+    let descriptor = take()
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  /// Returns the descriptor, which the caller closes; -1 if it was taken before.
+  func take() -> Int32 {
+    descriptor.withLock { descriptor in
+      defer { descriptor = -1 }
+      return descriptor
+    }
+  }
+}
+
+/// The reason that a request is refused or fails.
+struct WebError: Error, Sendable {
+  let status: UInt32
+  let message: String
+  /// The position in the query of the request, from 1.
+  var column: Int?
+
+  init(_ status: UInt32, _ message: String, column: Int? = nil) {
+    (self.status, self.message, self.column) = (status, message, column)
+  }
+
+  init(_ error: EngineError) {
+    let status: UInt32 =
+      switch error.reason {
+      case .notFound: 404
+      case .wrongType, .duplicateKey, .forbidden, .overLimit, .badSchema: 400
+      case .readOnly, .busy, .inUse, .moved, .tooManyVersions, .untrusted: 409
+      default: 500
+      }
+    self.init(status, error.description)
+  }
+
+  /// The answer.
+  var response: WebResponse {
+    let out = OutputBuffer()
+    out.append("{\"error\":")
+    out.append(quoted: message)
+    if let column {
+      out.append(",\"column\":")
+      out.append(decimal: Int64(column))
+    }
+    out.append("}\n")
+    return .json(out.bytes, status: status)
+  }
+}

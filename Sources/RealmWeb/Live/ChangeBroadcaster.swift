@@ -1,0 +1,161 @@
+// `/api/changes`: what each commit of any program changes, as events. One thread serves all streams.
+
+import RealmJSON
+import RealmPages
+import Threads
+
+/// Looks for commits while there are streams, and sends their changes to all of them.
+final class ChangeBroadcaster: @unchecked Sendable {
+  // Unchecked: the variables are accessed only under the monitor's lock, `hold` and `file` only on the thread.
+  private let monitor = Monitor()
+  private var streams: [WeakStream] = []
+  private var thread: Thread?
+  private var isEnding = false
+  private let realm: Realm
+  /// The version up to which changes were sent, held so that the next one can be compared with it.
+  private var hold: VersionHold?
+  private var file = 0
+
+  private struct WeakStream {
+    weak var stream: EventStream?
+  }
+
+  /// The interval at which the thread looks for commits.
+  private static let interval = Duration.milliseconds(20)
+  /// The intervals after which it looks for closed connections, and after which it sends a comment to each stream, by
+  /// which a proxy notices that the stream is in use.
+  private static let checkInterval = 50, commentInterval = 750
+  private static let mostStreams = 16
+  private static let mostChanges = 500
+
+  init(_ realm: Realm) { self.realm = realm }
+
+  /// Creates a stream, which begins with the version from which on its changes are complete.
+  func subscribe(_ socket: Int32) throws(WebError) -> EventStream {
+    let stream = EventStream(socket: socket)
+    let isServed = monitor.locked {
+      streams.removeAll { $0.stream?.isClosed ?? true }
+      if isEnding || streams.count >= Self.mostStreams { return false }
+      if thread == nil { thread = Thread { [self] in run() } }
+      if thread == nil { return false }
+      streams.append(WeakStream(stream: stream))
+      monitor.wakeAll()
+      return true
+    }
+    if !isServed { throw WebError(503, "too many pages are open") }
+    return stream
+  }
+
+  /// Ends the thread and all streams.
+  func stop() {
+    let thread = monitor.locked {
+      isEnding = true
+      monitor.wakeAll()
+      return self.thread.take()
+    }
+    thread?.join()
+    for stream in current() { stream.end() }
+  }
+
+  /// The streams that are open.
+  private func current() -> [EventStream] {
+    monitor.locked {
+      streams.removeAll { $0.stream?.isClosed ?? true }
+      return streams.compactMap(\.stream)
+    }
+  }
+
+  private func run() {
+    var turn = 0, greeted: Set<ObjectIdentifier> = []
+    while true {
+      let isEnding = monitor.locked {
+        // Without streams nothing is looked for and no version is held.
+        while !self.isEnding, streams.isEmpty {
+          hold = nil
+          monitor.wait()
+        }
+        if !self.isEnding { monitor.wait(until: .now.advanced(by: Self.interval)) }
+        return self.isEnding
+      }
+      if isEnding { break }
+      turn += 1
+      if turn % Self.checkInterval == 0 { for stream in current() { stream.checkClient() } }
+      let open = current()
+      if let event = next() { for stream in open { stream.send(event, instead: gap()) } }
+      greeted.formIntersection(open.map { ObjectIdentifier($0) })
+      for stream in open where greeted.insert(ObjectIdentifier(stream)).inserted {
+        if let hold { stream.send(Self.event("version", hold.snapshot.version, "}"), instead: []) }
+      }
+      if turn % Self.commentInterval == 0 { for stream in open { stream.send(Array(":\n\n".utf8), instead: []) } }
+    }
+    hold = nil
+  }
+
+  /// Returns the event for what has changed since the last call; nil if nothing has.
+  private func next() -> [UInt8]? {
+    do throws(EngineError) {
+      guard let from = hold else {
+        hold = try realm.hold()
+        file = realm.standing.file
+        return nil
+      }
+      if try realm.latest() === from.snapshot { return nil }
+      let to = try realm.hold()
+      hold = to
+      let isOtherFile = realm.standing.file != file
+      file = realm.standing.file
+      if !isOtherFile, to.snapshot.version == from.snapshot.version { return nil }
+      if isOtherFile || to.snapshot.version < from.snapshot.version { return gap() }
+      // Damage, which checks of the file report, hides only which objects have changed.
+      guard let changes = try? Self.changes(from.snapshot, to.snapshot), realm.isCurrent(from.snapshot),
+        realm.isCurrent(to.snapshot)
+      else { return gap() }
+      return Self.event("commit", to.snapshot.version, changes)
+    } catch {
+      // The file is being replaced, or was removed: requests report it.
+      return nil
+    }
+  }
+
+  /// The event for changes that are not known.
+  private func gap() -> [UInt8] {
+    Self.event("commit", hold?.snapshot.version ?? 0, ",\"changes\":[],\"more\":true}")
+  }
+
+  private static func event(_ name: String, _ version: UInt64, _ rest: String) -> [UInt8] {
+    Array("event: \(name)\ndata: {\"version\":\(version)\(rest)\n\n".utf8)
+  }
+
+  private static func changes(_ old: Snapshot, _ new: Snapshot) throws(EngineError) -> String {
+    let difference = try VersionDifference(from: old, to: new), out = OutputBuffer()
+    var count = 0, hasMore = false
+    out.append(",\"changes\":[")
+    tables: for table in difference.tables {
+      guard let name = (table.new ?? table.old)?.className else { continue }
+      let changes = difference.changes(in: table)
+      while let change = try changes.next() {
+        if count == mostChanges {
+          hasMore = true
+          break tables
+        }
+        if count > 0 { out.append(",") }
+        count += 1
+        out.append("{\"class\":")
+        out.append(quoted: name)
+        out.append(",\"key\":\"")
+        out.append(decimal: change.key.value)
+        out.append("\",\"change\":\"")
+        switch change {
+        case .inserted: out.append("create")
+        case .updated: out.append("update")
+        case .deleted: out.append("delete")
+        }
+        out.append("\"}")
+      }
+    }
+    out.append("],\"more\":")
+    out.append(hasMore ? "true" : "false")
+    out.append("}")
+    return out.string
+  }
+}

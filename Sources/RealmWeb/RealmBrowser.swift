@@ -1,0 +1,93 @@
+// The server of `realmfs browse`, from the socket to its end.
+
+import CMicroHTTPD
+import Glibc
+public import RealmPages
+import Threads
+
+/// The reason that a server cannot be started.
+public struct BrowserError: Error, Sendable {
+  /// The problem, and what to do.
+  public let message: String
+}
+
+/// Shows one realm to browsers.
+///
+/// It ends when `end` is called or when the page asks for it. All methods can be called from any thread.
+public final class RealmBrowser: @unchecked Sendable {
+  // Unchecked: the variables are accessed only under the monitor's lock.
+  private let browsed: BrowsedRealm
+  private let monitor = Monitor()
+  private var server: HTTPServer?
+  private var api: WebAPI?
+  private var isEnding = false
+  private var hasQuit = false
+
+  /// Prepares a server for `realm`, whose changes `writer` commits; without a writer, it refuses changes. The page
+  /// shows `path`.
+  public init(_ realm: Realm, path: String, writer: RealmWriter? = nil) {
+    browsed = BrowsedRealm(realm: realm, writer: writer, path: path)
+  }
+
+  /// Returns the part of the page's URL, after `#`, that shows a class and the objects of it that match a query.
+  public static func fragment(className: String, query: String?) -> String {
+    "/" + URLText.encoded(className) + (query.map { "?query=" + URLText.encoded($0) } ?? "")
+  }
+
+  /// Starts to listen and returns the URL to open, which works once. Port 0 means any free port.
+  public func start(host: String = "127.0.0.1", port: UInt16 = 0) throws(BrowserError) -> String {
+    if let failure = unsafe cmicrohttpd_load() {
+      throw BrowserError(
+        message: "cannot load libmicrohttpd: \(unsafe String(cString: failure)); install the package libmicrohttpd12"
+      )
+    }
+    var bound: UInt16 = 0, reason: UnsafePointer<CChar>?
+    let listener = unsafe cmicrohttpd_listen(host, port, &bound, &reason)
+    if listener < 0 {
+      let problem = unsafe reason.map { unsafe String(cString: $0) } ?? "unknown reason"
+      throw BrowserError(message: "cannot listen at \(Self.address(host, port)): \(problem)")
+    }
+    let token = Gate.randomSecret()
+    let gate = Gate(host: host, port: bound, token: token, secret: Gate.randomSecret())
+    let api = WebAPI(browsed) { [weak self] in self?.quit() }
+    let server = HTTPServer(gate) { api.respond($0) }
+    guard server.start(listener) else { throw BrowserError(message: "cannot start the HTTP server: out of resources") }
+    monitor.locked { (self.server, self.api) = (server, api) }
+    let shown = ["0.0.0.0", "::"].contains(host) ? "127.0.0.1" : host
+    return "http://\(Self.address(shown, bound))/?token=\(String(decoding: token, as: UTF8.self))"
+  }
+
+  private static func address(_ host: String, _ port: UInt16) -> String {
+    host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+  }
+
+  /// Waits until the server is to end.
+  public func wait() {
+    monitor.locked { while !isEnding { monitor.wait() } }
+    // The answer to the page that asked for the end.
+    if monitor.locked({ hasQuit }) { usleep(100_000) }
+  }
+
+  /// Makes `wait` return.
+  public func end() {
+    monitor.locked {
+      isEnding = true
+      monitor.wakeAll()
+    }
+  }
+
+  private func quit() {
+    monitor.locked { hasQuit = true }
+    end()
+  }
+
+  /// Ends the server: waits for a change that is being committed, and removes temporary files. Requests that take
+  /// longer are not waited for unless `waits`.
+  public func stop(waits: Bool = true) {
+    let (server, api) = monitor.locked { (self.server.take(), self.api.take()) }
+    api?.edits.finish()
+    api?.broadcaster.stop()
+    if waits { server?.stop() }
+    api?.exports.removeAll()
+  }
+}

@@ -1,0 +1,166 @@
+// Requests to the server, and JSON whose large integers keep all digits.
+
+/** A refusal by the server, or a connection that failed (status 0). */
+export class ApiError extends Error {
+  constructor(status, message, column) {
+    super(message);
+    Object.assign(this, { status, column });
+  }
+}
+
+/** Parses JSON. Integers beyond 2^53 become BigInt, so that they keep all digits. */
+export function parseJSON(text) {
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  return hasSource ? JSON.parse(text, withDigits) : new Reader(text).document();
+}
+
+const withDigits = (key, value, context) => typeof value === "number" ? exact(value, context.source) : value;
+
+const exact = (number, source) =>
+  Number.isSafeInteger(number) || !/^-?\d+$/.test(source) ? number : BigInt(source);
+
+const hasSource = (() => {
+  let found = false;
+  JSON.parse("1", (key, value, context) => { found = context?.source === "1"; return value; });
+  return found;
+})();
+
+/** JSON for browsers whose JSON.parse does not pass the source of a number; also finds the parts of a text. */
+export class Reader {
+  constructor(text) { Object.assign(this, { text, at: 0 }); }
+  document() { return this.whole(this.value()); }
+
+  /** Returns the text of each member of the object that this text is. */
+  members() {
+    const found = new Map();
+    this.object((name, start) => found.set(name, this.text.slice(start, this.at)));
+    return this.whole(found);
+  }
+
+  fail() {
+    const before = this.text.slice(0, this.at).split("\n");
+    throw new SyntaxError(`not JSON at line ${before.length}, column ${before.at(-1).length + 1}`);
+  }
+
+  whole(result) { return this.next() === undefined ? result : this.fail(); }
+  match(pattern) {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.text)?.[0];
+    if (found !== undefined) this.at += found.length;
+    return found;
+  }
+
+  /** The character after blanks. */
+  next() {
+    this.match(/[ \t\n\r]*/y);
+    return this.text[this.at];
+  }
+
+  accept(character) {
+    if (this.next() !== character) return false;
+    this.at += 1;
+    return true;
+  }
+
+  expect(character) { if (!this.accept(character)) this.fail(); }
+
+  value() {
+    const first = this.next();
+    if (first === "{") return this.object(() => {});
+    if (first === "[") return this.array();
+    if (first === "\"") return this.string();
+    const word = this.match(/true|false|null/y);
+    if (word) return JSON.parse(word);
+    const number = this.match(/-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y);
+    return number ? exact(Number(number), number) : this.fail();
+  }
+
+  string() {
+    this.next();
+    const source = this.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/y) ?? this.fail();
+    try { return JSON.parse(source); } catch { return this.fail(); }
+  }
+
+  array() {
+    const values = [];
+    this.expect("[");
+    if (this.accept("]")) return values;
+    do values.push(this.value()); while (this.accept(","));
+    this.expect("]");
+    return values;
+  }
+
+  object(report) {
+    const members = {};
+    this.expect("{");
+    if (this.accept("}")) return members;
+    do {
+      const name = this.string();
+      this.expect(":");
+      this.next();
+      const start = this.at;
+      // Not an assignment, because a name may be "__proto__".
+      const value = this.value();
+      Object.defineProperty(members, name, { value, enumerable: true, writable: true, configurable: true });
+      report(name, start);
+    } while (this.accept(","));
+    this.expect("}");
+    return members;
+  }
+}
+
+async function send(path, options = {}) {
+  const headers = options.method ? { "Content-Type": "application/json" } : {};
+  try {
+    return await fetch(`/api/${path}`, { ...options, headers });
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new ApiError(0, "no answer from realmfs: it may have ended");
+  }
+}
+
+async function request(path, options) {
+  const response = await send(path, options);
+  const text = await response.text();
+  let answer = {};
+  try {
+    answer = text ? parseJSON(text) : {};
+  } catch (error) {
+    if (response.ok) throw new ApiError(response.status, `the answer to ${path} is ${error.message}`);
+  }
+  if (response.ok) return answer;
+  throw new ApiError(response.status, answer.error || `status ${response.status}`, answer.column);
+}
+
+const change = (method, path, body) => request(path, { method, body });
+const name = encodeURIComponent;
+const object = (cls, key) => `classes/${name(cls)}/objects/${name(key)}`;
+
+/** Query parameters without those that are empty. */
+function parameters(values) {
+  const present = Object.entries(values).filter(([, value]) => value !== undefined && value !== "");
+  return present.length ? `?${new URLSearchParams(present)}` : "";
+}
+
+export const api = {
+  info: () => request("info"),
+  classes: () => request("classes"),
+  rows: (cls, values, signal) => request(`classes/${name(cls)}/rows${parameters(values)}`, { signal }),
+  object: (cls, key) => request(object(cls, key)),
+  backlinks: (cls, key, limit) => request(`${object(cls, key)}/backlinks${parameters({ limit })}`),
+  blobPath: (cls, key, property) => `/api/${object(cls, key)}/blob/${name(property)}`,
+  async blob(cls, key, property) {
+    const response = await send(`${object(cls, key)}/blob/${name(property)}`);
+    if (!response.ok) throw new ApiError(response.status, `status ${response.status}`);
+    return response.blob();
+  },
+  facets: (cls, property, limit) => request(`classes/${name(cls)}/facets${parameters({ property, limit })}`),
+  search: (text, signal) => request(`search${parameters({ text, limit: 200 })}`, { signal }),
+  exportPath: (values) => `/api/export${parameters(values)}`,
+  preview: (cls, key, body) => change("PATCH", `${object(cls, key)}?preview=1`, body),
+  save: (cls, key, body) => change("PATCH", object(cls, key), body),
+  create: (cls, body) => change("POST", `classes/${name(cls)}/objects`, body),
+  previewDelete: (cls, key) => change("DELETE", `${object(cls, key)}?preview=1`),
+  delete: (cls, key) => change("DELETE", object(cls, key)),
+  undo: (version) => change("POST", "undo", JSON.stringify({ version })),
+  quit: () => change("POST", "quit", "{}"),
+};

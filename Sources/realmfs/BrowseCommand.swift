@@ -1,0 +1,134 @@
+// `realmfs browse`: shows a realm in a web browser, until a signal or the page ends it.
+import Glibc
+import RealmJSON
+import RealmPages
+import RealmQuery
+import RealmWeb
+
+/// The command `browse`.
+enum BrowseCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    if let out = arguments.value(.staticFile) { return try write(out, arguments) }
+    let (host, port) = try address(arguments)
+    let source: RealmSource, writer: RealmWriter?
+    if arguments.has(.writable) {
+      let edited = try EditedRealm(arguments)
+      writer = edited.writer
+      source = RealmSource(path: edited.path, realm: edited.writer.realm)
+    } else {
+      writer = nil
+      source = try RealmSource.live(arguments)
+    }
+    try checkSelection(arguments, source)
+    let browser = RealmBrowser(source.realm, path: source.path, writer: writer)
+    let url: String
+    do throws(BrowserError) { url = try browser.start(host: host, port: port) } catch {
+      throw CommandFailure(.failure, error.message)
+    }
+    // A signal is the usual way to end the command. Without a thread for it, the signal ends the process.
+    _ = Interruption.handOver { browser.end() }
+    let shown = url + fragment(arguments)
+    let output = StandardOutput()
+    output.print(shown + "\n")
+    try output.flush()
+    if unsafe getenv("SSH_CONNECTION") != nil { explainForwarding(url) }
+    if arguments.has(.open) { open(shown) }
+    browser.wait()
+    browser.stop(waits: false)
+    Realm.leaveSessions()
+    return .done
+  }
+
+  /// Refuses a CLASS or QUERY that the page could not show.
+  private static func checkSelection(_ arguments: Arguments, _ source: RealmSource) throws(CommandFailure) {
+    guard arguments.operands.count > 1 else { return }
+    try source.onNewest { (snapshot) throws(CommandFailure) in
+      let table = try snapshot.table(ofClass: arguments.operands[1], in: source.path)
+      guard arguments.operands.count > 2 else { return }
+      do throws(QueryError) { _ = try Query(arguments.operands[2], of: table, in: snapshot) } catch {
+        throw CommandFailure(error, in: arguments.operands[2])
+      }
+    }
+  }
+
+  /// Returns the part of the URL that selects the class and query to show first. It is not sent to the server.
+  private static func fragment(_ arguments: Arguments) -> String {
+    guard arguments.operands.count > 1 else { return "" }
+    let query = arguments.operands.count > 2 ? arguments.operands[2] : nil
+    return "#" + RealmBrowser.fragment(className: arguments.operands[1], query: query)
+  }
+
+  /// Returns the address to listen at.
+  private static func address(_ arguments: Arguments) throws(CommandFailure) -> (host: String, port: UInt16) {
+    guard let text = arguments.value(.listen) else { return ("127.0.0.1", 0) }
+    guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
+      let port = UInt16(text[text.utf8.index(after: colon)...])
+    else { throw arguments.usage("--listen \(text): expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080") }
+    var host = String(text[..<colon])
+    if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+    if host.isEmpty { throw arguments.usage("--listen \(text): a host is missing; 127.0.0.1 is this machine only") }
+    return (host, port)
+  }
+
+  private static func explainForwarding(_ url: String) {
+    guard let port = url.split(separator: "/").dropFirst().first?.split(separator: ":").last else { return }
+    Log.notice(
+      "this is an SSH session: on the machine with the browser, run "
+        + "'ssh -N -L \(port):127.0.0.1:\(port) HOST', then open the URL there"
+    )
+  }
+
+  private static func open(_ url: String) {
+    // The program that opens pages must not receive Ctrl-C of this terminal, and its messages are of no interest here.
+    let status = System.run([
+      "/bin/sh", "-c",
+      "command -v xdg-open >/dev/null || exit 127; setsid xdg-open \"$0\" "
+        + ">/dev/null 2>&1 &", url,
+    ])
+    if status != 0 { Log.notice("there is no xdg-open; open the URL by hand") }
+  }
+
+  // MARK: a file
+
+  private static func write(_ out: String, _ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let source = try RealmSource.pinned(arguments)
+    let staging = try Staging(for: out)
+    let descriptor = unsafe Glibc.open(staging.anchoredPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    if descriptor < 0 { throw CommandFailure(.failure, "\(out): \(System.message(errno))") }
+    defer { close(descriptor) }
+    let hold: VersionHold
+    do throws(EngineError) { hold = try source.realm.hold() } catch { throw CommandFailure(error) }
+    let parts = try parts(arguments, hold.snapshot, source)
+    let name = source.path.split(separator: "/").last.map(String.init) ?? source.path
+    var page = StaticPage(hold.snapshot, title: name) { (buffer) throws(EngineError) in
+      let code = StandardOutput.write(buffer.bytes, to: descriptor)
+      if code != 0 { throw EngineError(.file(code), "\(out): \(System.message(code))") }
+    }
+    do throws(EngineError) { try page.run(parts) } catch { throw CommandFailure(error, path: source.path) }
+    guard source.realm.isCurrent(hold.snapshot) else { throw source.tooBusy }
+    try staging.publishFile()
+    return .done
+  }
+
+  /// Returns the classes to show: all but those of embedded objects, which are shown in others, or the chosen one.
+  private static func parts(
+    _ arguments: Arguments,
+    _ snapshot: Snapshot,
+    _ source: RealmSource
+  ) throws(CommandFailure) -> [StaticPage.Part] {
+    guard arguments.operands.count > 1 else {
+      do throws(EngineError) {
+        return try snapshot.classes().filter { $0.kind != .embedded }.map { StaticPage.Part($0) }
+      } catch { throw CommandFailure(error, path: source.path) }
+    }
+    let table = try snapshot.table(ofClass: arguments.operands[1], in: source.path)
+    guard arguments.operands.count > 2 else { return [StaticPage.Part(table)] }
+    let text = arguments.operands[2], query: Query
+    do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+      throw CommandFailure(error, in: text)
+    }
+    do throws(QueryFailure) { return [StaticPage.Part(table, text, keys: try query.keys())] } catch {
+      throw CommandFailure(error, of: text, in: source.path)
+    }
+  }
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# `realmfs browse` as a process: its URL, requests by curl, changes by other programs, its end, and files without a server.
+source "$(dirname "$0")/lib.sh"
+
+command -v curl >/dev/null || {
+  skip "curl is not there"
+  exit
+}
+unset SSH_CONNECTION
+jar=$scratch/jar
+
+# browse ARGUMENT...: starts the server in the background; its id is in $server, its address in $base.
+browse() {
+  # An earlier line must not be taken for this server's.
+  rm -f "$scratch/url" "$jar"
+  env --default-signal=INT "$realmfs" browse "$@" >"$scratch/url" 2>"$scratch/errors" &
+  server=$!
+  background+=("$server")
+  wait_until 20 grep -q token= "$scratch/url" || {
+    not_ok "browse $*: $(cat "$scratch/errors")"
+    return 1
+  }
+  url=$(cat "$scratch/url")
+  base=${url%%/\?*}
+}
+# get PATH; change METHOD PATH [BODY]: print the answer, then the status.
+get() { curl -sg -m 20 -b "$jar" -w '\n%{http_code}' "$base$1"; }
+change() {
+  curl -sg -m 20 -b "$jar" -w '\n%{http_code}' -X "$1" -H "Origin: $base" -H 'Content-Type: application/json' \
+    ${3:+-d "$3"} "$base$2"
+}
+# ends WHAT SIGNAL: the signal ends the server with exit code 0.
+ends() {
+  kill "-$2" "$server"
+  wait "$server"
+  equal "$1" 0 $?
+}
+
+file=$(copy_fixture people)
+browse --immutable "$file" || exit
+curl -s -c "$jar" -o /dev/null "$url"
+equal "with --immutable the realm is shown" 24 "$(get /api/info | head -1 | jq .format)"
+ends "until Ctrl-C" INT
+equal "and nothing is made beside it" "$file" "$(ls -d "$file"*)"
+
+before=$(sha256sum <"$file")
+browse "$file" Person 'age > 30' || exit
+check "the output is one line with a URL of this machine" grep -qxE \
+  'http://127\.0\.0\.1:[0-9]+/\?token=[0-9a-f]{32}#/Person\?query=age%20%3E%2030' "$scratch/url"
+equal "without the token nothing is answered" 403 "$(curl -s -o /dev/null -w '%{http_code}' "$base/api/info")"
+equal "the token is exchanged for a cookie" "303 $base/" \
+  "$(curl -s -c "$jar" -o /dev/null -w '%{http_code} %{redirect_url}' "$url")"
+equal "once" 403 "$(curl -s -o /dev/null -w '%{http_code}' "$url")"
+check "the page is there" grep -q '<!doctype html>' <(get /)
+equal "rows" '12 "Person 1"' "$(get '/api/classes/Person/rows?query=age+>+0&limit=1&columns=name' | head -1 |
+  jq -c '.count, .rows[0].values.name' | paste -sd ' ')"
+equal "a change is refused" 403 "$(change PATCH /api/classes/Person/objects/0 '{"name": "x"}' | tail -1)"
+
+curl -sN -b "$jar" "$base/api/changes" >"$scratch/events" &
+background+=($!)
+check "the stream of changes begins" wait_until 10 grep -q 'event: version' "$scratch/events"
+equal "nothing was written" "$before" "$(sha256sum <"$file")"
+"$realmfs" set --quiet "$file" Person/4 age=77
+check "a commit of another program comes" wait_until 10 grep -q '"class":"Person","key":"1","change":"update"' \
+  "$scratch/events"
+equal "and its value" 77 "$(get /api/classes/Person/objects/1 | head -1 | jq .json.age)"
+equal "a download" "$("$realmfs" export "$file" - --class Dog --format csv)" "$(get '/api/export?class=Dog&format=csv' |
+  sed '$d')"
+ends "Ctrl-C ends it, with an open stream" INT
+check "no temporary files are left" bash -c '! ls -d "${TMPDIR:-/tmp}"/realmfs-browse-* 2>/dev/null'
+
+browse --write "$file" || exit
+curl -s -c "$jar" -o /dev/null "$url"
+equal "an edit is saved" '{"version":7,"changed":true}' \
+  "$(change PATCH /api/classes/Person/objects/0 '{"name": "Zoe"}' | head -1 | jq -c .)"
+equal "a wrong one is refused" 400 "$(change PATCH /api/classes/Person/objects/0 '{"age": "x"}' | tail -1)"
+equal "a deletion is undone" '7 20' "$(
+  version=$(change DELETE /api/classes/Person/objects/2 | head -1 | jq .version)
+  change POST /api/undo "{\"version\": $version}" | tail -1 >/dev/null
+  echo "$((version - 1)) $(($(get /api/classes/Person/rows | head -1 | jq .count) + 1))"
+)"
+equal "other programs see it" '"Zoe"' "$("$realmfs" cat "$file" Person/-3 | jq .name)"
+equal "the page ends it" 200 "$(change POST /api/quit | tail -1)"
+wait "$server"
+equal "with exit code 0" 0 $?
+check "the file is sound" "$realmfs" check "$file"
+
+key=$fixtures/people-encrypted.realm
+browse --key-file "$key_file" "$key" || exit
+curl -s -c "$jar" -o /dev/null "$url"
+equal "an encrypted realm" true "$(get /api/info | head -1 | jq .encrypted)"
+ends "SIGTERM ends it" TERM
+
+export SSH_CONNECTION='192.0.2.1 1 192.0.2.2 22'
+browse --listen localhost:0 "$file" || exit
+check "over SSH, the port is forwarded" grep -q "ssh -N -L ${base##*:}:127.0.0.1:${base##*:}" "$scratch/errors"
+ends "SIGHUP ends it" HUP
+unset SSH_CONNECTION
+
+old=$(find "$fixtures/old" -name '*.realm' | sort | head -1)
+browse "$old" || exit
+curl -s -c "$jar" -o /dev/null "$url"
+equal "an old format is shown" false "$(get /api/info | head -1 | jq .writable)"
+ends "until SIGTERM" TERM
+
+check_status "a class that does not exist" 3 'no class Nobody' "$realmfs" browse "$file" Nobody
+check_status "a wrong query" 2 'query: column 6' "$realmfs" browse "$file" Person 'age >> 3'
+check_status "a wrong address" 2 'expected HOST:PORT' "$realmfs" browse --listen 8080 "$file"
+check_status "an address of another machine" 1 'cannot listen at 192.0.2.1:1' "$realmfs" browse --listen 192.0.2.1:1 "$file"
+check_status "an old format is not written" 7 'upgrade' "$realmfs" browse --write "$old"
+check_status "a file that is missing" 3 'none.realm' "$realmfs" browse "$scratch/none.realm"
+
+out=$scratch/people.html
+check "a file without a server" "$realmfs" browse --static "$out" "$file"
+check "has the objects" grep -q '<td>Zoe</td>' "$out"
+check "and no script" bash -c '! grep -qi "<script\|https\?://\|src=" "$1"' - "$out"
+check_status "it is not replaced" 1 'exists' "$realmfs" browse --static "$out" "$file"
+check "of a query" "$realmfs" browse --static "$scratch/some.html" "$file" Person 'age == 77'
+equal "it has the objects that match" 1 "$(grep -c '<tr id=' "$scratch/some.html")"
