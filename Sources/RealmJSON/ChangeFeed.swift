@@ -37,12 +37,16 @@ public final class ChangeFeed {
   /// The total time, in nanoseconds, that a slow reader may keep a version held.
   private let patience: Int64
 
+  /// The total time for which a slow reader may keep a version held.
+  package static let patience = Duration.milliseconds(1500)
+
   /// Creates a feed that starts at the newest version.
   public convenience init(_ realm: Realm, classes: [String]? = nil, style: JSONStyle = .plain) throws(EngineError) {
-    try self.init(realm, classes: classes, style: style, patience: .milliseconds(1500))
+    try self.init(realm, classes: classes, style: style, patience: Self.patience)
   }
 
-  init(
+  /// Like `init(_:classes:style:)`, for a reader that is waited for longer, or not at all.
+  package init(
     _ realm: Realm,
     classes: [String]? = nil,
     style: JSONStyle = .plain,

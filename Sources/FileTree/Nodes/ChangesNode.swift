@@ -20,7 +20,12 @@ struct ChangesNode: SymbolicLinkNode {
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     let feed: ChangeFeed
     do throws(EngineError) {
-      feed = try ChangeFeed(tree.realm, classes: tree.options.classes, style: tree.options.json)
+      feed = try ChangeFeed(
+        tree.realm,
+        classes: tree.options.classes,
+        style: tree.options.json,
+        patience: tree.options.changePatience
+      )
     } catch { throw .unavailable(error) }
     return try tree.handles.changePipes.make(feed, try tree.readable { view in view.rules })
   }

@@ -32,6 +32,8 @@ public struct TreeOptions: Sendable {
   public var isFrozen = false
   /// The time in milliseconds within which a returned save reaches the disk; 0 makes each save wait for the disk.
   public var groupCommit = 0
+  /// The total time for which a slow reader of `.realm/changes` may keep a version held; tests wait longer.
+  package var changePatience = ChangeFeed.patience
   /// The time that a save waits for other writers.
   public var lockTimeout = RealmWriter.patience
   /// The time limit of a query.
