@@ -15,9 +15,15 @@ final class Edits: Sendable {
 
   init(_ browsed: BrowsedRealm) { self.browsed = browsed }
 
-  /// Waits for the end of a change, and prevents further ones until the process ends.
-  func finish() { isEnding.store(true, ordering: .sequentiallyConsistent); last.withLock { _ in } }
+  /// The time that a change waits for writers of other programs, and Ctrl-C for the change.
+  private static let patience = Duration.seconds(3)
   private let isEnding = Atomic(false)
+
+  /// Waits for the end of a change, and prevents further ones until the process ends.
+  func finish() {
+    isEnding.store(true, ordering: .sequentiallyConsistent)
+    last.withLock { _ in }
+  }
 
   private func writer() throws(WebError) -> RealmWriter {
     guard let writer = browsed.writer else {
@@ -34,7 +40,9 @@ final class Edits: Sendable {
     return try last.withLock { (last) throws(WebError) in
       if isEnding.load(ordering: .sequentiallyConsistent) { throw WebError(503, "the server ends") }
       let transaction: WriteTransaction
-      do throws(EngineError) { transaction = try writer.beginOnThisThread() } catch { throw WebError(error) }
+      do throws(EngineError) { transaction = try writer.beginOnThisThread(timeout: Self.patience) } catch {
+        throw WebError(error)
+      }
       let facts = try change(transaction)
       var version = transaction.former.version
       if transaction.hasChanges {

@@ -41,7 +41,8 @@ struct WebRequest: Sendable {
   private var workers: [Thread] = []
   private var isEnding = false
 
-  private static let workerCount = 6
+  /// More than the requests of a page that wait for one result that is being found.
+  private static let workerCount = 12
   private static let connectionLimit: UInt32 = 256
   private static let timeout: UInt32 = 30
   private static let headLimit = 32 << 10
@@ -111,8 +112,16 @@ struct WebRequest: Sendable {
         return waiting.isEmpty ? nil : waiting.removeFirst()
       }
       guard let exchange = next else { return }
-      exchange.resume(with: exchange.request.map(respond) ?? WebError(400, "malformed request").response)
+      exchange.resume(with: answer(exchange.request))
     }
+  }
+
+  private func answer(_ request: WebRequest?) -> WebResponse {
+    guard let request else { return WebError(400, "malformed request").response }
+    // A page that scrolls on abandons requests. A change is made nevertheless, as if only its answer had been lost.
+    let isRead = request.method == "GET" || request.method == "HEAD"
+    if isRead, request.isAbandoned { return WebError(503, "the request was cancelled").response }
+    return respond(request)
   }
 
   fileprivate func check(_ head: RequestHead, _ socket: Int32) -> Gate.Verdict {
