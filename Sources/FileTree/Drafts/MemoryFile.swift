@@ -277,6 +277,9 @@ final class MemoryFile: Sendable {
     return unsafe body(found.span.bytes)
   }
 
+  /// The largest text in bytes whose JSON value is kept from the check to the save.
+  private static let mostParsed = 4096
+
   /// Calls `body` with all bytes, or for a text those that were written and not only allocated. If `body` takes them
   /// `asOne` array and they are in several chunks, takes budget for a second copy while `body` runs.
   ///
@@ -286,7 +289,7 @@ final class MemoryFile: Sendable {
     isText: Bool = true,
     _ body: (Contents) throws(FileTreeError) -> R
   ) throws(FileTreeError) -> R {
-    let (size, isOneChunk) = state.withLock { ($0.bytes.count, $0.bytes.isOneChunk) }
+    let (size, isOneChunk, generation) = state.withLock { ($0.bytes.count, $0.bytes.isOneChunk, $0.generation) }
     let room = isOneChunk || !asOne ? 0 : size
     guard budget.take(room) else { throw .memoryIsShort }
     defer { budget.giveBack(room) }
@@ -296,11 +299,13 @@ final class MemoryFile: Sendable {
         // Bytes that another thread adds after this are left to the next save.
         text.hide(from: isText ? min(size, state.allocated ?? size) : size)
         text.hide(upTo: state.saved)
-        if isText, isOneChunk, form != .lines { state.parsed = state.parsed ?? ParsedText() }
+        // The value of a text is kept only for all of its bytes, and not for a large one: it takes more memory.
+        let isWhole = isText && state.generation == generation && form != .lines
+        if isWhole, isOneChunk, size <= Self.mostParsed { state.parsed = state.parsed ?? ParsedText() }
         return Contents(
           text: text,
-          parsed: isText ? state.parsed : nil,
-          generation: state.generation,
+          parsed: isWhole ? state.parsed : nil,
+          generation: generation,
           checked: state.checked,
           endOfLines: state.end - state.unfinished
         )

@@ -47,29 +47,19 @@ struct Saves: TreePart {
       return .nothing
     }
     guard let target = target as? any TextTarget else { throw .readOnly }
-    var applied: Applied?
-    do throws(FileTreeError) { return try save(text, target, saver, &applied) } catch {
-      // What the request read without a look may be a file that was moved or overwritten. The look of the commit finds
-      // that, but reports nothing else.
-      guard applied == nil || error.isMoved, request?.stopRelying() ?? false else { throw error }
-      return try save(text, target, saver, &applied)
-    }
+    return try save(text, target, saver)
   }
 
   private func save(
     _ text: DraftText,
     _ target: any TextTarget,
-    _ saver: Saver,
-    _ applied: inout Applied?
+    _ saver: Saver
   ) throws(FileTreeError) -> SavedAs {
-    func stored() throws(FileTreeError) -> SavedAs? {
-      try read { view throws(FileTreeError) in try target.stored(text, view, tree) }
-    }
-    // Without a commit, the request looks itself.
-    if let known = try stored(), let stored = request?.stopRelying() ?? false ? try stored() : known {
+    if let stored = try read({ view throws(FileTreeError) in try target.stored(text, view, tree) }) {
       try target.noteSaved(Applied(effect: .none, place: stored.place), text, tree)
       return stored
     }
+    var applied: Applied?
     let hasChanged = try saveKeepingTexts(saver, mayWait: target.mayWait) { transaction throws(FileTreeError) in
       // No other program can commit now, so the view of the newest version is the one that the transaction starts from.
       let done = try target.apply(text, to: transaction, try read { view in view }, tree)
@@ -86,7 +76,7 @@ struct Saves: TreePart {
   func check(_ text: DraftText, as target: any TextTarget, for realmFile: Int?) throws(FileTreeError) -> Applied {
     guard let saver = tree.drafts.saver else { throw .readOnly }
     return try read { view throws(FileTreeError) in
-      // `read` has just looked where the path leads.
+      // The request has looked where the path leads.
       try checkRealm(is: realmFile)
       // A file that the path no longer leads to is never written to.
       if [.gone, .shared].contains(realm.standing.place) {
@@ -126,7 +116,7 @@ struct Saves: TreePart {
       .of(caller)
     )
     for gone in tree.namespace.overlay.limitRefused(to: options.memoryLimit / 2) {
-      let text = "the text was discarded: refused tree.views.texts may use at most half of the memory of the mount"
+      let text = "the text was discarded: refused texts may use at most half of the memory of the mount"
       tree.drafts.refusals.remark(tree.namespace.shownPath(of: gone), "drop", text)
     }
   }
@@ -174,9 +164,6 @@ struct Saves: TreePart {
 }
 
 extension FileTreeError {
-  /// True if the realm is no longer at its path.
-  fileprivate var isMoved: Bool { if case .refused(.moved, _) = self { true } else { false } }
-
   /// Another file has replaced the realm since a handle was opened.
   static let replaced = FileTreeError.refused(
     .moved,

@@ -14,38 +14,35 @@ extension FileTree {
     at offset: Int,
     by caller: Caller? = nil
   ) throws(FileTreeError) {
-    try home(of: file, Request()).drafts.write(file, bytes, at: offset, by: caller)
+    try home(of: file).drafts.write(file, bytes, at: offset, by: caller)
   }
 
   /// Allocates `count` bytes from `offset` on; grows the file if `growing`.
   public func allocate(_ file: OpenFile, offset: Int, count: Int, growing: Bool) throws(FileTreeError) {
-    try home(of: file, Request()).drafts.allocate(file, offset: offset, count: count, growing: growing)
+    try home(of: file).drafts.allocate(file, offset: offset, count: count, growing: growing)
   }
 
   /// Saves what was written through a handle; called at each close. A file that was only truncated is not saved.
   public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
-    try home(of: file, .relying()).drafts.flush(file, by: caller)
+    try home(of: file).drafts.flush(file, by: caller)
   }
 
   /// Renders what programs request next after `flush` has saved a file. Call it after replying to the program that
   /// saved.
-  public func prepareNext(after file: OpenFile) { home(of: file, .relying()).drafts.prepareNext(after: file) }
+  public func prepareNext(after file: OpenFile) { home(of: file).drafts.prepareNext(after: file) }
 
   /// Saves what was written through a handle, and waits until all saves are on disk. An empty file is refused like any
   /// other invalid text.
   public func synchronize(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
-    try home(of: file, .relying()).drafts.synchronize(file, by: caller)
+    try home(of: file).drafts.synchronize(file, by: caller)
   }
 
   /// Waits until all saves are on disk.
   public func synchronize() throws(FileTreeError) { try tree.drafts.saver?.synchronize() }
 
   /// Releases a handle. Saves data that was written but not saved because no close was seen.
-  public func release(_ file: OpenFile) { home(of: file, .relying()).drafts.release(file) }
+  public func release(_ file: OpenFile) { home(of: file).drafts.release(file) }
 
-  /// The tree that a handle was opened in, for a request. A request that ends with a commit relies on the look of that
-  /// commit.
-  private func home(of file: OpenFile, _ request: Request) -> TreeContext {
-    (file.home.withLock { $0 } ?? tree).serving(request)
-  }
+  /// The tree that a handle was opened in, for a new request.
+  private func home(of file: OpenFile) -> TreeContext { (file.home.withLock { $0 } ?? tree).serving(Request()) }
 }

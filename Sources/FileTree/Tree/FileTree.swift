@@ -184,12 +184,7 @@ public final class FileTree: Sendable {
     by caller: Caller
   ) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
-    var place = try place(inode)
-    // Opening a file with O_TRUNC: the open has just looked where the path of the realm leads.
-    if place.tree.handles.openFiles.untouchedDraft(of: place.inode, by: caller.process) != nil {
-      place.tree = place.tree.serving(.relying())
-    }
-    let tree = place.tree, node = try tree.namespace.node(place.inode)
+    let place = try place(inode), tree = place.tree, node = try tree.namespace.node(place.inode)
     try tree.drafts.refusals.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
       try node.change(change, tree)
     }

@@ -764,8 +764,7 @@ final class Participant: VersionReader {
         if state.standing.place == .gone { throw Self.moved(configuration.path) }
         return nil
       }
-      // `newest` has just looked where the path leads.
-      if looks, state.standing.place != .here { throw Self.moved(configuration.path) }
+      if looks { try checkPlace(state) }  // otherwise the commit does
       try RealmLinks.checkNoOther(of: configuration.path, than: state.lockedName)
       state.isWriting = true
       return session

@@ -8,7 +8,8 @@ enum WritingStage: Equatable {
   static let edit = WritingStage.edit(looks: true)
 
   /// A transaction, which may end without a commit: a copy is not changed, and only programs of this package are locked
-  /// out of it. Unless it `looks`, relies on an earlier look for the file that is at the path; the commit looks again.
+  /// out of it. Unless it `looks`, it relies on an earlier look for the file that is at the path; the commit looks
+  /// again.
   case edit(looks: Bool)
   /// A commit to the file with this number (`Standing.file`), or to any.
   case commit(file: Int?)

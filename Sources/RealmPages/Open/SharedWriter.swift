@@ -101,7 +101,7 @@ final class SharedWriter: CommitTarget {
       if !hasUnpublished { participant.endWriting() }
       throw error
     }
-    // `beginWriting` has looked at the path, and the commit does so again.
+    // `beginWriting` has looked at the path, or relies on an earlier look; the commit looks again.
     do throws(EngineError) { return (try participant.latest(looks: false), session) } catch {
       let error = stage == .publish ? abandonIfMoved(error) : error
       end()
