@@ -60,6 +60,13 @@ public final class ObjectRenderer {
     self.init(snapshot, style: style, limits: Limits(fileSize: snapshot.logicalSize), sweep: effort)
   }
 
+  /// Creates a renderer that refuses objects whose text is longer than `limit` bytes.
+  package convenience init(_ snapshot: Snapshot, style: JSONStyle = .plain, limit: Int) {
+    var limits = Limits(fileSize: snapshot.logicalSize)
+    limits.length = min(limits.length, limit)
+    self.init(snapshot, style: style, limits: limits)
+  }
+
   init(_ snapshot: Snapshot, style: JSONStyle, limits: Limits, sweep effort: Effort? = nil) {
     self.snapshot = snapshot
     self.style = style

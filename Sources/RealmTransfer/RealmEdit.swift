@@ -15,12 +15,14 @@ public struct RealmEdit {
   private let writer: RealmWriter
   /// Receives the change for display; nothing is committed then.
   public var preview: Preview?
+  /// The time that a change waits for other writers.
+  public var patience = RealmWriter.patience
 
   /// Creates an editor that commits through `writer`.
   public init(_ writer: RealmWriter) { self.writer = writer }
 
   func begin() throws(TransferError) -> WriteTransaction {
-    do throws(EngineError) { return try writer.beginOnThisThread() } catch { throw .engine(error) }
+    do throws(EngineError) { return try writer.beginOnThisThread(timeout: patience) } catch { throw .engine(error) }
   }
 
   // MARK: setting

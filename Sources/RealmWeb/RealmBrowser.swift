@@ -21,7 +21,6 @@ public final class RealmBrowser: @unchecked Sendable {
   private var server: HTTPServer?
   private var api: WebAPI?
   private var isEnding = false
-  private var hasQuit = false
 
   /// Prepares a server for `realm`, whose changes `writer` commits; without a writer, it refuses changes. The page
   /// shows `path`.
@@ -49,7 +48,7 @@ public final class RealmBrowser: @unchecked Sendable {
     }
     let token = Gate.randomSecret()
     let gate = Gate(host: host, port: bound, token: token, secret: Gate.randomSecret())
-    let api = WebAPI(browsed) { [weak self] in self?.quit() }
+    let api = WebAPI(browsed) { [weak self] in self?.end() }
     let server = HTTPServer(gate) { api.respond($0) }
     guard server.start(listener) else { throw BrowserError(message: "cannot start the HTTP server: out of resources") }
     monitor.locked { (self.server, self.api) = (server, api) }
@@ -64,8 +63,6 @@ public final class RealmBrowser: @unchecked Sendable {
   /// Waits until the server is to end.
   public func wait() {
     monitor.locked { while !isEnding { monitor.wait() } }
-    // The answer to the page that asked for the end.
-    if monitor.locked({ hasQuit }) { usleep(100_000) }
   }
 
   /// Makes `wait` return.
@@ -74,11 +71,6 @@ public final class RealmBrowser: @unchecked Sendable {
       isEnding = true
       monitor.wakeAll()
     }
-  }
-
-  private func quit() {
-    monitor.locked { hasQuit = true }
-    end()
   }
 
   /// Ends the server: waits for a change that is being committed, and removes temporary files. Requests that take

@@ -20,6 +20,8 @@ enum BrowseCommand {
       source = try RealmSource.live(arguments)
     }
     try checkSelection(arguments, source)
+    // What SQLite sorts for a download does not reach a disk either.
+    if source.realm.configuration.encryptionKey != nil { unsafe _ = setenv("SQLITE_TMPDIR", "/dev/shm", 1) }
     let browser = RealmBrowser(source.realm, path: source.path, writer: writer)
     let url: String
     do throws(BrowserError) { url = try browser.start(host: host, port: port) } catch {

@@ -155,6 +155,32 @@ struct LiveTests {
     #expect((try served.get("classes/Person/objects/0")["values"] as? [String: Any])?["name"] as? String == "Zoe")
   }
 
+  @Test("what the preview showed is changed, or nothing, if another program commits in between")
+  func changedMeanwhile() throws {
+    let served = try ServedRealm("people", writes: true).open()
+    let path = "classes/Person/objects/0", text = #"{"name":"Zoe"}"#
+    func expectation() throws -> String {
+      try #require(try served.change("PATCH", path + "?preview=1", text).json["expect"] as? String)
+    }
+    let before = try expectation()
+    #expect(try served.change("PATCH", path, #"{"name":"Amy"}"#).status == 200)
+    #expect(try served.change("PATCH", path + "?expect=" + before, text).status == 409)
+    #expect((try served.get(path)["values"] as? [String: Any])?["name"] as? String == "Amy")
+    // A change of another property does not matter.
+    let now = try expectation()
+    #expect(try served.change("PATCH", path, #"{"age":90}"#).status == 200)
+    #expect(try served.change("PATCH", path + "?expect=" + now, text).status == 200)
+    #expect((try served.get(path)["values"] as? [String: Any])?["name"] as? String == "Zoe")
+
+    let row = try #require(try served.get("classes/Dog/rows?query=name%20%3D%3D%20'Fido'")["rows"] as? [[String: Any]])
+      .first
+    let dog = "classes/Dog/objects/\(try #require(row?["key"] as? String))"
+    let links = try #require(try served.change("DELETE", dog + "?preview=1").json["expect"] as? String)
+    #expect(try served.change("PATCH", path, #"{"dog":"Fido"}"#).status == 200)
+    #expect(try served.change("DELETE", dog + "?expect=" + links).status == 409)
+    #expect(try served.request("GET", "/api/" + dog).status == 200)
+  }
+
   @Test("the page can end the server")
   func quit() throws {
     let served = try ServedRealm("people").open()

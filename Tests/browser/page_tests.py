@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -109,7 +110,9 @@ class Server:
         self.log = open(os.path.join(scratch, "server.log"), "ab")
         self.process = subprocess.Popen([REALMFS, "browse", *arguments], stdout=subprocess.PIPE, stderr=self.log,
                                         text=True, start_new_session=True)
-        self.url = self.process.stdout.readline().strip()
+        # The server prints one line at once, so a line is there when anything is.
+        ready, _, _ = select.select([self.process.stdout], [], [], 60)
+        self.url = self.process.stdout.readline().strip() if ready else ""
         if not re.match(r"http://127\.0\.0\.1:\d+/\?token=", self.url):
             end_group(self.process)
             raise Failure(f"realmfs browse printed '{self.url}'")
@@ -358,11 +361,15 @@ def stored(path, name, key="3", cls="Person"):
     return json.loads(realmfs("cat", path, f"{cls}/{key}.json"))[name]
 
 
+FIELD = "[...document.querySelectorAll('#object label')].find((l) => l.firstChild.textContent === arguments[0])"
+# No answer is on its way that would redraw the object while it is typed into.
+SETTLED = "document.querySelector('#object[aria-busy=false]')"
+
+
 def type_into(page, field, text):
     """Replaces the text of the form's field with that label."""
-    label = "[...document.querySelectorAll('#object label')].find((l) => l.firstChild.textContent === arguments[0])"
-    page.until(label, f"the field {field}", field)
-    page.js(f"const { '{ control }' } = {label}; control.focus(); control.select()", field)
+    page.until(f"{SETTLED} && {FIELD}", f"the field {field}", field)
+    page.js(f"const {{ control }} = {FIELD}; control.focus(); control.select()", field)
     page.keys("Backspace", text)
 
 
@@ -382,6 +389,8 @@ def test_editing(page):
         page.click("#undo")
         wait_until(lambda: stored(path, "name") == "Name 3", "undo")
         page.until(f"{CELL}?.textContent === 'Name 3'", "the row after undo", 3, 1)
+        page.until("document.getElementById('undo').hidden", "the end of undo")
+        page.until(f"{SETTLED} && {FIELD}?.control.value === arguments[1]", "the form after undo", "name", "Name 3")
         expect(True, "an edit is undone")
 
         type_into(page, "age", "many")
@@ -391,7 +400,7 @@ def test_editing(page):
         expect("age" in reason, "a refusal has its reason")
         equal(stored(path, "age"), 3, "a refused edit changes nothing")
         page.click("#save-bar .actions button")
-        page.until("document.getElementById('save-bar')?.hidden", "discarding")
+        page.until(f"{SETTLED} && document.getElementById('save-bar')?.hidden", "discarding")
 
         page.click("#tab-json")
         page.until("document.querySelector('textarea.json')", "the JSON of the object")
@@ -594,9 +603,12 @@ def test_accessibility(page):
         page.keys("Escape")
         for width, height in ((320, 568), (390, 844), (1280, 800), (3840, 2160)):
             page.resize(width, height)
-            for view in ("#/", "#/Person", "#/Person/0", "#/?view=schema"):
+            views = {"#/": "classes", "#/Person": "table", "#/Person/0": "object", "#/?view=schema": "schema"}
+            for view, name in views.items():
                 go(page, view)
-                page.until("document.body.dataset.view", "a view")
+                page.until("document.body.dataset.view === arguments[0]", view, name)
+                if name == "object":
+                    page.until("document.querySelector('#object .field')?.checkVisibility()", "the object")
                 beyond = page.js("return document.documentElement.scrollWidth - innerWidth")
                 equal(beyond, 0, f"{view} fits {width} pixels")
         page.resize(390, 844)

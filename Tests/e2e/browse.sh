@@ -7,6 +7,9 @@ command -v curl >/dev/null || {
   exit
 }
 unset SSH_CONNECTION
+# What servers of other tests leave in the shared directory is not looked at.
+export TMPDIR=$scratch/tmp
+mkdir -p "$TMPDIR"
 jar=$scratch/jar
 
 # browse ARGUMENT...: starts the server in the background; its id is in $server, its address in $base.
@@ -16,7 +19,7 @@ browse() {
   env --default-signal=INT "$realmfs" browse "$@" >"$scratch/url" 2>"$scratch/errors" &
   server=$!
   background+=("$server")
-  wait_until 20 grep -q token= "$scratch/url" || {
+  wait_until 60 grep -q token= "$scratch/url" || {
     not_ok "browse $*: $(cat "$scratch/errors")"
     return 1
   }
@@ -24,9 +27,9 @@ browse() {
   base=${url%%/\?*}
 }
 # get PATH; change METHOD PATH [BODY]: print the answer, then the status.
-get() { curl -sg -m 20 -b "$jar" -w '\n%{http_code}' "$base$1"; }
+get() { curl -sg -m 60 -b "$jar" -w '\n%{http_code}' "$base$1"; }
 change() {
-  curl -sg -m 20 -b "$jar" -w '\n%{http_code}' -X "$1" -H "Origin: $base" -H 'Content-Type: application/json' \
+  curl -sg -m 60 -b "$jar" -w '\n%{http_code}' -X "$1" -H "Origin: $base" -H 'Content-Type: application/json' \
     ${3:+-d "$3"} "$base$2"
 }
 # ends WHAT SIGNAL: the signal ends the server with exit code 0.
@@ -58,16 +61,16 @@ equal "a change is refused" 403 "$(change PATCH /api/classes/Person/objects/0 '{
 
 curl -sN -b "$jar" "$base/api/changes" >"$scratch/events" &
 background+=($!)
-check "the stream of changes begins" wait_until 10 grep -q 'event: version' "$scratch/events"
+check "the stream of changes begins" wait_until 60 grep -q 'event: version' "$scratch/events"
 equal "nothing was written" "$before" "$(sha256sum <"$file")"
 "$realmfs" set --quiet "$file" Person/4 age=77
-check "a commit of another program comes" wait_until 10 grep -q '"class":"Person","key":"1","change":"update"' \
+check "a commit of another program comes" wait_until 60 grep -q '"class":"Person","key":"1","change":"update"' \
   "$scratch/events"
 equal "and its value" 77 "$(get /api/classes/Person/objects/1 | head -1 | jq .json.age)"
 equal "a download" "$("$realmfs" export "$file" - --class Dog --format csv)" "$(get '/api/export?class=Dog&format=csv' |
   sed '$d')"
 ends "Ctrl-C ends it, with an open stream" INT
-check "no temporary files are left" bash -c '! ls -d "${TMPDIR:-/tmp}"/realmfs-browse-* 2>/dev/null'
+check "no temporary files are left" bash -c '! ls -d "$TMPDIR"/realmfs-browse-* 2>/dev/null'
 
 browse --write "$file" || exit
 curl -s -c "$jar" -o /dev/null "$url"

@@ -85,7 +85,14 @@ final class Edits: Sendable {
       }
     }
     return try commit { (transaction) throws(WebError) in
-      [("changed", .bool(try Self.apply(text, .object(object), className, transaction).hasChanged))]
+      let outcome = try Self.apply(text, .object(object), className, transaction)
+      if let expected = request.target["expect"] {
+        let after: Snapshot
+        do throws(EngineError) { after = try transaction.changed() } catch { throw WebError(error) }
+        let changes = try Self.changes(className, object, transaction.former, after)
+        try Self.check(changes, is: expected, "values")
+      }
+      return [("changed", .bool(outcome.hasChanged))]
     }
   }
 
@@ -119,6 +126,17 @@ final class Edits: Sendable {
     } catch { throw WebError(error) }
   }
 
+  /// Throws if something else would be changed now than the preview showed. `expected` is the `expect` of the preview.
+  private static func check(_ changes: OutputBuffer, is expected: String, _ what: String) throws(WebError) {
+    if fingerprint(changes) == expected { return }
+    throw WebError(409, "another program has changed these \(what) since the preview; look at the changes again")
+  }
+
+  /// A number that differs for different changes: FNV-1a, 64 bits.
+  private static func fingerprint(_ changes: OutputBuffer) -> String {
+    String(changes.bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }, radix: 16)
+  }
+
   /// Returns the properties that differ between two versions of an object.
   private static func differences(
     _ className: String,
@@ -126,10 +144,26 @@ final class Edits: Sendable {
     _ before: Snapshot,
     _ after: Snapshot
   ) throws(WebError) -> WebResponse {
-    let out = OutputBuffer()
+    let out = OutputBuffer(), changes = try changes(className, key, before, after)
     out.append("{\"version\":")
     out.append(decimal: before.version)
-    out.append(",\"changes\":[")
+    out.append(",\"expect\":")
+    out.append(quoted: fingerprint(changes))
+    out.append(",\"changes\":")
+    out.append(changes.bytes)
+    out.append("}\n")
+    return .json(out)
+  }
+
+  /// Returns the properties that differ between two versions of an object as a JSON array.
+  private static func changes(
+    _ className: String,
+    _ key: ObjKey,
+    _ before: Snapshot,
+    _ after: Snapshot
+  ) throws(WebError) -> OutputBuffer {
+    let out = OutputBuffer()
+    out.append("[")
     let old = (cursor: ObjectCursor(try before.table(ofClass: className)), rows: RowRenderer(before))
     let new = (cursor: ObjectCursor(try after.table(ofClass: className)), rows: RowRenderer(after))
     try WebError.converting { () throws in
@@ -154,8 +188,8 @@ final class Edits: Sendable {
         out.append("}")
       }
     }
-    out.append("]}\n")
-    return .json(out)
+    out.append("]")
+    return out
   }
 
   // MARK: deleting
@@ -170,16 +204,32 @@ final class Edits: Sendable {
       } _: { (_, _, _) throws(WebError) in
       }
       return try browsed.onNewest { (snapshot) throws(WebError) in
-        let cursor = ObjectCursor(try snapshot.table(ofClass: className)), out = OutputBuffer()
-        _ = try WebError.converting { () throws in try cursor.seek(object) }
-        try WebAPI.appendLinks(to: cursor, snapshot, limit: WebAPI.mostLinks, out)
+        let links = try Self.links(className, object, snapshot), out = OutputBuffer()
+        out.append("{\"version\":")
+        out.append(decimal: snapshot.version)
+        out.append(",\"expect\":")
+        out.append(quoted: Self.fingerprint(links))
+        out.append(",")
+        out.append(links.bytes)
+        out.append("}\n")
         return .json(out)
       }
     }
     return try commit { (transaction) throws(WebError) in
+      if let expected = request.target["expect"] {
+        try Self.check(Self.links(className, object, transaction.former), is: expected, "links")
+      }
       try Self.delete(className, object, transaction)
       return []
     }
+  }
+
+  /// Returns the members `links` and `count`: the links to an object, which its deletion cuts.
+  private static func links(_ className: String, _ key: ObjKey, _ snapshot: Snapshot) throws(WebError) -> OutputBuffer {
+    let cursor = ObjectCursor(try snapshot.table(ofClass: className)), out = OutputBuffer()
+    _ = try WebError.converting { () throws in try cursor.seek(key) }
+    try WebAPI.appendLinks(to: cursor, snapshot, limit: WebAPI.mostLinks, out)
+    return out
   }
 
   private static func delete(
@@ -211,8 +261,10 @@ final class Edits: Sendable {
       }
       var isNewest = true
       let undone: RealmEdit.Undone?
+      var edit = RealmEdit(writer)
+      edit.patience = Self.patience
       do throws(TransferError) {
-        undone = try RealmEdit(writer).undo { (_, newest, _) in
+        undone = try edit.undo { (_, newest, _) in
           isNewest = newest.version == mine
           return isNewest
         }

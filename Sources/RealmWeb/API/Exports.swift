@@ -9,7 +9,8 @@ import Synchronization
 
 /// The exports that are being made.
 final class Exports: Sendable {
-  private let folders = Mutex<Set<String>>([])
+  /// The folders of exports; nil once the server ends.
+  private let folders = Mutex<Set<String>?>([])
 
   /// The exports at the same time: each occupies a worker.
   private static let most = 3
@@ -20,13 +21,14 @@ final class Exports: Sendable {
     let disk = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
     let base = isSecret ? "/dev/shm" : disk
     var template = Array((base + "/realmfs-browse-XXXXXX").utf8CString)
-    return try folders.withLock { (folders) throws(WebError) in
+    return try folders.withLock { (all) throws(WebError) in
+      guard let folders = all else { throw WebError(503, "the server ends") }
       if folders.count >= Self.most { throw WebError(503, "\(Self.most) downloads are being made; try again") }
       guard unsafe mkdtemp(&template) != nil else {
         throw WebError(500, "cannot create a temporary file in \(base): \(unsafe String(cString: strerror(errno)))")
       }
       let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-      folders.insert(folder)
+      all?.insert(folder)
       return folder
     }
   }
@@ -34,12 +36,12 @@ final class Exports: Sendable {
   fileprivate func end(_ folder: String) {
     folders.withLock { folders in
       Self.remove(folder)
-      folders.remove(folder)
+      folders?.remove(folder)
     }
   }
 
-  /// Removes the temporary files of exports that are not complete.
-  func removeAll() { for folder in folders.withLock({ $0 }) { Self.remove(folder) } }
+  /// Removes the temporary files of exports that are not complete, and refuses further ones.
+  func removeAll() { for folder in folders.withLock({ $0.take() }) ?? [] { Self.remove(folder) } }
 
   private static func remove(_ folder: String) {
     // SQLite has further files while it writes.

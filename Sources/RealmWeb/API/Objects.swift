@@ -59,7 +59,7 @@ extension WebAPI {
         default: break
         }
       }
-      let text = OutputBuffer(), renderer = ObjectRenderer(snapshot)
+      let text = OutputBuffer(), renderer = ObjectRenderer(snapshot, limit: 2 * textLimit)
       if size <= textLimit {
         try renderer.render(cursor, layout: .compact, into: out)
         if out.count - start <= textLimit { try renderer.render(cursor, layout: .pretty, into: text) }
@@ -85,12 +85,16 @@ extension WebAPI {
     let limit = try target.number("limit", 0...Self.mostLinks) ?? 50
     return try withObject(className, key) { (cursor, snapshot) throws(WebError) in
       let out = OutputBuffer()
+      out.append("{\"version\":")
+      out.append(decimal: snapshot.version)
+      out.append(",")
       try Self.appendLinks(to: cursor, snapshot, limit: limit, out)
+      out.append("}\n")
       return .json(out)
     }
   }
 
-  /// Appends `{"count":..,"links":[..]}`: the links to the object at a cursor.
+  /// Appends `"links":[..],"count":..`: the links to the object at a cursor.
   static func appendLinks(
     to cursor: ObjectCursor,
     _ snapshot: Snapshot,
@@ -99,9 +103,7 @@ extension WebAPI {
   ) throws(WebError) {
     let rows = RowRenderer(snapshot)
     var count = 0, shown = 0
-    out.append("{\"version\":")
-    out.append(decimal: snapshot.version)
-    out.append(",\"links\":[")
+    out.append("\"links\":[")
     do throws(EngineError) {
       for source in cursor.table.linkSources {
         let origins = try cursor.origins(from: source.table, source.column)
@@ -118,7 +120,6 @@ extension WebAPI {
     } catch { throw WebError(error) }
     out.append("],\"count\":")
     out.append(decimal: Int64(count))
-    out.append("}\n")
   }
 
   func blob(_ className: String, _ key: String, _ property: String) throws(WebError) -> WebResponse {

@@ -173,7 +173,8 @@ final class RowRenderer {
     var entries = entries
     let shown = elements(of: entries.count, depth)
     var isCut = shown < entries.count
-    out.append("{")
+    // Without the wrapper, a dictionary in a Mixed could be taken for a value of another type.
+    out.append(isMixed ? "{\"$dictionary\":{" : "{")
     for index in 0..<shown {
       if index > 0 { out.append(",") }
       let key: ByteView, element: ValueView
@@ -184,7 +185,7 @@ final class RowRenderer {
       out.append(":")
       if try append(element, isMixed: isMixed, depth: depth + 1, to: out) != nil { isCut = true }
     }
-    out.append("}")
+    out.append(isMixed ? "}}" : "}")
     return isCut ? entries.count : nil
   }
 

@@ -45,8 +45,9 @@ final class WebAPI: Sendable {
     case ("POST", "classes", 4) where path[3] == "objects": return try edits.create(path[2], request)
     case ("POST", "undo", 2): return try edits.undo(request)
     case ("POST", "quit", 2):
-      quit()
-      return .json(.object([("ended", .bool(true))]))
+      var response = WebResponse.json(.object([("ended", .bool(true))]))
+      response.onSent = quit
+      return response
     default: throw WebError(404, "no such endpoint, or not with \(request.method)")
     }
   }

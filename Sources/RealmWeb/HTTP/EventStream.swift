@@ -8,7 +8,12 @@ import Synchronization
   @safe private struct State: @unchecked Sendable {
     // Unchecked, safe: the library keeps the connection until it has released its answer, which calls `close`.
     var connection: OpaquePointer?
-    var bytes: [UInt8] = []
+    /// Whole events, of which `sent` bytes of the first were sent.
+    var events: [[UInt8]] = []
+    var sent = 0
+    /// The bytes of all events.
+    var size = 0
+    var isGreeted = false
     var isSuspended = false
     var isEnded = false
   }
@@ -32,16 +37,34 @@ import Synchronization
   /// Notes that the connection is closed.
   func close() { hasClosed.store(true, ordering: .releasing) }
 
-  /// Appends an event. If the client is too slow, all events that wait are replaced by `instead`.
+  /// Appends an event. If the client is too slow, the events that wait are replaced by `instead`; one of which a part
+  /// was sent is completed first.
   func send(_ event: [UInt8], instead: [UInt8]) {
     state.withLock { state in
-      if state.bytes.count + event.count > Self.limit {
-        state.bytes = instead
+      if state.size + event.count > Self.limit {
+        state.events = state.sent > 0 ? [state.events[0]] : []
+        state.events.append(instead)
       } else {
-        state.bytes += event
+        state.events.append(event)
       }
+      state.size = state.events.reduce(0) { $0 + $1.count }
       Self.wake(&state)
     }
+  }
+
+  /// Sends the first event of the stream; does nothing in later calls.
+  func greet(_ event: [UInt8]) {
+    let isFirst = state.withLock { state in
+      defer { state.isGreeted = true }
+      return !state.isGreeted
+    }
+    if isFirst { send(event, instead: event) }
+  }
+
+  /// Sends a comment, unless events wait anyway.
+  func keepAlive() {
+    let isIdle = state.withLock { $0.events.isEmpty }
+    if isIdle { send(Array(":\n\n".utf8), instead: []) }
   }
 
   /// Ends the stream after the events that wait.
@@ -72,7 +95,7 @@ import Synchronization
   /// -1 at the end. For the polling thread.
   func read(_ room: UnsafeMutableRawBufferPointer) -> Int {
     state.withLock { state in
-      if state.bytes.isEmpty {
+      guard let event = state.events.first else {
         if state.isEnded { return -1 }
         if let connection = unsafe state.connection {
           unsafe MHD_suspend_connection(connection)
@@ -80,9 +103,13 @@ import Synchronization
         }
         return 0
       }
-      let count = min(room.count, state.bytes.count)
-      unsafe room.copyBytes(from: state.bytes.prefix(count))
-      state.bytes.removeFirst(count)
+      let count = min(room.count, event.count - state.sent)
+      unsafe room.copyBytes(from: event[state.sent..<state.sent + count])
+      state.sent += count
+      if state.sent == event.count {
+        state.events.removeFirst()
+        (state.sent, state.size) = (0, state.size - event.count)
+      }
       return count
     }
   }

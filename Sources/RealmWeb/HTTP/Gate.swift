@@ -109,6 +109,8 @@ final class Gate: Sendable {
   }
 
   private func isServed(_ host: String, _ localAddress: () -> String?) -> Bool {
+    // Browsers leave out the port of HTTP.
+    let host = port == 80 && !host.hasSuffix(":80") ? host + ":80" : host
     if hosts.contains(host) { return true }
     // An address, as opposed to a name, cannot be made to lead elsewhere by a hostile name server.
     guard isWildcard, var address = localAddress()?.lowercased() else { return false }

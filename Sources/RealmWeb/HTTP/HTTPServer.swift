@@ -149,6 +149,9 @@ struct WebRequest: Sendable {
     self.target = target
   }
 
+  /// The end of the request, whether it was answered or not.
+  func complete() { response?.onSent?() }
+
   func suspend() { unsafe MHD_suspend_connection(connection) }
 
   func resume(with response: WebResponse) {
@@ -293,7 +296,7 @@ private enum Callbacks {
   static let complete: MHD_RequestCompletedCallback = { (_, _, object, _) in
     guard let pointer = unsafe object?.pointee else { return }
     unsafe object?.pointee = nil
-    unsafe Unmanaged<Exchange>.fromOpaque(pointer).release()
+    unsafe Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue().complete()
   }
 
   static let read: MHD_ContentReaderCallback = { (context, _, bytes, count) in

@@ -19,6 +19,8 @@ struct WebResponse: Sendable {
   var contentType: String
   var headers: [(String, String)] = []
   var body: Body
+  /// Called when the answer is sent, or cannot be.
+  var onSent: (@Sendable () -> Void)?
 
   static func json(_ text: [UInt8], status: UInt32 = 200) -> WebResponse {
     WebResponse(status: status, contentType: "application/json", body: .bytes(text))

@@ -66,7 +66,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
   }
 
   private func run() {
-    var turn = 0, greeted: Set<ObjectIdentifier> = []
+    var turn = 0
     while true {
       let isEnding = monitor.locked {
         // Without streams nothing is looked for and no version is held.
@@ -81,12 +81,11 @@ final class ChangeBroadcaster: @unchecked Sendable {
       turn += 1
       if turn % Self.checkInterval == 0 { for stream in current() { stream.checkClient() } }
       let open = current()
+      if hold == nil { _ = next() }
+      guard let hold else { continue }
+      for stream in open { stream.greet(Self.event("version", hold.snapshot.version, "}")) }
       if let event = next() { for stream in open { stream.send(event, instead: gap()) } }
-      greeted.formIntersection(open.map { ObjectIdentifier($0) })
-      for stream in open where greeted.insert(ObjectIdentifier(stream)).inserted {
-        if let hold { stream.send(Self.event("version", hold.snapshot.version, "}"), instead: []) }
-      }
-      if turn % Self.commentInterval == 0 { for stream in open { stream.send(Array(":\n\n".utf8), instead: []) } }
+      if turn % Self.commentInterval == 0 { for stream in open { stream.keepAlive() } }
     }
     hold = nil
   }

@@ -15,7 +15,6 @@ export function parseJSON(text) {
 }
 
 const withDigits = (key, value, context) => typeof value === "number" ? exact(value, context.source) : value;
-
 const exact = (number, source) =>
   Number.isSafeInteger(number) || !/^-?\d+$/.test(source) ? number : BigInt(source);
 
@@ -111,9 +110,7 @@ export class Reader {
 
 async function send(path, options = {}) {
   const headers = options.method ? { "Content-Type": "application/json" } : {};
-  try {
-    return await fetch(`/api/${path}`, { ...options, headers });
-  } catch (error) {
+  try { return await fetch(`/api/${path}`, { ...options, headers }); } catch (error) {
     throw error.name === "AbortError" ? error : new ApiError(0, "no answer from realmfs: it may have ended");
   }
 }
@@ -122,16 +119,27 @@ async function request(path, options) {
   const response = await send(path, options);
   const text = await response.text();
   let answer = {};
-  try {
-    answer = text ? parseJSON(text) : {};
-  } catch (error) {
+  try { answer = text ? parseJSON(text) : {}; } catch (error) {
     if (response.ok) throw new ApiError(response.status, `the answer to ${path} is ${error.message}`);
   }
   if (response.ok) return answer;
   throw new ApiError(response.status, answer.error || `status ${response.status}`, answer.column);
 }
 
-const change = (method, path, body) => request(path, { method, body });
+/** The versions that changes made here. A commit may be announced before its change is answered: see `answered`. */
+export const ownVersions = new Set();
+let pending = Promise.resolve();
+export const answered = () => pending;
+
+function change(method, path, body) {
+  const answer = request(path, { method, body }).then((result) => {
+    if (result.changed !== false) ownVersions.add(result.version);
+    return result;
+  });
+  pending = Promise.allSettled([pending, answer]).then(() => {});
+  return answer;
+}
+
 const name = encodeURIComponent;
 const object = (cls, key) => `classes/${name(cls)}/objects/${name(key)}`;
 
@@ -156,11 +164,12 @@ export const api = {
   facets: (cls, property, limit) => request(`classes/${name(cls)}/facets${parameters({ property, limit })}`),
   search: (text, signal) => request(`search${parameters({ text, limit: 200 })}`, { signal }),
   exportPath: (values) => `/api/export${parameters(values)}`,
-  preview: (cls, key, body) => change("PATCH", `${object(cls, key)}?preview=1`, body),
-  save: (cls, key, body) => change("PATCH", object(cls, key), body),
+  // A preview's `expect` makes the server refuse the change if what was shown is no longer so.
+  preview: (cls, key, body) => request(`${object(cls, key)}?preview=1`, { method: "PATCH", body }),
+  save: (cls, key, body, expect) => change("PATCH", object(cls, key) + parameters({ expect }), body),
   create: (cls, body) => change("POST", `classes/${name(cls)}/objects`, body),
-  previewDelete: (cls, key) => change("DELETE", `${object(cls, key)}?preview=1`),
-  delete: (cls, key) => change("DELETE", object(cls, key)),
+  previewDelete: (cls, key) => request(`${object(cls, key)}?preview=1`, { method: "DELETE" }),
+  delete: (cls, key, expect) => change("DELETE", object(cls, key) + parameters({ expect })),
   undo: (version) => change("POST", "undo", JSON.stringify({ version })),
-  quit: () => change("POST", "quit", "{}"),
+  quit: () => request("quit", { method: "POST", body: "{}" }),
 };

@@ -25,7 +25,6 @@ const invisible =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 const short = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };
-
 const escaped = (character) =>
   short[character] ?? `\\u${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
@@ -49,10 +48,8 @@ export function shown(text, { lines = false, className = "" } = {}) {
 export const digits = (number) => Number(number).toLocaleString("en-US");
 export const count = (number, singular, plural = `${singular}s`) =>
   `${digits(number)} ${Number(number) === 1 ? singular : plural}`;
-
 export const bytes = (size) => size < 1024 ? `${size} B`
   : size < 1048576 ? `${(size / 1024).toFixed(1)} KB` : `${(size / 1048576).toFixed(1)} MB`;
-
 let open = null;
 
 /** Closes the menu or panel that is open. */

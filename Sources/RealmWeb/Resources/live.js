@@ -4,9 +4,11 @@ const retryAfter = 2000;
 
 /** Calls `events.state(name)`, `version(first)` for each connection, and `commit(commit)`. Returns a function to end. */
 export function follow(events) {
-  let source;
-  let retry;
+  let source, retry;
+  // Browsers allow six connections to a server over all tabs, so hidden ones have none.
   const connect = () => {
+    close();
+    if (document.visibilityState === "hidden") return;
     source = new EventSource("/api/changes");
     source.addEventListener("open", () => events.state("live"));
     source.addEventListener("version", (event) => events.version(JSON.parse(event.data).version));
@@ -20,10 +22,12 @@ export function follow(events) {
       if (source.readyState === EventSource.CLOSED) retry = setTimeout(connect, retryAfter);
     });
   };
+  const close = () => { clearTimeout(retry); source?.close(); };
+  document.addEventListener("visibilitychange", connect);
   connect();
   return () => {
-    clearTimeout(retry);
-    source.close();
+    document.removeEventListener("visibilitychange", connect);
+    close();
     events.state("ended");
   };
 }

@@ -1,6 +1,5 @@
 // The page: addresses, panes, keys, and what happens when a commit comes.
-
-import { api, parseJSON } from "./api.js";
+import { answered, api, ownVersions, parseJSON } from "./api.js";
 import { ask, byId, bytes, closePopup, count, digits, dim, el, menu, on, plain, shown } from "./dom.js";
 import { follow } from "./live.js";
 import { create, ObjectPane } from "./object.js";
@@ -9,7 +8,7 @@ import { SchemaDrawing } from "./schema.js";
 import { Table } from "./table.js";
 import { address, findByPrimaryKey, prepare } from "./values.js";
 
-const state = { info: {}, classes: new Map(), route: {}, ownVersion: null, ended: false };
+const state = { info: {}, classes: new Map(), route: {}, ownVersion: null, counting: Promise.resolve() };
 const narrow = matchMedia("(max-width: 760px)");
 
 // Addresses: #/CLASS?query=..&sort=.., #/CLASS/KEY, #/?search=.., #/?view=schema
@@ -90,9 +89,7 @@ async function resolve(route) {
     const answer = await api.rows(cls.name, { query: findByPrimaryKey(cls, parseJSON(route.key.slice(1))), limit: 1 });
     if (!answer.rows.length) return message(`${plain(cls.name)} has no object ${plain(route.key.slice(1))}.`);
     return go(address(cls.name, answer.rows[0].key), { replace: true });
-  } catch (error) {
-    return message(error.message);
-  }
+  } catch (error) { return message(error.message); }
 }
 
 function message(text) {
@@ -133,11 +130,11 @@ function markClass() {
 async function loadClasses() {
   const answer = await api.classes();
   state.classes = prepare(answer.classes);
-  state.version = answer.version;
   byId("version").textContent = `Version ${answer.version}`;
   drawClasses();
   const cls = state.classes.get(state.route.cls);
   if (cls && table.cls) table.cls = cls;
+  return answer.version;
 }
 
 let searching = null;
@@ -150,9 +147,7 @@ async function showSearch(text) {
   byId("search-count").textContent = "Searching…";
   byId("search-hits").replaceChildren();
   let answer;
-  try {
-    answer = await api.search(text, abort.signal);
-  } catch (error) {
+  try { answer = await api.search(text, abort.signal); } catch (error) {
     if (error.name !== "AbortError") byId("search-count").replaceChildren(shown(error.message));
     return;
   }
@@ -173,11 +168,20 @@ function showSchema() {
 
 function announce(text) { byId("news").replaceChildren(shown(text)); }
 
-function committed({ version, changes, more }) {
-  clearTimeout(state.timer);
-  state.timer = setTimeout(() => loadClasses().catch(failed), 20);
-  const isOwn = version === state.ownVersion;
-  if (!isOwn) setUndo(null);
+/** Counts the objects again: once for many commits, and one request at a time. */
+function countAgain() {
+  state.timer ??= setTimeout(() => {
+    state.counting = state.counting.then(() => { state.timer = null; return loadClasses(); }).catch(failed);
+  }, 50);
+}
+
+async function committed({ version, changes, more }) {
+  state.version = version;
+  countAgain();
+  // Whether a commit was made here is known when no change is on its way.
+  await answered();
+  const isOwn = ownVersions.has(version);
+  if (!isOwn && (more || version > state.ownVersion)) setUndo(null);
   if (more) table.reload({ keep: true });
   else table.changedBy(changes);
   const here = changes.find((change) => change.cls === state.route.cls && change.key === state.route.key);
@@ -196,7 +200,7 @@ async function undo() {
   try {
     const { version } = await api.undo(state.ownVersion);
     setUndo(null, `Undone; now version ${version}`);
-    if (object.isOpen) object.reload();
+    if (object.isOpen) object.load();
   } catch (error) {
     announce(error.message);
     if (error.status === 409) setUndo(null);
@@ -204,7 +208,6 @@ async function undo() {
 }
 
 const failed = (error) => error.status === 400 ? query.showError(error) : announce(error.message);
-
 const states = { connecting: "Connecting…", live: "Live", lost: "Connection lost; trying again…", ended: "Ended" };
 
 async function quit() {
@@ -240,10 +243,7 @@ function pressed(event) {
     else if (object.isOpen) closeObject();
     return;
   }
-  if ((event.ctrlKey || event.metaKey) && event.key === "s") {
-    event.preventDefault();
-    object.save();
-  }
+  if ((event.ctrlKey || event.metaKey) && event.key === "s") { event.preventDefault(); object.save(); }
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const actions = {
     "/": () => { byId("query").focus(); byId("query").select(); }, "?": showKeys, s: () => byId("search").focus(),
@@ -323,10 +323,7 @@ function listen() {
     go(link.getAttribute("href"));
   });
   let timer;
-  on("grid", "scroll", () => {
-    clearTimeout(timer);
-    timer = setTimeout(keepPlace, 200);
-  });
+  on("grid", "scroll", () => { clearTimeout(timer); timer = setTimeout(keepPlace, 200); });
   addEventListener("beforeunload", (event) => { if (object.isEdited) event.preventDefault(); });
   on("classes", "keydown", movedInClasses);
   on("class-filter", "input", drawClasses);
@@ -355,7 +352,7 @@ function listen() {
 async function start() {
   listen();
   const info = state.info = await api.info();
-  await loadClasses();
+  state.version = await loadClasses();
   byId("file-name").replaceChildren(shown(info.file));
   byId("file-name").title = plain(info.path);
   byId("file-facts").textContent = [bytes(Number(info.fileSize)), `format ${info.format}`,
@@ -375,9 +372,8 @@ async function start() {
   });
   const largest = [...state.classes.values()].filter((cls) => cls.kind === "object")
     .sort((a, b) => Number(b.count) - Number(a.count))[0];
-  if (!location.hash.startsWith("#/") && largest && !narrow.matches) {
-    history.replaceState(null, "", address(largest.name));
-  }
+  const isChosen = location.hash.startsWith("#/") || !largest || narrow.matches;
+  if (!isChosen) history.replaceState(null, "", address(largest.name));
   await show();
 }
 

@@ -1,5 +1,4 @@
 // One object: as a form, as JSON and by the links to it; edited, deleted and created if the realm may be written.
-
 import { api, parseJSON, Reader } from "./api.js";
 import { ask, button, byId, count, digits, dim, el, own, plain, shown } from "./dom.js";
 import { address, beginning, brief, full, localDate, nameOf, typeName } from "./values.js";
@@ -9,15 +8,13 @@ const editable = new Set(["int", "float", "double", "decimal", "string", "date",
 
 export class ObjectPane {
   /** `events` has closed(), saved(version, what) and writable(). */
-  constructor(pane, events) {
-    Object.assign(this, { pane, events, tab: "form", edits: new Map() });
-  }
-
+  constructor(pane, events) { Object.assign(this, { pane, events, tab: "form", edits: new Map(), generation: 0 }); }
   get isOpen() { return !this.pane.hidden; }
   get isEdited() { return this.edits.size > 0 || (this.editor && this.editor.value !== this.object.text); }
+  shows(cls, key) { return this.isOpen && this.cls?.name === cls.name && this.key === key; }
 
   async show(cls, key) {
-    if (this.isOpen && this.cls?.name === cls.name && this.key === key && this.object) return;
+    if (this.shows(cls, key) && this.object) return;
     Object.assign(this, { cls, key, object: null, links: null, editor: null });
     this.edits.clear();
     this.pane.hidden = false;
@@ -26,44 +23,54 @@ export class ObjectPane {
   }
 
   close() {
+    this.generation += 1;
     this.pane.hidden = true;
     this.object = this.editor = null;
     this.edits.clear();
     this.pane.replaceChildren();
   }
 
+  /** Fetches and draws the object, unless a later load began or it is being edited. */
   async load() {
     const { cls, key } = this;
-    const isCurrent = () => this.cls === cls && this.key === key && this.isOpen;
+    const generation = this.generation += 1;
+    const isCurrent = () => generation === this.generation;
+    this.pane.setAttribute("aria-busy", "true");
     try {
       const [object, links] = await Promise.all([api.object(cls.name, key), api.backlinks(cls.name, key, 200)]);
       if (!isCurrent()) return;
+      if (this.isEdited) return this.keepEdits();
+      const top = byId("object-content")?.scrollTop ?? 0;
       Object.assign(this, { object, links });
       this.draw();
+      byId("object-content").scrollTop = top;
     } catch (error) {
-      if (isCurrent()) this.pane.replaceChildren(this.frame(problemLine(error.message)));
-    }
+      if (!isCurrent()) return;
+      if (this.isEdited) this.notice(error.message);
+      else this.pane.replaceChildren(this.frame(problemLine(error.message)));
+    } finally { if (isCurrent()) this.pane.setAttribute("aria-busy", "false"); }
   }
 
   /** Follows a commit of another program: shows the new content unless it would overwrite an edit. */
   async changedBy(change) {
     if (change === "delete") {
       this.pane.classList.add("gone");
-      this.notice("Another program deleted this object.");
-    } else if (this.isEdited) {
-      this.notice("Another program changed this object. Your edits are kept.", "Discard edits", () => this.reload());
-    } else {
-      const top = byId("object-content")?.scrollTop ?? 0;
-      await this.reload();
-      byId("object-content")?.scrollTo(0, top);
-      this.pane.classList.add("changed");
-      setTimeout(() => this.pane.classList.remove("changed"), 2500);
+      return this.notice("Another program deleted this object.");
     }
+    if (this.isEdited) return this.keepEdits();
+    await this.load();
+    this.pane.classList.add("changed");
+    return setTimeout(() => this.pane.classList.remove("changed"), 2500);
   }
 
+  forget() { this.edits.clear(); this.editor = null; }
+  keepEdits() {
+    this.notice("Another program changed this object. Your edits are kept.", "Discard edits", () => this.reload());
+  }
+
+  /** Discards the edits and fetches the object. What is typed until it comes is an edit again. */
   async reload() {
-    this.edits.clear();
-    this.editor = null;
+    if (this.isEdited) { this.forget(); this.draw(); }
     await this.load();
   }
 
@@ -222,9 +229,9 @@ export class ObjectPane {
   async save() {
     if (!this.isEdited) return;
     const { cls, key } = this;
+    const label = nameOf(cls, this.object.primaryKey, key);
     const problem = byId("save-problem");
-    let body;
-    let preview;
+    let body, preview;
     try {
       body = this.body();
       preview = await api.preview(cls.name, key, body);
@@ -240,9 +247,9 @@ export class ObjectPane {
     await ask({
       title: "Save these changes?", action: "Save", content: [el("table", { className: "changes" }, head, ...rows)],
       confirm: async () => {
-        const { version } = await api.save(cls.name, key, body);
-        this.events.saved(version, `Saved ${cls.name} ${nameOf(cls, this.object.primaryKey, key)}`);
-        await this.reload();
+        const { version } = await api.save(cls.name, key, body, preview.expect);
+        this.events.saved(version, `Saved ${cls.name} ${label}`);
+        if (this.shows(cls, key)) await this.reload();
       },
     });
   }
@@ -259,11 +266,9 @@ export class ObjectPane {
     await ask({
       title: el("span", {}, "Delete ", shown(`${cls.name} ${label}`), "?"), action: "Delete", danger: true, content,
       confirm: async () => {
-        const { version } = await api.delete(cls.name, key);
-        this.edits.clear();
-        this.editor = null;
+        const { version } = await api.delete(cls.name, key, preview.expect);
         this.events.saved(version, `Deleted ${cls.name} ${label}`);
-        this.events.closed();
+        if (this.shows(cls, key)) { this.forget(); this.events.closed(); }
       },
     });
   }

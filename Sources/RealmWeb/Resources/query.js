@@ -1,5 +1,4 @@
 // The query line: completion, errors under their column, and the values of a property with their counts.
-
 import { api } from "./api.js";
 import { byId, closePopup, digits, dim, el, plain, popup, shown } from "./dom.js";
 import { cell, condition, isNumber, quoted } from "./values.js";
@@ -40,9 +39,7 @@ export class QueryLine {
   /** `events` has run(query) and leave(). */
   constructor(events) {
     Object.assign(this, { events, input: byId("query"), list: byId("completions"), error: byId("query-error") });
-    this.clear = byId("clear-query");
-    this.items = [];
-    this.chosen = -1;
+    Object.assign(this, { clear: byId("clear-query"), items: [], chosen: -1 });
     this.input.addEventListener("input", () => { this.showError(null); this.complete(); });
     this.input.addEventListener("keydown", (event) => this.pressed(event));
     this.input.addEventListener("blur", () => this.close());
@@ -57,10 +54,7 @@ export class QueryLine {
 
   show(cls, classes, query) {
     Object.assign(this, { cls, classes });
-    if (this.input.value !== query) {
-      this.input.value = query;
-      this.showError(null);
-    }
+    if (this.input.value !== query) { this.input.value = query; this.showError(null); }
     this.clear.hidden = !query;
     const example = cls.properties.find((property) => isNumber(property)) ?? cls.properties[0];
     this.input.placeholder = example ? `such as ${plain(quoted(example.name))} ${isNumber(example) ? "> 30" : "!= NULL"}` : "";
@@ -133,9 +127,7 @@ export class QueryLine {
       const list = property.collection ? [...comparisons, "CONTAINS"] : operators[property.kind] ?? comparisons;
       found = make(list, "operator");
       if (tokens.some((text) => /^sort$/i.test(text))) found = make(["ASC", "DESC"], "order");
-    } else {
-      found = make(["AND", "OR", "SORT(", "DISTINCT(", "LIMIT("], "keyword");
-    }
+    } else found = make(["AND", "OR", "SORT(", "DISTINCT(", "LIMIT("], "keyword");
     if (!always && !word && (!before.endsWith(" ") || !previous || connecting.test(previous))) return [];
     const prefix = unquoted(pathParts(word).at(-1) ?? "").toLowerCase();
     const tail = word.endsWith(".") ? "" : prefix;
@@ -157,21 +149,16 @@ export class QueryLine {
       ...word.startsWith("@") ? [{ text: "@links.", note: "backlinks", word }] : []];
   }
 
-  complete(always = false) {
-    this.items = this.cls ? this.suggestions(always) : [];
-    this.chosen = -1;
+  complete(always = false) { this.offer(this.cls ? this.suggestions(always) : []); }
+  close() { this.offer([]); }
+
+  offer(items) {
+    Object.assign(this, { items, chosen: -1 });
     this.list.replaceChildren(...this.items.map(({ text, note }, index) => el("li", {
       id: `completion-${index}`, data: { index }, set: { role: "option", "aria-selected": "false" },
     }, shown(text), dim(plain(note)))));
     this.list.hidden = !this.items.length;
     this.input.setAttribute("aria-expanded", String(this.items.length > 0));
-    this.input.removeAttribute("aria-activedescendant");
-  }
-
-  close() {
-    this.items = [];
-    this.list.hidden = true;
-    this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
   }
 
@@ -218,11 +205,8 @@ export async function showFacets(cls, property, anchor, { query, run, refocus })
   panel.tabIndex = -1;
   panel.focus();
   let answer;
-  try {
-    answer = await api.facets(cls.name, property.name, 50);
-  } catch (error) {
-    status.replaceChildren(shown(error.message));
-    return;
+  try { answer = await api.facets(cls.name, property.name, 50); } catch (error) {
+    return status.replaceChildren(shown(error.message));
   }
   const most = Math.max(1, ...answer.values.map((facet) => Number(facet.count)));
   const element = { ...property, collection: null };
@@ -239,5 +223,5 @@ export async function showFacets(cls, property, anchor, { query, run, refocus })
   status.textContent = !entries.length ? "No values." : answer.more ? "The 50 most frequent values:" : "";
   status.hidden = !status.textContent;
   panel.append(...entries);
-  panel.querySelector("button")?.focus();
+  return panel.querySelector("button")?.focus();
 }

@@ -1,6 +1,5 @@
 // The schema as a drawing: classes are boxes in columns, links are lines in the spaces between boxes, so that no line
 // crosses a box. Each stretch of a line has a track; spaces are as wide as their tracks need.
-
 import { digits, plain } from "./dom.js";
 import { address, typeName } from "./values.js";
 
@@ -144,10 +143,7 @@ function route(columns) {
 }
 
 export class SchemaDrawing {
-  constructor(host) {
-    this.host = host;
-    this.zoom = 1;
-  }
+  constructor(host) { Object.assign(this, { host, zoom: 1 }); }
 
   show(classes) {
     const boxes = new Map([...classes.values()].map((cls) => [cls.name, makeBox(cls)]));
@@ -200,8 +196,7 @@ export class SchemaDrawing {
 
   resize(zoom) {
     this.zoom = Math.min(4, Math.max(0.1, zoom));
-    this.drawing?.setAttribute("width", String(this.width * this.zoom));
-    this.drawing?.setAttribute("height", String(this.height * this.zoom));
+    for (const side of ["width", "height"]) this.drawing?.setAttribute(side, String(this[side] * this.zoom));
   }
 
   /** Makes the drawing as large as the view allows, but not larger than its natural size. */

@@ -16,7 +16,6 @@ const widths = {
   int: 110, bool: 80, float: 110, double: 130, decimal: 130, date: 190, objectId: 210, uuid: 300, link: 170,
   string: 220, data: 220, mixed: 180, embedded: 240, backlinks: 120,
 };
-
 const isSortable = (property) => !property.collection && !["embedded", "link", "backlinks"].includes(property.kind);
 
 export class Table {
@@ -211,7 +210,6 @@ export class Table {
     const first = Math.max(0, Math.floor(this.top / rowHeight));
     return [first, Math.min(this.count, first + Math.ceil(this.view / rowHeight) + 1)];
   }
-
   get rows() { return [...this.pages.values()].flatMap((page) => page.rows ?? []); }
   row(index) { return this.pages.get(Math.floor(index / pageSize))?.rows?.[index % pageSize]; }
 

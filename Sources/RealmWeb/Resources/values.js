@@ -1,5 +1,4 @@
 // Values as the table and the object view show them, and as queries and edits write them.
-
 import { button, bytes, count, dim, el, own, plain, shown } from "./dom.js";
 
 const kinds = { object: "link", decimal128: "decimal", any: "mixed", linkingObjects: "backlinks" };
@@ -35,7 +34,6 @@ const decodedSize = (text) => Math.max(0, Math.floor(text.length * 3 / 4) - (tex
 /** The first bytes of a base64 text; the limit is divisible by 3. */
 const decode = (text, limit) =>
   Uint8Array.from(atob(text.slice(0, limit / 3 * 4)), (character) => character.charCodeAt(0));
-
 const hex = (data) => [...data].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
 
 /** The text in these bytes, or null if they are not printable UTF-8. */
@@ -53,6 +51,14 @@ export function localDate(text) {
   const day = `${String(date.getFullYear()).padStart(4, "0")}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   const fraction = /\.\d+/.exec(text)?.[0] ?? "";
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}${fraction}`;
+}
+
+/** A dictionary without its wrapper; pairs, for names that are not UTF-8, become members. */
+function unwrapped(value) {
+  const inner = own(value, "$dictionary");
+  if (!inner || typeof inner !== "object" || Object.keys(value).length > 1) return value;
+  if (!Array.isArray(inner) || !inner.every(Array.isArray)) return inner;
+  return Object.fromEntries(inner.map(([name, element]) => [brief(name, 1000), element]));
 }
 
 /** Resolves Extended JSON: the kind of a value and the value itself. */
@@ -80,8 +86,8 @@ function typed(value, kind) {
     case "$binary": return ["data", inner?.base64 ?? ""];
     case "$invalidString": return ["invalid", inner?.base64 ?? ""];
     case "$date": return typeof inner === "string" ? ["date", inner]
-      : ["date", `${inner?.seconds ?? inner?.$numberLong} s since 1970`];
-    case "$dictionary": return ["dictionary", inner];
+      : ["date", `${brief(inner?.seconds ?? inner?.$numberLong, 80)} s since 1970`];
+    case "$dictionary": return ["dictionary", unwrapped(value)];
     default: return ["dictionary", value];
   }
 }
@@ -95,8 +101,12 @@ export function address(cls, key, { query, sort } = {}) {
   return parameters.size ? `${path}?${parameters}` : path;
 }
 
+/** JSON, of large integers with all digits; dictionaries are shown without their wrappers. */
+const json = (value) => JSON.stringify(value, (key, inner) => typeof inner === "bigint"
+  ? JSON.rawJSON?.(inner) ?? String(inner) : inner && typeof inner === "object" ? unwrapped(inner) : inner);
+
 /** The primary key in an address, as the JSON of the key. */
-const idAddress = (id) => `=${typeof id === "bigint" ? id : JSON.stringify(id)}`;
+const idAddress = (id) => `=${typeof id === "bigint" ? id : json(id)}`;
 
 /** A link: rows have the object key, objects in full the primary key or, without one, the object key. */
 export function linkTo(value, property) {
@@ -109,24 +119,27 @@ export function linkTo(value, property) {
     shown(label === "" ? "(empty)" : String(label)));
 }
 
+/** What `make` shows of a value. What only looks like Extended JSON may be nothing that can be shown. */
+function safely(make) {
+  try { return make(); } catch { return el("span", { className: "problem", textContent: "unreadable" }); }
+}
+
 /** The content of a cell: one line, with links. `size` is the full size of a value that was cut. */
-export function cell(value, property, size) {
+export const cell = (value, property, size) => safely(() => content(value, property, size));
+
+function content(value, property, size) {
   if (value === undefined) return dim("…");
-  if (property.collection && value !== null) return summary(value, property, size);
-  const [kind, content] = typed(value, property.kind);
+  if (property.collection && value !== null) return summary(unwrapped(value), property, size);
+  const [kind, inner] = typed(value, property.kind);
   switch (kind) {
     case "null": return dim("null");
-    case "link": return linkTo(content, property);
-    case "data": case "invalid": return binary(content, size);
-    case "date": return date(content);
-    case "string": {
-      const text = el("span", { className: "string" }, shown(content));
-      if (size) text.append(dim(`… ${bytes(size)}`));
-      else if (content === "") text.append(dim("empty"));
-      return text;
-    }
-    case "embedded": case "list": case "dictionary": return summary(content, property, size);
-    default: return shown(String(content), { className: kind });
+    case "link": return linkTo(inner, property);
+    case "data": case "invalid": return binary(inner, size);
+    case "date": return date(inner);
+    case "string":
+      return el("span", { className: kind }, shown(inner), size ? dim(`… ${bytes(size)}`) : inner ? "" : dim("empty"));
+    case "embedded": case "list": case "dictionary": return summary(inner, property, size);
+    default: return shown(String(inner), { className: kind });
   }
 }
 
@@ -141,8 +154,7 @@ function binary(text, size) {
 }
 
 /** The elements of a collection, with their names. */
-const elements = (value) => Array.isArray(value) ? value.map((element) => [null, element])
-  : Object.entries(own(value, "$dictionary") ?? value);
+const elements = (value) => Array.isArray(value) ? value.map((element) => [null, element]) : Object.entries(value);
 
 /** A collection or an embedded object in one line. Of a collection that was cut, `size` is the full size. */
 function summary(value, property, size) {
@@ -166,19 +178,20 @@ function summary(value, property, size) {
 function short(value, property) {
   if (Array.isArray(value)) return dim(count(value.length, "value"));
   const isNested = ["embedded", "dictionary"].includes(typed(value, property.kind)[0]);
-  return isNested ? shown(brief(value, 80)) : cell(value, property);
+  return isNested ? safely(() => shown(brief(value, 80))) : cell(value, property);
 }
 
 /** The beginning of a value as JSON; of a string, of its text. */
 export function brief(value, limit) {
-  const text = typeof value === "string" ? value
-    : JSON.stringify(value, (key, inner) => typeof inner === "bigint" ? String(inner) : inner) ?? "nothing";
+  const text = typeof value === "string" ? value : json(value) ?? "nothing";
   return text.length > limit ? `${text.slice(0, limit)}…` : text;
 }
 
 /** The value in the object view: collections and embedded objects fold out. `at` is where to fetch a binary. */
-export function full(value, property, at) {
-  if (property.collection && value !== null && value !== undefined) return folded(value, property, null);
+export const full = (value, property, at) => safely(() => opened(value, property, at));
+
+function opened(value, property, at) {
+  if (property.collection && value !== null && value !== undefined) return folded(unwrapped(value), property, null);
   const [kind, content] = typed(value, property.kind);
   switch (kind) {
     case "string": return beginning(content, "span", 1000);
@@ -225,9 +238,7 @@ async function showImage(box, at) {
     box.append(image);
     await image.decode().catch(() => image.replaceWith(dim("damaged image")));
     URL.revokeObjectURL(source);
-  } catch (error) {
-    box.append(dim(plain(error.message)));
-  }
+  } catch (error) { box.append(dim(plain(error.message))); }
 }
 
 /** A collection or an embedded object. Its content is made when it is opened, a thousand elements at a time. */
@@ -268,12 +279,13 @@ export const quoted = (name) => /^[A-Za-z_]\w*$/.test(name) && !keywords.has(nam
 /** A value as a query writes it, or null if a query cannot. */
 export function literal(value, property) {
   const [kind, content] = typed(value, property.kind);
+  if (content !== null && typeof content === "object") return null;
   switch (kind) {
     case "null": return "NULL";
     case "string": return JSON.stringify(content);
     case "objectId": return `oid(${content})`;
     case "uuid": return `uuid(${content})`;
-    case "data": return `B64${JSON.stringify(content)}`;
+    case "data": return `B64${json(content)}`;
     case "bool": case "int": case "float": case "double": case "decimal": case "date": return String(content);
     default: return null;
   }
