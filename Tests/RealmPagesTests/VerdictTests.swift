@@ -224,6 +224,11 @@ struct VerdictTests {
     #expect(verdict == .lossReported || verdict == .nothingSaved || verdict == .cautious, "\(verdict)")
   }
 
+  @Test("a flag that makes a table one of embedded objects does not cost its objects")
+  func embeddedFlag() throws {
+    #expect(try verdict(try Original(Fixture.named("name-limits")), seed: 50743).1 == .whole)
+  }
+
   /// A sound file.
   private struct Original {
     let fixture: Fixture

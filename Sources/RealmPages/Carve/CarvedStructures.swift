@@ -47,13 +47,13 @@ struct CarvedStructures {
   }
 
   /// True if the tables with the refs `a` are a later state than those with the refs `b`: some of the tables that both
-  /// have were changed since, and none of them before.
+  /// have were changed since, and none of them before; or if `b` has no tables.
   func isNewer(_ a: [Int], than b: [Int]) -> Bool {
     var versions: [TableKey: Int64] = [:]
     for top in b.compactMap({ topsByRef[$0] }) { versions[top.key] = top.contentVersion }
     let changes = a.compactMap { topsByRef[$0] }.compactMap { top in versions[top.key].map { top.contentVersion &- $0 }
     }
-    return changes.contains { $0 > 0 } && !changes.contains { $0 < 0 }
+    return versions.isEmpty ? !a.isEmpty : changes.contains { $0 > 0 } && !changes.contains { $0 < 0 }
   }
 
   private var topsByRef: [Int: TableTop] = [:]

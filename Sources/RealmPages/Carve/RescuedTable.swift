@@ -45,12 +45,14 @@ struct RescuedTable: SourceTable {
     // A slot that cannot be read has no value; the rest of the table is still usable.
     func number(_ slot: Int) -> Int64? { slot < top.count ? try? top.tagged(slot) : 0 }
     let flags = number(Slots.flags) ?? 0
-    kind = flags & 3 == 1 ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
     nextSequence = max(0, number(Slots.sequence) ?? 0)
     (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top)
     // Likewise.
     let primaryKey = top.count > Slots.primaryKey ? (try? top.int(Slots.primaryKey)) ?? 0 : 0
     primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
+    // Objects with a primary key, and those of engines, are not embedded, whatever damage has made of the flags.
+    let mayBeEmbedded = primaryKeyIndex == nil && (name.isEmpty || Table.className(ofTable: name) != nil)
+    kind = flags & 3 == 1 && mayBeEmbedded ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
     if columns.isEmpty, backlinks.isEmpty, Self.hasColumns(arena, clusters) {
       throw .damaged("the columns of the table are lost", ref: ref)
     }
