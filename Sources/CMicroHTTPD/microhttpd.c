@@ -4,11 +4,10 @@
 #include "CMicroHTTPD.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
+#include <loading.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -35,41 +34,12 @@
   FORWARD(void, MHD_stop_daemon, (struct MHD_Daemon * a), a)                                                           \
   FORWARD(void, MHD_suspend_connection, (struct MHD_Connection * a), a)
 
-static struct {
-#define DECLARE(RESULT, NAME, PARAMETERS, ...) __typeof__(NAME) *NAME;
-  FUNCTIONS(DECLARE)
-  __typeof__(MHD_start_daemon) *MHD_start_daemon;
-  __typeof__(MHD_get_connection_info) *MHD_get_connection_info;
-} library;
-
-static const char *failure;
-
-static void load(void) {
-  // The name since version 0.9.40.
-  void *handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
-  if (handle == NULL) {
-    // The text of dlerror(3) lasts until the next call.
-    failure = strdup(dlerror());
-    return;
-  }
-#define FIND(NAME)                                                                                                     \
-  library.NAME = (__typeof__(NAME) *)dlsym(handle, #NAME);                                                             \
-  if (library.NAME == NULL) failure = "libmicrohttpd.so.12 has no function " #NAME;
-#define FIND_FORWARDED(RESULT, NAME, PARAMETERS, ...) FIND(NAME)
-  FUNCTIONS(FIND_FORWARDED)
-  FIND(MHD_start_daemon)
+// The name since version 0.9.40.
+#define SONAME "libmicrohttpd.so.12"
+#define OTHERS(FIND)                                                                                                   \
+  FIND(MHD_start_daemon)                                                                                               \
   FIND(MHD_get_connection_info)
-}
-
-const char *cmicrohttpd_load(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, load);
-  return failure;
-}
-
-#define DEFINE(RESULT, NAME, PARAMETERS, ...)                                                                          \
-  RESULT NAME PARAMETERS { return library.NAME(__VA_ARGS__); }
-FUNCTIONS(DEFINE)
+LOADED_LIBRARY(cmicrohttpd_load, FUNCTIONS, OTHERS)
 
 struct MHD_Daemon *cmicrohttpd_start(int listener, const struct cmicrohttpd_callbacks *callbacks,
                                      const struct cmicrohttpd_limits *limits) {

@@ -2,10 +2,7 @@
 
 #include "CPostgres.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <string.h>
+#include <loading.h>
 
 // FORWARD(RESULT, NAME, (PARAMETERS), ARGUMENTS...)
 #define FUNCTIONS(FORWARD)                                                                                             \
@@ -51,33 +48,7 @@
   FORWARD(int, PQsocket, (const PGconn *a), a)                                                                         \
   FORWARD(ConnStatusType, PQstatus, (const PGconn *a), a)
 
-static struct {
-#define DECLARE(RESULT, NAME, PARAMETERS, ...) __typeof__(NAME) *NAME;
-  FUNCTIONS(DECLARE)
-} library;
-
-static const char *failure;
-
-static void load(void) {
-  // libpq has had this name since PostgreSQL 8.0.
-  void *handle = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
-  if (handle == NULL) {
-    // The text of dlerror(3) lasts until the next call.
-    failure = strdup(dlerror());
-    return;
-  }
-#define FIND(RESULT, NAME, PARAMETERS, ...)                                                                            \
-  library.NAME = (__typeof__(NAME) *)dlsym(handle, #NAME);                                                             \
-  if (library.NAME == NULL) failure = "libpq.so.5 has no function " #NAME;
-  FUNCTIONS(FIND)
-}
-
-const char *cpostgres_load(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, load);
-  return failure;
-}
-
-#define DEFINE(RESULT, NAME, PARAMETERS, ...)                                                                          \
-  RESULT NAME PARAMETERS { return library.NAME(__VA_ARGS__); }
-FUNCTIONS(DEFINE)
+// libpq has had this name since PostgreSQL 8.0.
+#define SONAME "libpq.so.5"
+#define OTHERS(FIND)
+LOADED_LIBRARY(cpostgres_load, FUNCTIONS, OTHERS)

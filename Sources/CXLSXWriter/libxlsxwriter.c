@@ -2,10 +2,7 @@
 
 #include "CXLSXWriter.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <string.h>
+#include <loading.h>
 
 // FORWARD(RESULT, NAME, (PARAMETERS), ARGUMENTS...)
 #define FUNCTIONS(FORWARD)                                                                                             \
@@ -29,34 +26,7 @@
   FORWARD(lxw_error, worksheet_write_string,                                                                           \
           (lxw_worksheet * a, lxw_row_t b, lxw_col_t c, const char *d, lxw_format *e), a, b, c, d, e)
 
-static struct {
-#define DECLARE(RESULT, NAME, PARAMETERS, ...) __typeof__(NAME) *NAME;
-  FUNCTIONS(DECLARE)
-} library;
-
-static const char *failure;
-
-static void load(void) {
-  // The one whose header this was compiled with: its structures differ between versions.
-  const char *name = "libxlsxwriter.so." LXW_SOVERSION;
-  void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (handle == NULL) {
-    // The text of dlerror(3) lasts until the next call.
-    failure = strdup(dlerror());
-    return;
-  }
-#define FIND(RESULT, NAME, PARAMETERS, ...)                                                                            \
-  library.NAME = (__typeof__(NAME) *)dlsym(handle, #NAME);                                                             \
-  if (library.NAME == NULL) failure = "libxlsxwriter has no function " #NAME;
-  FUNCTIONS(FIND)
-}
-
-const char *cxlsxwriter_load(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, load);
-  return failure;
-}
-
-#define DEFINE(RESULT, NAME, PARAMETERS, ...)                                                                          \
-  RESULT NAME PARAMETERS { return library.NAME(__VA_ARGS__); }
-FUNCTIONS(DEFINE)
+// The one whose header this was compiled with: its structures differ between versions.
+#define SONAME "libxlsxwriter.so." LXW_SOVERSION
+#define OTHERS(FIND)
+LOADED_LIBRARY(cxlsxwriter_load, FUNCTIONS, OTHERS)
