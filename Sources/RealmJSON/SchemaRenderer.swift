@@ -115,7 +115,8 @@ public enum SchemaRenderer {
     return table.className ?? table.name
   }
 
-  private static func name(of collection: CollectionKind) -> String {
+  /// The name of a kind of collection in a schema.
+  package static func name(of collection: CollectionKind) -> String {
     switch collection {
     case .list: "list"
     case .set: "set"
@@ -123,7 +124,8 @@ public enum SchemaRenderer {
     }
   }
 
-  static func name(of type: ValueType) -> String {
+  /// The name of a type in a schema.
+  package static func name(of type: ValueType) -> String {
     switch type {
     case .int: "int"
     case .bool: "bool"

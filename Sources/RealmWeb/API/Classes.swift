@@ -53,17 +53,11 @@ extension WebAPI {
   }
 
   private static func json(_ column: Column, _ tables: [Table]) -> JSONValue {
-    let collection: JSONValue =
-      switch column.collection {
-      case .list: .string("list")
-      case .set: .string("set")
-      case .dictionary: .string("dictionary")
-      case nil: .null
-      }
+    let collection = column.collection.map { JSONValue.string(SchemaRenderer.name(of: $0)) } ?? .null
     let target = column.targetTable.flatMap { key in tables.first { $0.key == key }?.className }
     return .object([
       ("name", .string(column.name)),
-      ("type", .string(column.type.name)),
+      ("type", .string(SchemaRenderer.name(of: column.type))),
       ("collection", collection),
       ("nullable", .bool(column.isNullable)),
       ("indexed", .bool(column.index == .general)),
@@ -77,26 +71,6 @@ extension WebAPI {
       let out = OutputBuffer()
       do throws(RenderError) { try SchemaRenderer.render(snapshot, into: out) } catch { throw WebError(error) }
       return .json(out)
-    }
-  }
-}
-
-extension ValueType {
-  /// The name in schemas.
-  fileprivate var name: String {
-    switch self {
-    case .int: "int"
-    case .bool: "bool"
-    case .string: "string"
-    case .data: "data"
-    case .mixed: "mixed"
-    case .date: "date"
-    case .float: "float"
-    case .double: "double"
-    case .decimal128: "decimal128"
-    case .link: "object"
-    case .objectID: "objectId"
-    case .uuid: "uuid"
     }
   }
 }

@@ -50,7 +50,7 @@ final class RowRenderer {
 
   /// Appends the members `values`, `cut` and `errors`, after a comma.
   func appendValues(_ cursor: ObjectCursor, _ columns: [Int], to out: OutputBuffer) {
-    var cut: [(name: String, size: Int)] = [], errors: [(name: String, message: String)] = []
+    var cut: [(name: String, value: Int)] = [], errors: [(name: String, value: String)] = []
     out.append(",\"values\":{")
     for (place, index) in columns.enumerated() {
       let name = cursor.table.columns[index].name
@@ -67,26 +67,28 @@ final class RowRenderer {
       }
     }
     out.append("}")
-    if !cut.isEmpty {
-      out.append(",\"cut\":{")
-      for (place, item) in cut.enumerated() {
-        if place > 0 { out.append(",") }
-        out.append(quoted: item.name)
-        out.append(":")
-        out.append(decimal: Int64(item.size))
-      }
-      out.append("}")
+    append(cut, as: "cut", to: out) { out.append(decimal: Int64($0)) }
+    append(errors, as: "errors", to: out) { out.append(quoted: $0) }
+  }
+
+  /// Appends a member with a value for each of some properties, unless there are none.
+  private func append<T>(
+    _ items: [(name: String, value: T)],
+    as name: String,
+    to out: OutputBuffer,
+    _ body: (T) -> Void
+  ) {
+    if items.isEmpty { return }
+    out.append(",")
+    out.append(quoted: name)
+    out.append(":{")
+    for (place, item) in items.enumerated() {
+      if place > 0 { out.append(",") }
+      out.append(quoted: item.name)
+      out.append(":")
+      body(item.value)
     }
-    if !errors.isEmpty {
-      out.append(",\"errors\":{")
-      for (place, item) in errors.enumerated() {
-        if place > 0 { out.append(",") }
-        out.append(quoted: item.name)
-        out.append(":")
-        out.append(quoted: item.message)
-      }
-      out.append("}")
-    }
+    out.append("}")
   }
 
   /// Appends a property. Returns its full size, in bytes or elements, if it is cut.
