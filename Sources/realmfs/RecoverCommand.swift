@@ -80,6 +80,9 @@ extension RealmRecovery.Report {
     if ambiguousClusters > 0 {
       lines.append("not saved: \(counted(ambiguousClusters, "cluster")) of objects that may belong to several classes")
     }
+    if isSearchIncomplete {
+      lines.append("the search for tables ended early: too many nodes only look like parts of tables")
+    }
     lines += problems.map { "lost: \($0)" } + parts.map { "\($0.name): \($0.inWords)" }
     return lines + ["wrote \(target) (\(sizes.after) bytes): \(verdict)"]
   }
@@ -98,7 +101,7 @@ extension RealmRecovery.Report {
       ("lineEndingsRestored", .bool(transfer == .lineEndings)),
       ("undone", transfer.map { .string($0.description) } ?? .null),
       ("unreachedNodes", .number(unreachedNodes)),
-      ("ambiguousClusters", .number(ambiguousClusters)),
+      ("ambiguousClusters", .number(ambiguousClusters)), ("searchIncomplete", .bool(isSearchIncomplete)),
       ("firstProblem", firstProblem.map { .string($0) } ?? .null),
       ("headerNote", headerNote.map { .string($0) } ?? .null),
       ("problems", .array(problems.map { .string($0) })), ("classes", .array(parts.map(\.json))),

@@ -265,4 +265,19 @@ struct CarvingTests {
       }
     }
   }
+
+  @Test("a file full of nodes that only look like parts of tables ends the search, which is reported")
+  func falseNodes() throws {
+    try withTemporaryFolder { folder in
+      let source = folder.appendingPathComponent("d.realm"), target = folder.appendingPathComponent("s.realm")
+      var bytes = try Data(contentsOf: Fixture.package.appendingPathComponent("Tests/Fixtures/rescue/no-roots.realm"))
+      bytes.append(Data(count: -bytes.count & 7))
+      // Each is a node of 65,287 short strings, all of which are empty: the nodes after it.
+      for _ in 0..<1 << 18 { bytes.append(contentsOf: [0x41, 0x41, 0x41, 0x41, 0x0C, 0x00, 0xFF, 0x07]) }
+      try bytes.write(to: source)
+      let report = try RealmRecovery.run(Configuration(path: source.path), to: target.path, verifies: false)
+      #expect(report.isSearchIncomplete && !report.isWhole)
+      #expect(report.parts.map(\.objects) == [1, 5, 19])
+    }
+  }
 }

@@ -3,15 +3,17 @@
 
 /// The tables of a damaged realm of format 10 or later.
 final class CarvedRealm {
-  private let realm: RescuedRealm
   private let arena: Arena
-  private let structures: CarvedStructures
+  private var structures: CarvedStructures
+  /// The tops and forms that were found, by the slot of their table.
+  private let tops: [Int: [CarvedStructures.TableTop]]
+  private let forms: [Int: [CarvedStructures.Form]]
+  /// The budget for tables that are read from their top arrays.
+  private let effort: Effort
   /// The version that is completed; nil if the tables belong to none.
   let root: RescuedRealm.Root?
   /// True if not even the tables of the newest version remain, so that all objects of an older one may be outdated.
   private let isNewestLost: Bool
-  /// The other versions that remain, newest first, with their readable tables.
-  private let versions: [(version: UInt64, tables: [RescuedTable])]
 
   /// The tables by slot.
   private(set) var tables: [MergedTable] = []
@@ -19,6 +21,8 @@ final class CarvedRealm {
   private(set) var problems: [String] = []
   /// The number of clusters that have the form of several tables: their objects are not saved.
   private(set) var ambiguousClusters = 0
+  /// True if the file has so many false nodes that the search ended early.
+  var isIncomplete: Bool { structures.isIncomplete || effort.isSpent }
 
   /// One table on its way to `tables`.
   fileprivate struct Slot {
@@ -32,10 +36,12 @@ final class CarvedRealm {
 
   /// Searches the file, and completes the tables of `best`, the best version that remains; nil if there is none.
   init(_ realm: RescuedRealm, completing best: RescuedRealm.Root?) {
-    self.realm = realm
     arena = realm.arena(best?.format ?? realm.likelyFormat)
     let structures = CarvedStructures(arena)
     self.structures = structures
+    tops = Dictionary(grouping: structures.tops.values) { $0.key.slot }
+    forms = Dictionary(grouping: structures.forms) { $0.table.slot }
+    effort = Effort(arena)
     let newest = structures.newestGroup
     // Without the version that the header selects, its tables may remain, and be newer than any version that remains.
     let isSelected = best.map { realm.direction == .version(ref: $0.ref) } ?? false
@@ -47,11 +53,19 @@ final class CarvedRealm {
     let root = newer.flatMap { realm.tableRefs(of: $0) == nil ? nil : $0 }
     self.root = root
     isNewestLost = root.map { !isSelected && realm.isOutdated($0) } ?? false
-    versions = realm.roots.filter { $0.format >= 10 && $0.ref != root?.ref }
+    // The other versions that remain, newest first, with their readable tables by slot.
+    let versions = realm.roots.filter { $0.format >= 10 && $0.ref != root?.ref }
       .sorted { $0.version > $1.version }
-      .map { ($0.version, realm.slots(of: $0).slots.compactMap(\.table)) }
+      .map { root in
+        let tables = realm.slots(of: root).slots.compactMap(\.table).map { ($0.key.slot, $0) }
+        return (version: root.version, tables: Dictionary(tables) { first, _ in first })
+      }
     var slots = root.map { realm.slots(of: $0).slots.map { Slot($0) } } ?? searchedSlots(newest)
-    for i in slots.indices { addOthers(&slots[i]) }
+    for i in slots.indices { addOthers(&slots[i], versions) }
+    if slots.contains(where: \.name.isEmpty) {
+      let names = names(for: nil)
+      for i in slots.indices where slots[i].name.isEmpty { slots[i].name = names[slots[i].slot] ?? "" }
+    }
     merge(slots)
   }
 
@@ -59,38 +73,35 @@ final class CarvedRealm {
 
   /// The slots without a version that lists them: those of the newest group, or of all tables that were found.
   private func searchedSlots(_ newest: CarvedStructures.Group?) -> [Slot] {
-    var slots: [Slot] = []
+    var slots: [Int: Slot] = [:]
+    let names = names(for: newest)
     if let newest {
       for (slot, ref) in newest.tables.enumerated() where ref != 0 {
-        slots.append(Slot(slot: slot, name: "", table: table(ref, slot)))
+        slots[slot] = Slot(slot: slot, name: "", table: table(ref, slot))
+      }
+    } else {
+      for (slot, tops) in tops {
+        // A slot may have had several tables, of which the last has the greatest key.
+        let newest = tops.max { ($0.key, $0.contentVersion, $0.ref) < ($1.key, $1.contentVersion, $1.ref) }
+        if let newest { slots[slot] = Slot(slot: slot, name: "", table: table(newest.ref, slot)) }
+      }
+      // A table that lost its top array is known by its columns, if it has a name.
+      for slot in forms.keys where slots[slot] == nil && !(names[slot] ?? "").isEmpty {
+        slots[slot] = Slot(slot: slot, name: "")
       }
     }
-    let known = Set(slots.map(\.slot))
-    if newest == nil {
-      var byKey: [TableKey: CarvedStructures.TableTop] = [:]
-      for top in structures.tops where top.contentVersion >= byKey[top.key]?.contentVersion ?? 0 {
-        byKey[top.key] = top
-      }
-      for (key, top) in byKey where byKey.keys.filter({ $0.slot == key.slot }).max() == key {
-        slots.append(Slot(slot: key.slot, name: "", table: table(top.ref, key.slot)))
-      }
-    }
-    let names = names(for: newest)
-    // A table that lost its top array is known by its columns, if it has a name.
-    if newest == nil {
-      for form in structures.forms where !slots.contains(where: { $0.slot == form.table.slot }) {
-        if !known.contains(form.table.slot), !(names[form.table.slot] ?? "").isEmpty {
-          slots.append(Slot(slot: form.table.slot, name: ""))
-        }
-      }
-    }
-    slots.sort { $0.slot < $1.slot }
-    for i in slots.indices { slots[i].name = names[slots[i].slot] ?? "" }
-    return slots
+    for slot in slots.keys { slots[slot]?.name = names[slot] ?? "" }
+    return slots.values.sorted { $0.slot < $1.slot }
   }
 
+  /// The table whose top array is at `ref`; nil if it cannot be read.
   private func table(_ ref: Int, _ slot: Int) -> RescuedTable? {
-    ifReadable { () throws(EngineError) in try RescuedTable(arena, name: "", slot: slot, ref: ref) }
+    ifReadable { () throws(EngineError) in
+      let table = try RescuedTable(arena, name: "", slot: slot, ref: ref)
+      // Many tops can share one spec.
+      try effort.enter(tableOf: table.columns.count, at: ref)
+      return table
+    }
   }
 
   /// The names of tables by slot: of the leaf with as many names as the group has tables, or of the one with the most.
@@ -106,129 +117,90 @@ final class CarvedRealm {
   }
 
   /// Adds the other versions of a table, newest first.
-  private func addOthers(_ slot: inout Slot) {
+  private func addOthers(_ slot: inout Slot, _ versions: [(version: UInt64, tables: [Int: RescuedTable])]) {
     // The tag of a key differs between tables that had the same slot one after another.
-    func isSame(_ table: RescuedTable) -> Bool {
-      slot.table.map { $0.key == table.key } ?? (table.key.slot == slot.slot)
-    }
+    let key = slot.table?.key
+    func isSame(_ table: RescuedTable) -> Bool { key.map { $0 == table.key } ?? true }
     var known = Set([slot.table?.roots.first?.ref].compactMap { $0 })
     for (version, tables) in versions {
-      for table in tables where isSame(table) && known.insert(table.roots.first?.ref ?? 0).inserted {
-        slot.others.append((table, .version(version)))
+      guard let table = tables[slot.slot], isSame(table), known.insert(table.roots.first?.ref ?? 0).inserted else {
+        continue
       }
+      slot.others.append((table, .version(version)))
     }
-    let tops = structures.tops.filter { $0.key.slot == slot.slot }
-      .sorted { ($0.contentVersion, $0.ref) > ($1.contentVersion, $1.ref) }
-    for top in tops {
+    for top in (tops[slot.slot] ?? []).sorted(by: { ($0.contentVersion, $0.ref) > ($1.contentVersion, $1.ref) }) {
+      if effort.isSpent { break }
       guard let table = table(top.ref, slot.slot), isSame(table), known.insert(table.roots.first?.ref ?? 0).inserted
       else { continue }
       slot.others.append((table, .table))
     }
-    if slot.name.isEmpty {
-      slot.name = slot.others.lazy.map(\.table.name).first { !$0.isEmpty } ?? names(for: nil)[slot.slot] ?? ""
-    }
+    if slot.name.isEmpty { slot.name = slot.others.lazy.map(\.table.name).first { !$0.isEmpty } ?? "" }
   }
 
   // MARK: merging
 
   private func merge(_ slots: [Slot]) {
-    var drafts: [(slot: Slot, best: RescuedTable?, provenance: Provenance?, isLossy: Bool)] = []
-    for var slot in slots {
-      var best = slot.table?.named(slot.name), provenance: Provenance?
-      if best == nil, let first = slot.others.first {
-        slot.others.removeFirst()
-        (best, provenance) = (first.table.named(slot.name), first.provenance)
-      }
-      for other in slot.others { best?.completeNames(from: other.table) }
-      drafts.append((slot, best, provenance, isNewestLost || (best.map { hasLoss($0, slot.others) } ?? true)))
-    }
-    var strays: [Int: [RescuedTable]] = [:]
-    if drafts.contains(where: \.isLossy) {
-      var reached = BitSet(count: arena.limit / Node.alignment + 1), wanted: Set<TableKey> = []
-      for draft in drafts {
-        if let best = draft.best { mark(best, &reached) }
-        if draft.isLossy {
-          for other in draft.slot.others { mark(other.table, &reached) }
-          wanted.formUnion(
-            structures.forms.map(\.table).filter { key in
-              draft.best.map { $0.key == key } ?? (key.slot == draft.slot.slot)
-            }
-          )
+    var drafts = slots.map { slot in (slot: slot, table: mergedTable(slot), strays: [RescuedTable]()) }
+    let lossy = drafts.indices.filter { isNewestLost || drafts[$0].table?.lacksObjects(Effort(arena)) ?? true }
+    if !lossy.isEmpty {
+      var reached = BitSet(count: arena.limit / Node.alignment + 1), wanted: [TableKey: Int] = [:]
+      for draft in drafts { if let table = draft.table { mark(table.best, &reached) } }
+      for index in lossy {
+        let slot = drafts[index].slot
+        for other in slot.others { mark(other.table, &reached) }
+        for form in forms[slot.slot] ?? [] where drafts[index].table.map({ $0.key == form.table }) ?? true {
+          wanted[form.table] = index
         }
       }
-      let found = structures.strays(notIn: reached, of: wanted)
+      let found = structures.strays(notIn: reached, of: Set(wanted.keys))
       ambiguousClusters = found.ambiguous
       for stray in found.strays {
         let form = structures.forms[stray.form]
-        guard let draft = drafts.first(where: { $0.slot.slot == form.table.slot }), draft.isLossy else { continue }
-        strays[form.table.slot, default: []].append(
+        guard let index = wanted[form.table] else { continue }
+        drafts[index].strays.append(
           RescuedTable(
             arena,
-            name: draft.slot.name,
-            key: draft.best?.key ?? form.table,
+            name: drafts[index].slot.name,
+            key: drafts[index].table?.key ?? form.table,
             columns: form.columns,
-            model: draft.best,
+            model: drafts[index].table?.best,
             roots: [RescuedTable.Root(ref: stray.ref, start: nil)]
           )
         )
       }
     }
     for draft in drafts {
-      var own = strays[draft.slot.slot] ?? [], best = draft.best, provenance = draft.provenance
-      if best == nil, !own.isEmpty {
-        best = own.removeFirst()
-        provenance = .clusters
+      if let table = draft.table {
+        table.strays = draft.strays
+        tables.append(table)
+      } else if let first = draft.strays.first {
         // The only tree of clusters of a table is its root, so its keys are known.
-        if own.isEmpty { best = best?.beginning(at: 0) }
+        let best = draft.strays.count == 1 ? first.beginning(at: 0) : first
+        tables.append(MergedTable(best, .clusters, others: [], strays: Array(draft.strays.dropFirst())))
+      } else {
+        addEmptyTable(draft.slot)
       }
-      if best == nil {
-        let name = draft.slot.name.isEmpty ? "table \(draft.slot.slot)" : draft.slot.name
-        let form = structures.forms.last { $0.table.slot == draft.slot.slot }
-        problems.append(draft.slot.problem ?? "\(name): no object\(form == nil ? " or property" : "") was found")
-        if let form {
-          best = RescuedTable(
-            arena,
-            name: draft.slot.name,
-            key: form.table,
-            columns: form.columns,
-            model: nil,
-            roots: []
-          )
-        }
-      }
-      guard let best else { continue }
-      tables.append(MergedTable(best, provenance, others: draft.slot.others, strays: own))
     }
-    completeTargets()
-  }
-
-  private func completeTargets() {
     let all = tables.map(\.best)
     for table in tables { table.completeTargets(from: all) }
   }
 
-  /// True if no version of a table has all objects that the best one lost.
-  private func hasLoss(_ best: RescuedTable, _ others: [MergedTable.Version]) -> Bool {
-    var lost: [KeyRange] = [], isLossy = false
-    for table in [best] + others.map(\.table) {
-      var still: [KeyRange] = [], reached = 0
-      let isFirst = table.roots.first?.ref == best.roots.first?.ref
-      // The closures do not throw, so nothing is thrown here.
-      try? table.forEachObject(
-        Effort(arena),
-        in: isFirst ? nil : lost,
-        { _ in reached += 1 },
-        onLoss: { (_, range) in
-          if let range, isFirst { still.append(range) }
-          if let range, !isFirst { still += lost.filter { $0.overlaps(range) }.map { $0.clamped(to: range) } }
-          if range == nil, isFirst { isLossy = true }
-        }
-      )
-      if isFirst, reached < best.claimedCount ?? 0 { isLossy = true }
-      lost = still
-      if lost.isEmpty { return isFirst ? isLossy : false }
-    }
-    return true
+  /// The best version of a table, with the others; nil if there is none.
+  private func mergedTable(_ slot: Slot) -> MergedTable? {
+    var others = slot.others, best = slot.table, provenance: Provenance?
+    if best == nil, !others.isEmpty { (best, provenance) = others.removeFirst() }
+    guard var best = best?.named(slot.name) else { return nil }
+    for other in others { best.completeNames(from: other.table) }
+    return MergedTable(best, provenance, others: others)
+  }
+
+  /// Adds a table of which no object was found, with its properties if these were.
+  private func addEmptyTable(_ slot: Slot) {
+    let name = slot.name.isEmpty ? "table \(slot.slot)" : slot.name, form = forms[slot.slot]?.last
+    problems.append(slot.problem ?? "\(name): no object\(form == nil ? " or property" : "") was found")
+    guard let form else { return }
+    let table = RescuedTable(arena, name: slot.name, key: form.table, columns: form.columns, model: nil, roots: [])
+    tables.append(MergedTable(table, nil, others: []))
   }
 
   /// Adds the clusters of a table, and the leaves of their columns, to `reached`.

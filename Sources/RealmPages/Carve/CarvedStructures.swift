@@ -21,7 +21,6 @@ struct CarvedStructures {
 
   /// The parts of a spec that determine the form of its clusters.
   struct Form {
-    let spec: Int
     let columns: [Column]
     /// The positions of the backlink columns.
     let hidden: [Int]
@@ -31,9 +30,9 @@ struct CarvedStructures {
     let table: TableKey
   }
 
-  /// Table tops in file order.
-  private(set) var tops: [TableTop] = []
-  /// Each distinct set of columns; of equal ones, the last in the file.
+  /// Table tops by ref.
+  private(set) var tops: [Int: TableTop] = [:]
+  /// Each distinct set of columns, as the first spec in the file that has it.
   private(set) var forms: [Form] = []
   private(set) var groups: [Group] = []
   /// Leaves that may be the names of all tables.
@@ -50,13 +49,12 @@ struct CarvedStructures {
   /// have were changed since, and none of them before; or if `b` has no tables.
   func isNewer(_ a: [Int], than b: [Int]) -> Bool {
     var versions: [TableKey: Int64] = [:]
-    for top in b.compactMap({ topsByRef[$0] }) { versions[top.key] = top.contentVersion }
-    let changes = a.compactMap { topsByRef[$0] }.compactMap { top in versions[top.key].map { top.contentVersion &- $0 }
+    for top in b.compactMap({ tops[$0] }) { versions[top.key] = top.contentVersion }
+    let changes = a.compactMap { tops[$0] }.compactMap { top in versions[top.key].map { top.contentVersion &- $0 }
     }
     return versions.isEmpty ? !a.isEmpty : changes.contains { $0 > 0 } && !changes.contains { $0 < 0 }
   }
 
-  private var topsByRef: [Int: TableTop] = [:]
   private let arena: Arena
   private let effort: Effort
   /// The results for the refs of possible specs: an index in `forms`, or nil.
@@ -74,9 +72,8 @@ struct CarvedStructures {
     effort = Effort(arena)
     Self.forEachNode(arena) { node in add(node) }
     if tops.isEmpty { return }
-    let refs = Set(tops.map(\.ref))
     effort.renew()
-    Self.forEachNode(arena) { node in addGroup(node, refs) }
+    Self.forEachNode(arena) { node in addGroup(node) }
   }
 
   // MARK: search
@@ -117,22 +114,29 @@ struct CarvedStructures {
     if !node.hasRefs {
       if areNames(node) { names.append(node.ref) }
     } else if let top = tableTop(node) {
-      tops.append(top)
-      topsByRef[top.ref] = top
+      tops[top.ref] = top
     } else {
       _ = form(node.ref)
     }
-    isIncomplete = effort.isSpent || max(tops.count, names.count, knownSpecs.count) > Self.most
-    return !isIncomplete
+    return goesOn(max(tops.count, names.count, knownSpecs.count))
   }
 
-  private mutating func addGroup(_ node: Node, _ tops: Set<Int>) -> Bool {
-    if !node.hasRefs || node.isInner || node.count == 0 || node.count > 0xFFFF { return true }
+  /// True if the search may go on after it has found `count` candidates of one kind.
+  private mutating func goesOn(_ count: Int) -> Bool {
+    let hasEnded = effort.isSpent || count > Self.most
+    isIncomplete = isIncomplete || hasEnded
+    return !hasEnded
+  }
+
+  private mutating func addGroup(_ node: Node) -> Bool {
+    if !node.hasRefs || node.isInner || node.width == 0 || node.count > 0xFFFF { return true }
     var tables: [Int] = [], found = 0, others = 0
+    // Nodes within nodes can share their slots. `goesOn` looks at the effort.
+    defer { try? effort.spend(tables.count, at: node.ref) }
     for slot in 0..<node.count {
       // All slots exist, so nothing is thrown.
       guard let element = try? node.int(slot) else { return true }
-      let isTop = element & 1 == 0 && tops.contains(Int(truncatingIfNeeded: element))
+      let isTop = element & 1 == 0 && tops[Int(truncatingIfNeeded: element)] != nil
       if isTop { found += 1 } else if element & 1 == 0, element != 0 { others += 1 }
       // Some tables may be damaged, but most nodes are not a group at all.
       if others > found + 8 { return true }
@@ -140,9 +144,8 @@ struct CarvedStructures {
     }
     if found > others {
       groups.append(Group(ref: node.ref, tables: tables))
-      isIncomplete = isIncomplete || groups.count > Self.most
     }
-    return groups.count <= Self.most
+    return goesOn(groups.count)
   }
 
   // MARK: forms
@@ -208,11 +211,17 @@ struct CarvedStructures {
   /// of a table that engines create.
   private func areNames(_ node: Node) -> Bool {
     guard node.count > 0, node.width > 0, node.count <= 0xFFFF else { return false }
+    var empty = 0
+    // Likewise.
+    defer { try? effort.spend(empty, at: node.ref) }
     for slot in 0..<node.count {
       guard let name = ifReadable({ () throws(EngineError) in try StringLeaf.short(node, slot)?.string ?? "" }) else {
         return false
       }
-      if name.isEmpty { continue }
+      if name.isEmpty {
+        empty += 1
+        continue
+      }
       return Table.className(ofTable: name) != nil || ["metadata", "pk"].contains(name)
     }
     return false
@@ -227,7 +236,6 @@ extension CarvedStructures.Form {
         try RescuedTable.columns(arena, spec: ref, oppositeTables: nil)
       })
     else { return nil }
-    spec = ref
     self.columns = columns
     let all = keys.map { ColKey($0) }
     hidden = all.filter { $0.typeCode == Spec.TypeCode.backlink }.map(\.leafPosition)
@@ -236,25 +244,21 @@ extension CarvedStructures.Form {
     table = TableKey(UInt32(truncatingIfNeeded: (keys.first ?? 0) >> 30))
   }
 
-  /// The number of objects of the cluster with these slots; nil if it does not have this form. Reads the header of each
-  /// leaf.
-  func count(_ arena: Arena, _ node: Node) -> Int? {
-    guard node.hasRefs, !node.isInner, node.scheme == .bits, node.count >= slots else { return nil }
-    return ifReadable { () throws(EngineError) -> Int? in
-      let cluster = try Cluster(arena, node, offset: 0)
-      if cluster.count == 0 || cluster.keys?.hasRefs == true { return nil }
+  /// True if a cluster that is not empty has this form. Reads the header of each leaf, up to the first that differs.
+  func fits(_ cluster: Cluster, _ arena: Arena) -> Bool {
+    ifReadable { () throws(EngineError) -> Bool in
+      for slot in slots..<cluster.slots.count where try cluster.slots.int(slot) != 0 { return false }
       for position in hidden {
-        if try arena.refs(cluster.leafRef(position)).count != cluster.count { return nil }
+        if try arena.refs(cluster.leafRef(position)).count != cluster.count { return false }
       }
       for column in columns {
         let leaf = try column.leaf(arena, cluster.leafRef(column.key.leafPosition))
-        if leaf.count != cluster.count { return nil }
+        if leaf.count != cluster.count { return false }
         // Bools, links and numbers have the same form, so look at one value.
         _ = try leaf.value(0, arena)
       }
-      for slot in slots..<node.count where try node.int(slot) != 0 { return nil }
-      return cluster.count
-    } ?? nil
+      return true
+    } ?? false
   }
 }
 
@@ -269,33 +273,33 @@ extension CarvedStructures {
   /// one of the tables in `wanted`. `ambiguous` counts clusters that have the form of several tables.
   ///
   /// Cost: one pass over the file; 16 bytes of memory per cluster found.
-  func strays(
+  mutating func strays(
     notIn reached: BitSet,
     of wanted: Set<TableKey>
   ) -> (strays: [Stray], ambiguous: Int) {
-    var bySlots: [Int: [Int]] = [:]
-    for (index, form) in forms.enumerated() { bySlots[form.slots, default: []].append(index) }
-    let slotCounts = bySlots.keys.sorted()
+    let bySlots = forms.indices.sorted { forms[$0].slots < forms[$1].slots }
     var leaves: [Int: Int] = [:], inner: [Node] = [], ambiguous = 0
-    let effort = Effort(arena)
+    effort.renew()
     Self.forEachNode(arena) { node in
       if !node.hasRefs || reached.contains(node.ref / Node.alignment) { return true }
       if node.isInner {
         if (try? InnerClusterNode(arena, node, depth: nil)) != nil { inner.append(node) }  // other inner nodes
-        return inner.count <= Self.most
+        return goesOn(inner.count)
       }
-      var found: [Int] = []
-      for count in slotCounts where count <= node.count {
-        for index in bySlots[count] ?? [] where forms[index].count(arena, node) != nil { found.append(index) }
-      }
+      guard let cluster = ifReadable({ () throws(EngineError) in try Cluster(arena, node, offset: 0) }),
+        cluster.count > 0, cluster.keys?.hasRefs != true
+      else { return true }
+      let fitting = bySlots.prefix { forms[$0].slots <= node.count }
+      var found = fitting.filter { forms[$0].fits(cluster, arena) }
       // A cluster has a slot for each column, so the form with the most columns is the right one of a table.
       let most = found.map { forms[$0].slots }.max()
       found.removeAll { forms[$0].slots != most }
       let tables = Set(found.map { forms[$0].table })
       if tables.count > 1 { ambiguous += 1 }
       if tables.count == 1, let last = found.last, wanted.contains(forms[last].table) { leaves[node.ref] = last }
-      // A form that does not fit costs little: the first leaf differs.
-      return (try? effort.spend(Node.headerSize * (1 + found.count), at: node.ref)) != nil && leaves.count <= Self.most
+      // A form that does not fit costs little: the first leaf differs. `goesOn` looks at the effort.
+      try? effort.spend(fitting.count + Node.headerSize * found.count, at: node.ref)
+      return goesOn(leaves.count)
     }
     return (roots(leaves, inner), ambiguous)
   }

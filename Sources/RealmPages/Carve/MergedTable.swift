@@ -23,7 +23,7 @@ final class MergedTable: SourceTable {
   private let bestProvenance: Provenance?
   private let others: [Version]
   /// Clusters without a table; see `CarvedStructures.strays`.
-  private let strays: [RescuedTable]
+  var strays: [RescuedTable]
   /// The number of values of objects of the best version that were read from others.
   private(set) var filledValues: [Provenance: Int] = [:]
 
@@ -41,7 +41,7 @@ final class MergedTable: SourceTable {
     _ best: RescuedTable,
     _ provenance: Provenance?,
     others: [Version],
-    strays: [RescuedTable]
+    strays: [RescuedTable] = []
   ) {
     (self.best, bestProvenance, self.others, self.strays) = (best, provenance, others, strays)
     key = best.key
@@ -70,10 +70,29 @@ final class MergedTable: SourceTable {
         try onDamage(error)
       }
     )
+    _ = try fill(lost, effort, body)
+    for table in strays {
+      effort.renew()
+      let map = positions(in: table)
+      try table.forEachObject(
+        effort,
+        { (object) throws(EngineError) in try body(MovedObject(object, map, .clusters)) },
+        onDamage: onDamage
+      )
+    }
+  }
+
+  /// Calls `body` with the objects that other versions have for lost keys. Returns the keys that all versions lack.
+  private func fill(
+    _ lost: [KeyRange],
+    _ effort: Effort,
+    _ body: (any SourceObject) throws(EngineError) -> Void
+  ) throws(EngineError) -> [KeyRange] {
+    var lost = lost
     for (table, provenance) in others where !lost.isEmpty {
       // Each version is another walk.
       effort.renew()
-      let map = columns.map { column in table.columns.firstIndex { $0.key == column.key } }
+      let map = positions(in: table)
       var still: [KeyRange] = []
       try table.forEachObject(
         effort,
@@ -86,15 +105,29 @@ final class MergedTable: SourceTable {
       )
       lost = still
     }
-    for table in strays {
-      effort.renew()
-      let map = columns.map { column in table.columns.firstIndex { $0.key == column.key } }
-      try table.forEachObject(
-        effort,
-        { (object) throws(EngineError) in try body(MovedObject(object, map, .clusters)) },
-        onDamage: onDamage
-      )
-    }
+    return lost
+  }
+
+  /// The position of each column in another version; nil for one that it does not have.
+  private func positions(in table: RescuedTable) -> [Int?] {
+    columns.map { column in table.columns.firstIndex { $0.key == column.key } }
+  }
+
+  /// True if no version has all objects that the best one lost.
+  func lacksObjects(_ effort: Effort) -> Bool {
+    var lost: [KeyRange] = [], reached = 0, hasUnknownLoss = false
+    // The closures do not throw, so nothing is thrown here.
+    try? best.forEachObject(
+      effort,
+      in: nil,
+      { _ in reached += 1 },
+      onLoss: { (_, range) in
+        if let range { lost.append(range) } else { hasUnknownLoss = true }
+      }
+    )
+    if lost.isEmpty { return hasUnknownLoss || reached < claimedCount ?? 0 }
+    // Likewise.
+    return (try? fill(lost, effort) { _ in })?.isEmpty != true
   }
 
   /// The property at `index` of an object, from the newest other version that has it.

@@ -61,6 +61,9 @@ public enum RealmRecovery {
     /// The number of clusters, each of up to 256 objects, that have the form of several classes. Their objects are not
     /// saved.
     public let ambiguousClusters: Int
+    /// True if the search for tables and clusters ended early, because the file has too many nodes that only look like
+    /// parts of them.
+    public let isSearchIncomplete: Bool
     /// The first problem that a check finds in the version that was read; nil if it is sound.
     public let firstProblem: String?
     /// A description of the bytes that overwrote the header; nil if unknown.
@@ -71,7 +74,8 @@ public enum RealmRecovery {
     /// True if everything that the file holds was saved, and no damage was found. A check cannot detect a value that
     /// was changed to another valid value.
     public var isWhole: Bool {
-      !isUnreached && !isOutdated && unreachedNodes == 0 && firstProblem == nil && problems.isEmpty
+      !isUnreached && !isOutdated && !isSearchIncomplete && unreachedNodes == 0 && firstProblem == nil
+        && problems.isEmpty
         && parts.allSatisfy(\.isWhole)
     }
   }
@@ -131,6 +135,7 @@ public enum RealmRecovery {
       isOutdated: isOutdated,
       unreachedNodes: isDoubtful ? realm.unreachedNodes(besides: carved?.tables.flatMap(\.refs) ?? []) : 0,
       ambiguousClusters: carved?.ambiguousClusters ?? 0,
+      isSearchIncomplete: carved?.isIncomplete ?? false,
       firstProblem: problem,
       headerNote: realm.headerNote,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)

@@ -320,6 +320,7 @@ struct RescuedTable: SourceTable {
     _ body: (any SourceObject) throws(EngineError) -> Void,
     _ onLoss: (EngineError, KeyRange?) throws(EngineError) -> Void
   ) throws(EngineError) {
+    arena.space.noteRead(node.ref, node.byteSize)
     let cluster = RescuedCluster(arena, columns, node)
     do throws(EngineError) { cluster.keys = try Cluster(arena, node, offset: range?.lowerBound ?? 0) } catch {
       try onLoss(error, nil)
