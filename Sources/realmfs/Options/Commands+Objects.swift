@@ -443,7 +443,7 @@ extension Options {
         """,
         """
         --static writes a file to send or to keep instead: tables of up to 1000 objects of each class, or of CLASS and \
-        those that match QUERY. It contains no scripts and says what it leaves out.
+        those that match QUERY. It contains no scripts and lists what it leaves out.
         """,
       ],
       examples: [
