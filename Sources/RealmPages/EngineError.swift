@@ -192,7 +192,11 @@ extension EngineError {
   /// The error for an encrypted file whose first page does not verify.
   init(encryptedFileIsDamaged: Bool, path: String) {
     if encryptedFileIsDamaged {
-      self.init(.damaged, "\(path): the first page fails its HMAC check, others pass it: the file is damaged")
+      self.init(
+        .damaged,
+        "\(path): the key is right, but the first page fails its HMAC check: it is damaged, or its entry in the table "
+          + "of initialization vectors is: 'realmfs recover' saves what is left"
+      )
     } else {
       self.init(
         .wrongKey,

@@ -22,13 +22,13 @@ struct FileDiagnosis {
     let isEncrypted = configuration.encryptionKey != nil
     header = Self.header(head)
     let (kind, family) = Self.look(mode, size, head)
-    self.kind = kind
     // An encrypted file cannot be searched without its key, and a file that is not a realm is not worth searching.
     let isRealm = isEncrypted || family == .realm || family == .headless
     let isWorthLooking = failure.code == .damaged && isRealm
     // A file that cannot be searched has no versions to list.
     let found = isWorthLooking ? try? RemainingVersion.all(in: configuration) : nil
     versions = found ?? []
+    self.kind = isEncrypted && !versions.isEmpty ? "an encrypted realm: parts of it decrypt with this key" : kind
     let isReadable = family != nil && family != .empty && failure.code == .damaged
     let realms = isReadable ? Transfer.realms(in: path) : []
     if isReadable, let transfer = Transfer.of(path, realms: realms) {

@@ -66,6 +66,13 @@ extension RealmRecovery.Report {
     let which = version == 0 ? "an unknown version" : "version \(version)"
     var lines = ["\(path): \(which), format \(format), found via \(origin)"]
     if let headerNote { lines.append(headerNote) }
+    if lostSlots.count > 0 {
+      lines.append(
+        "the key is right, but the table of initialization vectors is overwritten for "
+          + "\(counted(lostSlots.count, "page")): \(lostSlots.unverified) read without verification, "
+          + "\(lostSlots.withoutStart) without their first four bytes"
+      )
+    }
     if isUnreached {
       lines.append("this may not be the newest version: the header is damaged or points to another one")
     }
@@ -88,7 +95,10 @@ extension RealmRecovery.Report {
   }
 
   private var verdict: String {
-    if isWhole { return "everything in this version is saved, and no damage was found" }
+    if isWhole {
+      let isSound = headerNote == nil && lostSlots.count == 0
+      return "everything in this version is saved\(isSound ? ", and no damage was found" : "")"
+    }
     let isSaved = problems.isEmpty && parts.allSatisfy(\.isWhole)
     return isSaved ? "everything that this version reaches is saved" : "the rest is lost"
   }
@@ -102,6 +112,8 @@ extension RealmRecovery.Report {
       ("undone", transfer.map { .string($0.description) } ?? .null),
       ("unreachedNodes", .number(unreachedNodes)),
       ("ambiguousClusters", .number(ambiguousClusters)), ("searchIncomplete", .bool(isSearchIncomplete)),
+      ("lostSlots", .number(lostSlots.count)), ("unverifiedPages", .number(lostSlots.unverified)),
+      ("pagesWithoutStart", .number(lostSlots.withoutStart)),
       ("firstProblem", firstProblem.map { .string($0) } ?? .null),
       ("headerNote", headerNote.map { .string($0) } ?? .null),
       ("problems", .array(problems.map { .string($0) })), ("classes", .array(parts.map(\.json))),

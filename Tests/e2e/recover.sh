@@ -12,6 +12,18 @@ check_status "the outcome has the same key" 0 'Person' "$realmfs" info --key-fil
 check_status "a wrong key" 6 'wrong' "$realmfs" recover --key-file <(head -c 64 /dev/zero) \
   "$fixtures/people-encrypted.realm" "$scratch/w.realm"
 
+lost=$scratch/slots.realm
+cp "$fixtures/people-encrypted.realm" "$lost"
+chmod u+w "$lost"
+dd if=/dev/urandom of="$lost" bs=672 count=1 conv=notrunc status=none
+for command in info check cat; do
+  check_status "$command says that the key is right" 4 'the key is right' "$realmfs" $command --key-file "$key_file" "$lost"
+done
+check_status "but a wrong one is wrong" 6 'wrong encryption key' "$realmfs" cat --key-file <(head -c 64 /dev/zero) "$lost"
+check_status "a lost table of initialization vectors is reported" 4 'read without verification' \
+  "$realmfs" recover --key-file "$key_file" "$lost" "$scratch/slots-out.realm"
+check "and costs nothing here" "$realmfs" diff --key-file "$key_file" "$fixtures/people-encrypted.realm" "$scratch/slots-out.realm"
+
 dd if=/dev/zero of="$file" bs=24 count=1 conv=notrunc status=none
 check_status "without its header the file does not open" 4 '' "$realmfs" info "$file"
 check_status "but is recovered" 4 'search through the file' "$realmfs" recover "$file" "$scratch/b.realm"

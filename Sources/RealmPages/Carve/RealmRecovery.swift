@@ -68,6 +68,8 @@ public enum RealmRecovery {
     public let firstProblem: String?
     /// A description of the bytes that overwrote the header; nil if unknown.
     public let headerNote: String?
+    /// The encrypted pages that were read although their metadata slots are lost.
+    public let lostSlots: LostSlots
     /// Sizes in bytes.
     public let sizes: RealmCopy.Sizes
 
@@ -75,8 +77,7 @@ public enum RealmRecovery {
     /// was changed to another valid value.
     public var isWhole: Bool {
       !isUnreached && !isOutdated && !isSearchIncomplete && unreachedNodes == 0 && firstProblem == nil
-        && problems.isEmpty
-        && parts.allSatisfy(\.isWhole)
+        && lostSlots.unverified == 0 && problems.isEmpty && parts.allSatisfy(\.isWhole)
     }
   }
 
@@ -138,6 +139,7 @@ public enum RealmRecovery {
       isSearchIncomplete: carved?.isIncomplete ?? false,
       firstProblem: problem,
       headerNote: realm.headerNote,
+      lostSlots: realm.lostSlots,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
     )
   }

@@ -89,8 +89,8 @@ final class RescuedRealm {
       if whole < 2 * PageCipher.pageSize {
         throw EngineError(.damaged, "\(path): \(size) bytes: nothing is left of an encrypted realm")
       }
-      let pages = try DecryptedPages(file, key: key, physicalSize: whole)
-      if !pages.anyPageVerifies() {
+      let pages = try DecryptedPages(file, key: key, physicalSize: whole, rescues: true)
+      if !pages.showsRightKey() {
         throw EngineError(encryptedFileIsDamaged: false, path: path)
       }
       space = pages
@@ -126,6 +126,11 @@ final class RescuedRealm {
 
   /// The number of bytes, excluding a hole at the end.
   var size: Int { dataRanges.last?.upperBound ?? 0 }
+
+  /// The encrypted pages that were read although their metadata slots are lost.
+  var lostSlots: LostSlots {
+    (space as? DecryptedPages)?.lostSlots ?? LostSlots(count: 0, unverified: 0, withoutStart: 0)
+  }
 
   // MARK: roots
 

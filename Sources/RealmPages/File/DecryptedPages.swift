@@ -73,6 +73,8 @@ private struct PageMark: Equatable {
     var marks: [Int: PageMark] = [:]
     /// The space of an earlier version, while it may be of use.
     var former: DecryptedPages?
+    /// Pages that were decrypted although their slot is lost, by how much of them is known.
+    var rescued: [Int: LostSlot.Finding] = [:]
     /// The page after the last one filled. A request for it indicates sequential reading, so more pages are read at
     /// once.
     var next = -1
@@ -101,16 +103,19 @@ private struct PageMark: Equatable {
   private let worker: Mutex<Worker>
   private let present: UnsafeMutablePointer<Atomic<Bool>>
   private let pageCount: Int
+  /// True if pages whose slots are lost are decrypted as far as possible, for a damaged file without writers.
+  private let rescues: Bool
   private let resident = Atomic<Int>(0)
 
   /// Reserves memory for the pages of a file of `physicalSize` bytes (at least two pages). `former` has pages of an
-  /// earlier version of the same file.
+  /// earlier version of the same file. With `rescues`, pages whose metadata slots are lost are read without them.
   init(
     _ file: FileHandle,
     key: EncryptionKey,
     physicalSize: Int,
     marker: (any WriterMarker)? = nil,
-    after former: PageSpace? = nil
+    after former: PageSpace? = nil,
+    rescues: Bool = false
   ) throws(EngineError) {
     let size = EncryptedLayout.logicalSize(physicalSize)
     guard size > 0 else { throw .failed("read", file.path, EINVAL) }
@@ -131,6 +136,7 @@ private struct PageMark: Equatable {
     }
     self.file = file
     self.marker = marker
+    self.rescues = rescues
     self.worker = Mutex(worker)
     pageCount = size / PageCipher.pageSize
     // Zeroed memory, which takes no RAM until a page is marked.
@@ -174,16 +180,21 @@ private struct PageMark: Equatable {
   override func require(_ offset: Int, _ count: Int) throws(EngineError) {
     let first = offset / PageCipher.pageSize, last = (offset + max(count, 1) - 1) / PageCipher.pageSize
     guard first >= 0, last < pageCount else { throw .damaged("bytes beyond the end of the file", ref: offset) }
+    if rescues { return try rescue(first...last, offset, count) }
     for page in first...last where unsafe !present[page].load(ordering: .acquiring) {
       let state = fill(page)
-      switch state {
-      case .good, .previousContent, .zeroed: continue
-      case .neverWritten: throw .damaged("encrypted page \(page) has never been written", ref: offset)
-      case .beyondEnd: throw .damaged("encrypted page \(page) is beyond the end of the file", ref: offset)
-      case .interrupted: throw .damaged("the first write of encrypted page \(page) was interrupted", ref: offset)
-      case .bad:
-        throw .damaged("encrypted page \(page) fails its HMAC check: it is damaged", ref: offset)
-      }
+      if let refusal = Self.refusal(state, page, offset) { throw refusal }
+    }
+  }
+
+  /// The error for a page in a state without content; nil for the other states.
+  private static func refusal(_ state: PageState, _ page: Int, _ offset: Int) -> EngineError? {
+    switch state {
+    case .good, .previousContent, .zeroed: nil
+    case .neverWritten: .damaged("encrypted page \(page) has never been written", ref: offset)
+    case .beyondEnd: .damaged("encrypted page \(page) is beyond the end of the file", ref: offset)
+    case .interrupted: .damaged("the first write of encrypted page \(page) was interrupted", ref: offset)
+    case .bad: .damaged("encrypted page \(page) fails its HMAC check: it is damaged", ref: offset)
     }
   }
 
@@ -217,16 +228,80 @@ private struct PageMark: Equatable {
     }
   }
 
-  /// True if any of the first 256 pages passes its HMAC check: then the key is right, and failing pages are damaged.
-  func anyPageVerifies() -> Bool {
+  /// True if any of the first 256 pages passes its HMAC check, or has a damaged slot and decrypts to nodes: then the
+  /// key is right, and failing pages are damaged.
+  func showsRightKey() -> Bool {
     worker.withLock { worker in
       (0..<min(pageCount, 256)).contains { page in
         switch load(page, &worker) {
-        case .good, .previousContent: true
-        default: false
+        case .good, .previousContent: return true
+        case .zeroed, .beyondEnd: return false
+        case .neverWritten, .interrupted, .bad:
+          let start = page * PageCipher.pageSize
+          return decryptWithoutSlot(page, &worker) != nil
+            && stride(from: start, to: start + PageCipher.pageSize, by: Node.alignment)
+              .contains { UInt32(truncatingIfNeeded: word(at: $0)) == LostSlot.nodeMark }
         }
       }
     }
+  }
+
+  // MARK: pages without slots
+
+  /// The pages that were read although their metadata slots are lost.
+  var lostSlots: LostSlots {
+    worker.withLock { worker in
+      LostSlots(
+        count: worker.rescued.count,
+        unverified: worker.rescued.values.count { !$0.isAuthentic },
+        withoutStart: worker.rescued.values.count { $0.start == nil }
+      )
+    }
+  }
+
+  /// `require` for pages that may have lost their slots. Throws if the range contains the lost bytes of such a page,
+  /// except those of the header.
+  private func rescue(_ pages: ClosedRange<Int>, _ offset: Int, _ count: Int) throws(EngineError) {
+    for page in pages {
+      var finding: LostSlot.Finding?
+      if unsafe !present[page].load(ordering: .acquiring) {
+        let state = fill(page)
+        if let refusal = Self.refusal(state, page, offset) {
+          finding = worker.withLock { worker in
+            guard let finding = decryptWithoutSlot(page, &worker) else { return nil }
+            worker.rescued[page] = finding
+            markPresent(page, &worker)
+            return finding
+          }
+          if finding == nil { throw refusal }
+        }
+      } else {
+        finding = worker.withLock { $0.rescued[page] }
+      }
+      if let finding, finding.start == nil, page > 0, offset < page * PageCipher.pageSize + 4 {
+        throw .damaged("the first four bytes of encrypted page \(page) are lost with its metadata slot", ref: offset)
+      }
+    }
+  }
+
+  /// Decrypts a page into place whose slot is lost; nil if the page itself is damaged, or was never written.
+  private func decryptWithoutSlot(_ page: Int, _ worker: inout Worker) -> LostSlot.Finding? {
+    let pageSize = PageCipher.pageSize, offset = page * pageSize, data = unsafe worker.buffer
+    var slot = [UInt8](repeating: 0, count: EncryptedLayout.slotSize)
+    let slotBytes = unsafe slot.withUnsafeMutableBytes { bytes in
+      // A slot that cannot be read is a lost one.
+      unsafe (try? file.read(into: bytes, at: EncryptedLayout.slotOffset(page))) ?? 0
+    }
+    let target = unsafe UnsafeMutableRawPointer(mutating: base) + offset
+    guard slotBytes == slot.count, unsafe read(pageSize, into: data, at: EncryptedLayout.dataOffset(page)) == pageSize,
+      unsafe !UnsafeRawBufferPointer(start: data, count: pageSize).allSatisfy({ $0 == 0 }),
+      unsafe worker.cipher.decrypt(data, into: target, counter: 0, pageOffset: offset)
+    else { return nil }
+    let mac = unsafe worker.cipher.mac(of: data)
+    let finding = LostSlot(slot).finding(mac: mac, page: page, start: word(at: offset), size: size)
+    // A start that is not known becomes one that cannot be a ref.
+    if let finding { unsafe target.storeBytes(of: (finding.start ?? 1).littleEndian, as: UInt32.self) }
+    return finding
   }
 
   private func markPresent(_ page: Int, _ worker: inout Worker) {

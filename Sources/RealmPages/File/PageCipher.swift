@@ -109,6 +109,13 @@ import Glibc
     }
   }
 
+  /// The MAC of the 4096 bytes of cipher text.
+  func mac(of cipherText: UnsafeRawPointer) -> [UInt8] {
+    var mac = [UInt8](repeating: 0, count: Self.macSize)
+    unsafe mac.withUnsafeMutableBytes { if let base = $0.baseAddress { unsafe computeMAC(cipherText, into: base) } }
+    return mac
+  }
+
   private func computeMAC(_ cipherText: UnsafeRawPointer, into mac: UnsafeMutableRawPointer) {
     unsafe realmfs_hmac(states, states + 1, cipherText, Self.pageSize, mac.assumingMemoryBound(to: UInt8.self))
   }

@@ -254,7 +254,7 @@ final class HeaderReader: VersionReader {
       }
     case .beyondEnd: throw EngineError(.damaged, "\(path): cut short: the first encrypted page is missing")
     case .bad, .neverWritten, .interrupted, .zeroed:
-      throw EngineError(encryptedFileIsDamaged: pages.anyPageVerifies(), path: path)
+      throw EngineError(encryptedFileIsDamaged: pages.showsRightKey(), path: path)
     }
   }
 
@@ -337,7 +337,7 @@ extension EngineError {
     let whole = size - size % PageCipher.pageSize
     // A file that cannot be read verifies no page.
     let pages = whole < 2 * PageCipher.pageSize ? nil : try? DecryptedPages(file, key: key, physicalSize: whole)
-    if pages?.anyPageVerifies() ?? false {
+    if pages?.showsRightKey() ?? false {
       self.init(.damaged, "\(file.path): cut short: \(rule); the key is right: 'realmfs recover' saves what is left")
     } else if pages == nil {
       self.init(.damaged, "\(file.path): \(rule): cut short, or not a realm")
