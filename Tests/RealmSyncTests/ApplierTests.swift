@@ -184,7 +184,10 @@ struct ApplierTests {
   @Test(
     "a changeset that does not fit is refused with its place, and nothing is changed",
     arguments: [
-      ("missing object", "has no object \"x\""), ("prior size", "a list of 0 elements where the server has 3"),
+      ("missing object", "has no object \"x\""),
+      ("missing ObjectId", "has no object 00000000000000ff00000001"),
+      ("missing UUID", "has no object 00000000-0000-00ff-0000-000000000001"),
+      ("prior size", "a list of 0 elements where the server has 3"),
       ("wrong type", "the value is not of the property's type"), ("missing class", "there is no class Q"),
       ("missing property", "has no property z"), ("path", "instruction"), ("move", "moved to its own place"),
     ]
@@ -200,6 +203,10 @@ struct ApplierTests {
         case "missing object":
           let x = InstructionKey.string(writer.name("x"))
           writer.append(.edit(.init(table: p, key: x, field: i), .addInteger(1)))
+        case "missing ObjectId":
+          writer.append(.edit(.init(table: p, key: .objectID(.init(high: 255, low: 1)), field: i), .addInteger(1)))
+        case "missing UUID":
+          writer.append(.edit(.init(table: p, key: .uuid(.init(high: 255, low: 1)), field: i), .addInteger(1)))
         case "prior size":
           let place = Instruction.Place(table: p, key: a, field: l, path: [.index(0)])
           writer.append(.edit(place, .insert(.scalar(.string([])), prior: 3)))

@@ -352,8 +352,8 @@ public struct InstructionApplier {
     case .null: "null"
     case .int(let value): String(value)
     case .string(let name): "\"\(reader.text(name))\""
-    case .objectID(let id): String(id.high, radix: 16) + String(id.low, radix: 16)
-    case .uuid(let id): String(id.high, radix: 16) + String(id.low, radix: 16)
+    case .objectID(let id): id.description
+    case .uuid(let id): id.description
     case .global(let high, let low): "\(high)-\(low)"
     }
   }
