@@ -117,10 +117,16 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     EngineError(.damaged, problem, ref: ref, place: place)
   }
 
-  /// Creates an error for a system call on `path` that failed with `code`. `problem` replaces the system's text with
-  /// what was found and what to do.
-  package static func failed(_ call: String, _ path: String, _ code: Int32, problem: String? = nil) -> EngineError {
-    var error = EngineError(.file(code), problem ?? Self.text(call, code), ref: nil, place: path)
+  /// Creates an error for a system call on `path` that failed with `code`. `bytes` is the range of the file that the
+  /// call was to read, write or allocate. `problem` replaces the system's text with what was found and what to do.
+  package static func failed(
+    _ call: String,
+    _ path: String,
+    _ code: Int32,
+    bytes: Range<Int>? = nil,
+    problem: String? = nil
+  ) -> EngineError {
+    var error = EngineError(.file(code), problem ?? Self.text(call, code, bytes), ref: nil, place: path)
     error.isFailedSync = call == syncCall
     return error
   }
@@ -136,10 +142,13 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
   package static let syncCall = "fdatasync"
 
   /// The call, the system's text for the errno, and a remedy if the text does not suggest one.
-  private static func text(_ call: String, _ code: Int32) -> String {
+  private static func text(_ call: String, _ code: Int32, _ bytes: Range<Int>?) -> String {
     if code == EEXIST { return "the file exists: remove it first, or name another" }
+    let detail = bytes.map { ", \(counted($0.count, "byte")) at \($0.lowerBound)" } ?? ""
     // The cause is the disk, not the call that failed.
-    if code == ENOSPC || code == EDQUOT { return ErrnoText.of(code) }
+    if code == ENOSPC || code == EDQUOT {
+      return ErrnoText.of(code) + (detail.isEmpty ? "" : " (\(call)\(detail))")
+    }
     let remedy =
       switch code {
       case ENOKEY: " (ENOKEY): the folder is encrypted and locked; unlock it, for example with 'fscrypt unlock'"
@@ -147,7 +156,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
       case EINVAL where call == "open": " (EINVAL): not a regular file"
       default: ""
       }
-    return "\(call): \(ErrnoText.of(code))\(remedy)"
+    return "\(call)\(detail): \(ErrnoText.of(code))\(remedy)"
   }
 
   /// The errno of the failed system call; nil for other errors.

@@ -26,6 +26,9 @@ equal "one that does not is ENOSPC at close" ENOSPC "$(save "$point/Person/4.jso
 equal "the object is as it was" "$before" "$(cat "$point/Person/4.json")"
 equal "the refused text can be read" 900000 "$(jq '.name | length' "$point/.realm/rejected/Person/4.json")"
 check "the reason too" grep -qi "no space" "$point/.realm/errors"
+check "the log has the chain down to the system call" grep -qE \
+  "cannot save Person/4.json: $disk/people.realm: No space left on device \((pwrite|posix_fallocate), [0-9]+ bytes at [0-9]+\)" \
+  "$scratch/server.log"
 equal "reading goes on" 19 "$(ls "$point/Person" | wc -l)"
 equal "small saves go on" "" "$(save "$point/Person/18.json" 10)"
 version=$(cat "$point/.realm/version")
@@ -47,7 +50,7 @@ for command in "backup $large @/out" "recover $large @/out" "convert --local $fi
   "encrypt --key-file $key_file $large @/out" "export --format csv $large @/out" "export --format json $large @/out" \
   "create @/out"; do
   # shellcheck disable=SC2086
-  check_status "$command" 1 "$disk/(out|people.realm)[^ :]*: No space left on device\$" "$realmfs" ${command//@\//$disk/}
+  check_status "$command" 1 "$disk/(out|people.realm)[^ :]*: No space left on device( \\(.*\\))?\$" "$realmfs" ${command//@\//$disk/}
 done
 # SQLite ends the transaction by itself, wherever it is: in an object, its lists, or at the end.
 names=$fixtures/all-types.realm

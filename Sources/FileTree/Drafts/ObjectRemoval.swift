@@ -39,7 +39,7 @@ struct ObjectRemoval: TreePart {
       if case .notFound = error { throw error }
       if let path {
         tree.drafts.refusals.note(path, "delete", Reason(error, of: nil))
-        options.log?("\(path): \(error)")
+        options.log?("cannot delete \(path): \(error)")
       }
       throw error
     }

@@ -213,7 +213,7 @@ extension RefusalLog {
   func record(_ path: String, _ operation: String, _ reason: Reason) {
     let isNew = !isReason(reason, of: path)
     note(path, operation, reason)
-    if isNew { log?("\(path): \(reason.full)") }
+    if isNew { log?("cannot \(operation) \(path): \(reason.full)") }
   }
 }
 

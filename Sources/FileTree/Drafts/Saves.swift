@@ -107,7 +107,7 @@ struct Saves: TreePart {
     let caller = text.caller
     tree.drafts.refusals.note(place.path, target.operation, Reason(error, of: caller.user))
     if target is any TextTarget { tree.drafts.refusals.protect(place.path, from: caller.user) }
-    options.log?("\(place.path): \(error)")
+    options.log?("cannot \(target.operation) \(place.path): \(error)")
     guard let rejected = place.rejected else { return }
     tree.namespace.overlay.keepRefused(
       text.text,
@@ -126,7 +126,7 @@ struct Saves: TreePart {
     guard let saver = tree.drafts.saver else { throw .readOnly }
     do throws(FileTreeError) { try saver.save(mayWait: false, change) } catch {
       tree.drafts.refusals.note(path, operation, Reason(error, of: nil))
-      options.log?("\(path): \(error)")
+      options.log?("cannot \(operation) \(path): \(error)")
       throw error
     }
   }

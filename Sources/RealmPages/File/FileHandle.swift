@@ -121,7 +121,7 @@ final class FileHandle: Sendable {
       if count == 0 { break }
       if count < 0 {
         if errno == EINTR { continue }
-        throw .failed("pread", path, errno)
+        throw .failed("pread", path, errno, bytes: offset + done..<offset + buffer.count)
       }
       done += count
     }
@@ -167,21 +167,22 @@ final class FileHandle: Sendable {
       let count = unsafe pwrite(descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done, offset + done)
       if count < 0 {
         if errno == EINTR { continue }
-        throw .failed("pwrite", path, errno)
+        throw .failed("pwrite", path, errno, bytes: offset + done..<offset + bytes.count)
       }
-      if count == 0 { throw .failed("pwrite", path, ENOSPC) }
+      if count == 0 { throw .failed("pwrite", path, ENOSPC, bytes: offset + done..<offset + bytes.count) }
       done += count
     }
   }
 
   /// Reserves disk space up to `size` bytes, so that later writes cannot run out of it.
   func allocate(_ size: Int) throws(EngineError) {
-    if try status().size >= size { return }
+    let present = try status().size
+    if present >= size { return }
     let result = posix_fallocate(descriptor, 0, size)
     if result == EINVAL || result == EOPNOTSUPP || result == EPERM {
       guard ftruncate(descriptor, size) == 0 else { throw .failed("ftruncate", path, errno) }
     } else if result != 0 {
-      throw .failed("posix_fallocate", path, result)
+      throw .failed("posix_fallocate", path, result, bytes: present..<size)
     }
   }
 
