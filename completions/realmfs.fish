@@ -398,7 +398,7 @@ complete -c realmfs -n '__realmfs_is rekey' -l key-file -rF -d 'read the encrypt
 complete -c realmfs -n '__realmfs_is rekey' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is rekey' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is rekey' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
-complete -c realmfs -n '__realmfs_is rekey' -l new-key-file -rF -d 'read the new key from this file'
+complete -c realmfs -n '__realmfs_is rekey' -l new-key-file -rF -d 'read the new key from this file, or - for standard input'
 complete -c realmfs -n '__realmfs_is rekey' -l new-key-fd -x -d 'read the new key from file descriptor N'
 complete -c realmfs -n '__realmfs_is rekey' -l new-key-command -x -d 'run CMD with /bin/sh and read the new key from its output'
 complete -c realmfs -n '__realmfs_is rekey' -l new-key-env -x -d 'read the new key from environment variable VAR, which is then wiped'

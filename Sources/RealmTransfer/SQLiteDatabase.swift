@@ -10,11 +10,13 @@ import RealmPages
   let path: String
   fileprivate var handle: OpaquePointer?
 
-  /// Creates a new file, or opens an existing one for reading.
-  init(path: String, isNew: Bool = true) throws(TransferError) {
+  /// Creates a new file, or opens an existing one for reading. A file that is `anchored` is opened by `path` as it is:
+  /// see `AnchoredFiles`.
+  init(path: String, isNew: Bool, isAnchored: Bool) throws(TransferError) {
     self.path = path
     let flags = isNew ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
-    if unsafe sqlite3_open_v2(path, &handle, flags, nil) != SQLITE_OK { throw failure() }
+    let files = isAnchored && AnchoredFiles.isRegistered ? AnchoredFiles.name : nil
+    if unsafe sqlite3_open_v2(path, &handle, flags, files) != SQLITE_OK { throw failure() }
   }
 
   deinit { unsafe sqlite3_close_v2(handle) }
@@ -34,6 +36,32 @@ import RealmPages
     if code != 0 { return .file(path, code) }
     return .unsuitable(unsafe "\(path): SQLite: \(String(cString: sqlite3_errmsg(handle)))")
   }
+}
+
+/// A form of SQLite's default VFS (https://sqlite.org/vfs.html) that opens a path as it is. The default one replaces
+/// each symbolic link in a path by its target and opens the result. Then a path that begins with an open directory,
+/// such as `/proc/self/fd/7/x.db`, becomes the name that the directory has at that moment, and a user who renames the
+/// directory before the file is opened chooses where the file is created.
+private enum AnchoredFiles {
+  static let name = "realmfs-anchored"
+
+  /// Registers the VFS; false if SQLite has no default VFS.
+  static let isRegistered: Bool = {
+    guard let usual = unsafe sqlite3_vfs_find(nil) else { return false }
+    // Both are used until the process ends.
+    let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+    unsafe vfs.initialize(to: usual.pointee)
+    unsafe vfs.pointee.zName = UnsafePointer(strdup(name))
+    unsafe vfs.pointee.xFullPathname = { _, path, size, result in
+      // SQLite passes a path that ends with a zero byte, and room for `size` bytes.
+      guard let path = unsafe path, let result = unsafe result, unsafe strlen(path) < Int(size) else {
+        return SQLITE_CANTOPEN
+      }
+      unsafe strcpy(result, path)
+      return SQLITE_OK
+    }
+    return unsafe sqlite3_vfs_register(vfs, 0) == SQLITE_OK
+  }()
 }
 
 /// A prepared statement.

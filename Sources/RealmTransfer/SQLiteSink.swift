@@ -74,9 +74,9 @@ final class SQLiteSink: ExportSink {
     case .stream: throw .unsuitable("a SQLite database needs an output file")
     }
     if database == nil, comparesOnly {
-      database = try SQLiteDatabase(path: path, isNew: false)
+      database = try SQLiteDatabase(path: path, isNew: false, isAnchored: false)
     } else if database == nil {
-      let database = try SQLiteDatabase(path: path)
+      let database = try SQLiteDatabase(path: path, isNew: true, isAnchored: true)
       // The file gets its final name only when it is complete, so nothing needs to survive an earlier crash.
       try database.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA page_size = 4096; BEGIN")
       self.database = database
@@ -316,7 +316,7 @@ final class SQLiteSink: ExportSink {
     let path = database?.path
     (plans, plan, savepoint, release, database) = ([:], nil, nil, nil, nil)
     guard verifies, let path else { return }
-    let file = try SQLiteDatabase(path: path, isNew: false)
+    let file = try SQLiteDatabase(path: path, isNew: false, isAnchored: true)
     var classes: [ClassVerification] = []
     for entry in written {
       var stored: [RowDigest] = []

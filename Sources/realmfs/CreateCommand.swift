@@ -12,7 +12,7 @@ enum CreateCommand {
     }
     let staging = try Staging(for: path)
     do throws(CommandFailure) {
-      try make(Configuration(path: staging.path, encryptionKey: key), schema, shownPath: path)
+      try make(Configuration(path: staging.anchoredPath, encryptionKey: key), schema, shownPath: path)
     } catch { throw staging.named(error) }
     try staging.publishFile()
     return .done

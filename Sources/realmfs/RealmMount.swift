@@ -13,6 +13,8 @@ struct RealmMount {
   let source: String
   /// The report of the mount; nil if it returns none.
   let report: MountReport?
+  /// The process that serves the mount; nil if there is no report or this process does not see it.
+  let process: pid_t?
   /// The reason why there is no report.
   let silence: Errno?
   /// The processes of another mount namespace that see the mount, if this process does not.
@@ -53,6 +55,7 @@ struct RealmMount {
     case .success(let text): (report, silence) = (MountReport(text), nil)
     case .failure(let error): (report, silence) = (nil, error)
     }
+    process = report.flatMap { MountServer.process(knownAs: $0.process, serving: entry) }
   }
 
   /// Reads an extended attribute of a mount point; `ETIMEDOUT` if the process that serves the mount does not answer.

@@ -63,6 +63,15 @@ struct Staging: ~Copyable {
       close(parent)
     }
 
+    /// The device and inode of the temporary directory.
+    var identity: [UInt64] {
+      get throws(EngineError) {
+        var status = stat()
+        guard unsafe fstat(directory, &status) == 0 else { throw .failed("fstat", name, errno) }
+        return [UInt64(status.st_dev), UInt64(status.st_ino)]
+      }
+    }
+
     /// Removes `result` and everything else in the directory, and the directory itself if its name still refers to it.
     func remove(_ result: String) {
       // The work may still be running, and finds the result by its name. After this rename it cannot add to the result.
@@ -129,8 +138,17 @@ struct Staging: ~Copyable {
   /// A form of `path` that is valid only in this process, and stays valid if a directory on the way is renamed.
   var anchoredPath: String { System.hasProcesses ? "/proc/self/fd/\(place.directory)/\(name)" : path }
 
-  /// A folder for this user alone, on the file system of the target. It is removed with everything in it.
-  var folder: String { directory }
+  /// A folder for this user alone, on the file system of the target. It is removed with everything in it. Its name is
+  /// for other processes, such as mounts.
+  ///
+  /// - Throws: `unreadable` if another user can change what the name refers to.
+  func sharedFolder() throws(CommandFailure) -> String {
+    do throws(EngineError) {
+      let found = try TrustedDirectory.open(System.absolute(directory))
+      if try found.identity == place.identity { return directory }
+    } catch { throw CommandFailure(.unreadable, error.description) }
+    throw CommandFailure(.unreadable, "\(parent): another program renames folders in it; try again")
+  }
 
   /// Returns a failure with the name of the target, which the user knows, in place of the temporary path.
   func named(_ failure: CommandFailure) -> CommandFailure {

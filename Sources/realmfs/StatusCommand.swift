@@ -34,16 +34,17 @@ extension RealmMount {
   fileprivate var cells: [String] {
     guard let report else { return [source, shownPoint, problem ?? ""] }
     let idle = report.idleSeconds.map(Self.duration) ?? "-"
-    return [report.file, shownPoint, "\(report.process)", report.mode.rawValue, idle, "\(report.snapshots)"]
+    let number = process.map { "\($0)" } ?? "\(report.process) in another PID namespace"
+    return [report.file, shownPoint, number, report.mode.rawValue, idle, "\(report.snapshots)"]
   }
 
   /// The mount point, with a hint on how to reach or end it if this process does not see it.
   private var shownPoint: String {
-    guard let process = seenBy.first else { return point }
-    if let server = report?.process, seenBy.contains(server), seenBy.allSatisfy(MountServer.isServer) {
+    guard let member = seenBy.first else { return point }
+    if let server = process, seenBy.contains(server), seenBy.allSatisfy(MountServer.isServer) {
       return "\(point) (no other process sees it; 'kill \(server)' ends it)"
     }
-    return "\(point) (in another mount namespace; 'nsenter -t \(process) -m' enters it)"
+    return "\(point) (in another mount namespace; 'nsenter -t \(member) -m' enters it)"
   }
 
   fileprivate var json: JSONValue {
@@ -52,7 +53,8 @@ extension RealmMount {
     guard let report else {
       return .object([("file", .string(source))] + place + [("problem", problem.map { .string($0) } ?? .null)])
     }
-    return .object(report.facts.prefix(1) + place + report.facts.dropFirst())
+    let facts = report.facts.map { $0.0 == "pid" ? ("pid", process.map { .number(Int($0)) } ?? .null) : $0 }
+    return .object(facts.prefix(1) + place + facts.dropFirst())
   }
 
   /// Returns a duration such as `5 s`, `12 min`, `3 h` or `2 d`.

@@ -146,9 +146,9 @@ enum Transfer: Equatable {
       return try body(configuration, nil)
     }
     let staging = try Staging(for: target)
-    defer { _ = staging.folder }
+    defer { _ = staging.path }
     var restored = configuration
-    restored.path = staging.path
+    restored.path = staging.anchoredPath
     try transfer.undo(path, to: restored.path, for: target)
     if transfer.isDoubtful, !isSound(restored) { return try body(configuration, nil) }
     return try body(restored, transfer)

@@ -1,6 +1,7 @@
 // `realmfs umount`: ends a mount of ours, and only of ours.
 
 import Glibc
+import RealmJSON
 import RealmPages
 
 /// The command `umount`.
@@ -26,7 +27,7 @@ enum UmountCommand {
       throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs; use umount(8)")
     }
     let isLazy = arguments.has(.lazy)
-    let (server, isSilent) = isLazy ? (nil, false) : MountServer.ask(entry.mountPoint)
+    let (server, isSilent) = isLazy ? (nil, false) : MountServer.ask(entry)
     let unsaved = isLazy || isSilent ? [] : MountServer.unsavedFiles(of: entry.mountPoint)
     if arguments.has(.discard) {
       for path in unsaved { remove(entry.mountPoint + "/" + path) }
@@ -45,11 +46,18 @@ enum UmountCommand {
     return .done
   }
 
-  /// Removes a file, or drops a transaction. The server stores or logs what cannot be removed.
+  /// Removes the file with this printable path, or drops a transaction. The server stores or logs what cannot be
+  /// removed.
   private static func remove(_ path: String) {
     // A mount of another program that claims to be ours could name any file.
     if path.split(separator: "/").contains("..") { return }
-    if unsafe unlink(path) != 0 { unsafe rmdir(path) }
+    if unsafe unlink(path) == 0 || rmdir(path) == 0 { return }
+    // The path has control characters escaped, which only names of files have: others are escaped as %XX.
+    let folder = System.folder(of: path), wanted = path.dropFirst(folder.utf8.count + 1)
+    // A folder that cannot be listed has nothing to remove.
+    for name in (try? DirectoryListing.names(in: folder)) ?? [] where name.printable == wanted {
+      unsafe unlink(folder + "/" + name)
+    }
   }
 
   private static func holdsUnsaved(_ given: String, _ paths: [String]) -> CommandFailure {

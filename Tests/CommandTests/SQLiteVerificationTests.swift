@@ -54,13 +54,14 @@ struct SQLiteVerificationTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     func database(_ changes: String, _ name: String) throws -> RowDigest {
-      let database = try SQLiteDatabase(path: folder.path + "/" + name)
+      let database = try SQLiteDatabase(path: folder.path + "/" + name, isNew: true, isAnchored: false)
       try database.execute(
         "CREATE TABLE t (k INTEGER PRIMARY KEY, i INTEGER, r REAL, s TEXT, b BLOB);"
           + "INSERT INTO t VALUES (1, 5, 1.5, 'x', x'00ff'), (2, null, 2, '', x''), (3, -1, -0.0, 'é', null);"
           + changes
       )
-      return try SQLiteDatabase(path: folder.path + "/" + name, isNew: false).digest("t", keyColumns: 1)
+      return try SQLiteDatabase(path: folder.path + "/" + name, isNew: false, isAnchored: false)
+        .digest("t", keyColumns: 1)
     }
     let base = try database("", "base")
     #expect(base.count == 3)
@@ -72,5 +73,33 @@ struct SQLiteVerificationTests {
       "INSERT INTO t VALUES (4, null, null, null, null)",
     ]
     for (index, change) in changes.enumerated() { #expect(try database(change, "\(index)") != base, "\(change)") }
+  }
+
+  @Test("a database is created in the open folder that its path begins with, whatever leads to that folder by name")
+  func anchoredDatabases() throws {
+    // The path of the innermost folder is longer than any that the kernel resolves.
+    let name = String(repeating: "d", count: 250)
+    let top = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+    try FileManager.default.createDirectory(atPath: top, withIntermediateDirectories: true)
+    var folders = [open(top, O_RDONLY | O_DIRECTORY)]
+    for _ in 0..<20 {
+      let last = try #require(folders.last)
+      #expect(mkdirat(last, name, 0o700) == 0)
+      folders.append(openat(last, name, O_RDONLY | O_DIRECTORY))
+    }
+    let folder = try #require(folders.last)
+    defer {
+      unlinkat(folder, "x.db", 0)
+      for folder in folders.reversed() {
+        unlinkat(folder, name, AT_REMOVEDIR)
+        close(folder)
+      }
+      rmdir(top)
+    }
+    let path = "/proc/self/fd/\(folder)/x.db"
+    try SQLiteDatabase(path: path, isNew: true, isAnchored: true)
+      .execute("PRAGMA journal_mode = MEMORY; CREATE TABLE t (k INTEGER PRIMARY KEY); INSERT INTO t VALUES (1), (2)")
+    #expect(faccessat(folder, "x.db", F_OK, 0) == 0)
+    #expect(try SQLiteDatabase(path: path, isNew: false, isAnchored: true).digest("t", keyColumns: 1).count == 2)
   }
 }

@@ -269,6 +269,26 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
+  @Test("an empty file that takes the name of an object which the program removed for it does not delete the object")
+  func emptyFileInItsPlace() throws {
+    let tree = try WritableTree.ofLinks()
+    let before = try tree.texts()
+    tree.tree.release(try tree.open("Target/.new"))
+    try tree.unlink("Target/1.json")
+    #expect(failure { try tree.rename("Target/.new", to: "Target/1.json") }?.kind == "refused invalid")
+    #expect(try tree.texts() == before, "as it was, with the links to it")
+    #expect(try tree.errors().last?.contains("Target/1.json") == true)
+    // While the program has the file open, it may still write to it.
+    let file = try tree.open("Target/.new")
+    try tree.unlink("Target/1.json")
+    try tree.rename("Target/.new", to: "Target/1.json")
+    try tree.write(file, #"{"name": "new"}"#)
+    try tree.tree.flush(file)
+    tree.tree.release(file)
+    #expect(try tree.texts()["Holder/a.json"] == before["Holder/a.json"], "the links lead to the object again")
+    #expect(try tree.problems().isEmpty)
+  }
+
   @Test("a closing that fails protects the object before the last handle is gone")
   func protectedAtOnce() throws {
     let tree = try WritableTree("people")

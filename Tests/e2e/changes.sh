@@ -117,4 +117,27 @@ wait "$cat"
 equal "as the end of a file" 0 $?
 check "all of them" wait_until 20 is_dead "$jq"
 wait
+
+# The folder of a mount that was killed goes with the next mount.
+serve "$file" "$point" || exit
+readlink "$changes" >/dev/null
+abandoned=$(echo "$XDG_RUNTIME_DIR"/realmfs-*)
+kill -KILL "$server"
+wait "$server" 2>/dev/null
+umount -l "$point"
+check "a mount that was killed leaves the folder of its pipes" test -d "$abandoned"
+mkdir -m 711 "$XDG_RUNTIME_DIR/realmfs-others" && touch "$XDG_RUNTIME_DIR/realmfs-others/file"
+serve "$file" "$point" || exit
+readlink "$changes" >/dev/null
+check "the next one removes it" test ! -e "$abandoned"
+check "and leaves what is not a pipe" test -e "$XDG_RUNTIME_DIR/realmfs-others/file"
+other=$(new_directory other)
+"$realmfs" mount --immutable "$file" "$other" && umount "$other"
+own=$(dirname "$(readlink "$changes")")
+cp "$file" "$scratch/copy.realm"
+check "another mount" "$realmfs" mount "$scratch/copy.realm" "$other"
+readlink "$other/.realm/changes" >/dev/null
+check "leaves the folder of one that runs" test -d "$own"
+check "umount" umount "$other"
+stop_server "$point"
 check_status "the realm is sound" 0 sound "$realmfs" check "$file"

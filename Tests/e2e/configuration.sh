@@ -175,6 +175,11 @@ check_status "--migrate with --delete-if-migration-needed" 2 "exclude each other
 check_status "a command that fails" 1 "exit status 7, so nothing was changed" "$realmfs" mount \
   --schema "$scratch/lossy.json" --migrate 'rm "$REALMFS_NEW/Person/1.json"; exit 7' "$made" "$point"
 equal "changes nothing" "$before" "$(sha256sum <"$made")"
+chmod 777 "$scratch"
+check_status "in a folder in which other users can rename things" 3 "other users could choose where files are written" \
+  "$realmfs" mount --schema "$scratch/lossy.json" --migrate true "$made" "$point"
+chmod 700 "$scratch"
+equal "nothing is changed, either" "$before" "$(sha256sum <"$made")"
 cp "$made" "$scratch/again.realm"
 cat >"$scratch/split" <<'SH'
 touch "$REALMFS_OLD/Person/1.json" 2>/dev/null && rm "$REALMFS_OLD/Person/1.json" && exit 3

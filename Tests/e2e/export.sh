@@ -161,3 +161,19 @@ if [ $status -eq 0 ]; then skip "the export was faster than the signal"; else
   equal "SIGTERM ends it by the signal" "143" "$status"
   equal "and leaves nothing" "" "$(find . -maxdepth 1 -name '.realmfs-*' -o -maxdepth 1 -name interrupted)"
 fi
+
+# A user who may rename folders beside the result cannot redirect anything: only the first step uses the name of the
+# temporary folder.
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+  by_name() { grep -oE '"[^"]*\.realmfs-[^"/]*/[^"]*"' "$1" | sort -u; }
+  for format in sqlite xlsx jsonl json; do
+    strace -f -o trace -e trace=%file "$realmfs" export --format $format "$fixtures/people.realm" "traced.$format" 2>/dev/null
+    equal "$format: no file is opened by the name of a temporary folder" "" "$(by_name trace)"
+  done
+  "$realmfs" schema "$fixtures/people.realm" >people.json
+  strace -f -o trace -e trace=%file "$realmfs" create --schema people.json traced.realm 2>/dev/null
+  equal "create: neither" "" "$(by_name trace)"
+  check_status "and makes a sound realm" 0 sound "$realmfs" check traced.realm
+else
+  skip "strace is absent"
+fi

@@ -68,6 +68,7 @@ rm -r "$XDG_STATE_HOME"
 serve "$file" "$point" -o create_classes || exit
 check "with create_classes, mkdir makes a class" mkdir "$point/Cat"
 cp "$folder/notes.txt" "$point/Cat/"
+cp "$folder/notes.txt" "$point/Cat/"$'a \001 \n and \u00e9'
 check "umount --discard drops what is unsaved" "$realmfs" umount --discard "$point"
 wait "$server"
 check "and keeps nothing" test ! -e "$XDG_STATE_HOME/realmfs"

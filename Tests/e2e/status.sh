@@ -88,6 +88,22 @@ else
   skip "no mount namespaces"
 fi
 
+# A server in another PID namespace has another number there.
+if unshare -m -p -f --mount-proc true 2>/dev/null; then
+  unshare -m -p -f --mount-proc sh -c \
+    '"$1" mount "$2" "$3" && touch "$4" && while [ -e "$4" ]; do sleep 0.1; done' \
+    - "$realmfs" "$file" "$point" "$scratch/namespace" 2>/dev/null &
+  shell=$!
+  check "a mount in a PID namespace of its own" wait_until 20 test -e "$scratch/namespace"
+  outer=$(of "$point" .pid)
+  equal "status has the number that the server has here" "realmfs 2" \
+    "$(cat "/proc/$outer/comm") $(awk '/^NSpid:/ {print NF - 1}' "/proc/$outer/status")"
+  rm "$scratch/namespace"
+  wait "$shell"
+else
+  skip "no PID namespaces"
+fi
+
 # A realm that one program has for itself: the refusal of the engine, with the process behind it.
 : >"$file.lock"
 exec 5>>"$file.lock"

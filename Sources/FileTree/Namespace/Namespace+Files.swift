@@ -148,9 +148,15 @@ extension Namespace {
       overlay.move(file.inode, to: goal)
       return file.noteKept()
     }
-    // An empty file stays in memory under its new name.
+    // An empty file stays in memory under its new name, but does not replace an object that the program removed for it:
+    // an object refuses the empty text.
     if file.size == 0 && goalAttributes == nil {
-      file.removal = takeRemoval(goal, by: caller)
+      let removal = takeRemoval(goal, by: caller)
+      if let removal, !target.takesEmptyText, !tree.handles.openFiles.isOpen(file.inode) {
+        tree.removal.takeBack(removal, at: goal)
+        throw .refused(.invalid, "the file is empty, so the object whose name it was to take is restored")
+      }
+      file.removal = removal
       return overlay.move(file.inode, to: goal)
     }
     try replacing(goal, by: caller) { removal throws(FileTreeError) in

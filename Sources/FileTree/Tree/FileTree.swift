@@ -184,14 +184,19 @@ public final class FileTree: Sendable {
     by caller: Caller
   ) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
-    let place = try place(inode), tree = place.tree, node = try tree.namespace.node(place.inode)
+    let request = Request()
+    let place = try place(inode, request), tree = place.tree, node = try tree.namespace.node(place.inode)
+    var draft = file?.draft
+    if file == nil, change.size == 0 {
+      draft = try tree.drafts.beginning(of: place.inode, by: caller)
+      // `open` has just looked, and this changes its draft alone.
+      if draft != nil { request.skipLook() }
+    }
     try tree.drafts.refusals.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
       try node.change(change, tree)
     }
     if let size = change.size {
       if size < 0 { throw .refused(.invalid, "a negative size") }
-      var draft = file?.draft
-      if file == nil, size == 0 { draft = try tree.drafts.beginning(of: place.inode, by: caller) }
       if let draft, draft.target?.form != .command {
         draft.memory.truncate(to: size)
       } else {

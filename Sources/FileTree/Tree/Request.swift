@@ -11,4 +11,8 @@ final class Request: Sendable {
 
   /// Returns true if the caller must look where the path leads; once.
   func takeLook() -> Bool { !hasLooked.exchange(true, ordering: .relaxed) }
+
+  /// Notes that this request need not look, because its answer does not depend on the realm, or because it is the
+  /// second part of a system call whose first part has looked.
+  func skipLook() { hasLooked.store(true, ordering: .relaxed) }
 }

@@ -13,7 +13,7 @@ final class ChangePipes: @unchecked Sendable {
   private let monitor = Monitor()
   /// In order of creation.
   private var pipes: [ChangePipe] = []
-  private var folder: String?
+  private var folder: PipeFolder?
   private var thread: Thread?
   private var isEnding = false
   private var lastNumber: UInt64 = 0
@@ -68,7 +68,7 @@ final class ChangePipes: @unchecked Sendable {
     monitor.locked {
       for pipe in pipes { _ = pipe.serve() }
       pipes = []
-      if let folder = folder.take() { unsafe _ = rmdir(folder) }
+      folder = nil
     }
   }
 
@@ -76,21 +76,12 @@ final class ChangePipes: @unchecked Sendable {
   private func usableFolder() throws(FileTreeError) -> String {
     let made: Result<String, EngineError> = monitor.locked {
       // A runtime folder goes with the last session of its user; a mount may stay.
-      if let folder, unsafe access(folder, F_OK) == 0 { return .success(folder) }
-      var failure = EngineError.failed("mkdtemp", UserFolders.runtime, ENOENT)
-      for parent in [UserFolders.runtime, "/tmp"] {
-        var template = Array((parent + "/realmfs-XXXXXX").utf8CString)
-        guard unsafe mkdtemp(&template) != nil else {
-          failure = .failed("mkdtemp", parent, errno)
-          continue
-        }
-        let made = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // Other users may open a pipe whose name they know, but not list the names.
-        unsafe _ = chmod(made, 0o711)
+      if let folder, folder.exists { return .success(folder.path) }
+      do throws(EngineError) {
+        let made = try PipeFolder()
         folder = made
-        return .success(made)
-      }
-      return .failure(failure)
+        return .success(made.path)
+      } catch { return .failure(error) }
     }
     do throws(EngineError) { return try made.get() } catch {
       throw .refused(.inputOutput, "no folder for the pipes of .realm/changes: \(error)")

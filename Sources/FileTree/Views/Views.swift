@@ -11,23 +11,6 @@ import RealmPages
 import Synchronization
 import Threads
 
-/// The changes of several successive views, for a cache of names and attributes.
-struct ViewNews {
-  /// True if all views have the same classes and objects.
-  private(set) var namesStay = true
-  /// The changed objects, if `namesStay`.
-  private(set) var inodes: Set<InodeNumber> = []
-
-  /// The maximum number of changed objects; with more, the whole name cache is dropped instead.
-  private static let most = 1000
-
-  mutating func add(_ changed: [InodeNumber], namesStay stay: Bool) {
-    if stay && namesStay { inodes.formUnion(changed) }
-    if stay && inodes.count <= Self.most { return }
-    (namesStay, inodes) = (false, [])
-  }
-}
-
 /// Provides views of the newest version of a realm.
 final class Views: Sendable {
   /// The objects that the mount's own commits changed.
@@ -43,7 +26,7 @@ final class Views: Sendable {
   let statistics = StatisticsMemory()
   let damageLog: DamageLog
   private let realm: Realm
-  private let options: TreeOptions
+  let options: TreeOptions
   private let objectInodes: InodeTable
   /// Nil for a read-only tree.
   private let writer: RealmWriter?
@@ -251,40 +234,6 @@ final class Views: Sendable {
     guard previous.fileIdentity == UInt64(realm.standing.file), realm.isCurrent(previous.snapshot) else { return nil }
     let found = ChangedObjects.between(previous.snapshot, snapshot)
     return realm.isCurrent(previous.snapshot) ? found : nil
-  }
-}
-
-extension Views {
-  // MARK: attributes
-
-  /// The owner of the realm as the mount shows it.
-  var owner: UInt32 { lastRules?.owner ?? geteuid() }
-
-  /// True if `caller` can enter the mount. Computed from memory, like the report.
-  func admits(_ caller: Caller) -> Bool {
-    if Caller.isTrusted(caller.user) { return true }
-    guard options.admitsOtherUsers, let rules = lastRules else { return false }
-    let mode = rules.directoryPermissions
-    if caller.user == rules.owner { return mode & 0o100 != 0 }
-    return mode & (caller.group == rules.group ? 0o010 : 0o001) != 0
-  }
-
-  /// Remembers a mode and group set for a file or directory whose current attributes are `present`.
-  ///
-  /// - Throws: `refused(.forbidden)` if the change is to another owner.
-  func keep(
-    _ change: MetadataChange,
-    of inode: InodeNumber,
-    now present: FileAttributes
-  ) throws(FileTreeError) {
-    if change.owner ?? present.owner != present.owner {
-      throw .refused(.forbidden, "the owner is that of the realm file; mount with uid= for another one")
-    }
-    let permissions = change.permissions.map { $0 & 0o777 }
-    if permissions ?? present.permissions == present.permissions, change.group ?? present.group == present.group {
-      return
-    }
-    keptModes.set(inode, KeptModes.Entry(permissions: permissions, group: change.group))
   }
 }
 

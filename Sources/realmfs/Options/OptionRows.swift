@@ -319,7 +319,7 @@ extension Options {
       on: [.rekey],
       group: .newKey,
       completion: .file,
-      "read the new key from this file"
+      "read the new key from this file, or - for standard input"
     ),
     OptionSpec(
       .newKeyDescriptor,

@@ -1,0 +1,18 @@
+// The changes that the kernel has not been told of yet.
+
+/// The changes of several successive views, for a cache of names and attributes.
+struct ViewNews {
+  /// True if all views have the same classes and objects.
+  private(set) var namesStay = true
+  /// The changed objects, if `namesStay`.
+  private(set) var inodes: Set<InodeNumber> = []
+
+  /// The maximum number of changed objects; with more, the whole name cache is dropped instead.
+  private static let most = 1000
+
+  mutating func add(_ changed: [InodeNumber], namesStay stay: Bool) {
+    if stay && namesStay { inodes.formUnion(changed) }
+    if stay && inodes.count <= Self.most { return }
+    (namesStay, inodes) = (false, [])
+  }
+}
