@@ -64,6 +64,11 @@ final class FormerVersionTree: Subtree {
     } catch { throw .unavailable(error) }
   }
 
+  /// True if the version is held, so that nothing of it can have been overwritten.
+  var isHeld: Bool {
+    state.withLock { $0.content.map { $0.realm.isCurrent($0.hold.snapshot) } ?? false }
+  }
+
   /// The time of the last use; nil if the version is not held.
   var lastUse: MonotonicTime? { state.withLock { $0.content == nil ? nil : $0.lastUse } }
 
@@ -93,20 +98,32 @@ final class FormerVersionTable: Sendable {
   /// The time without use after which a version is released.
   private static let idleTime = Duration.seconds(60)
 
-  /// The numbers of the former versions that the file holds in full, newest first.
+  /// The numbers of the former versions that can be read, in ascending order: those that the file holds in full, and
+  /// those that are held since it did.
   ///
   /// Cost: a scan of the file and a check of each version, once for each newest version.
-  func wholeVersions(_ main: TreeContext) throws(FileTreeError) -> [UInt64] {
+  func versions(_ main: TreeContext) throws(FileTreeError) -> [UInt64] {
     let newest: UInt64
     do throws(EngineError) { newest = try main.realm.latest().version } catch { throw .unavailable(error) }
-    let file = main.realm.standing.file
-    if let known = state.withLock({ $0.listed }), known.file == file, known.newest == newest { return known.versions }
-    let (found, base) = try main.withVersions { timeline throws(FileTreeError) in
-      let whole = timeline.wholeVersions().map(\.version)
-      return (Array(whole.dropFirst()), whole.first)
+    let file = main.realm.standing.file, held = heldVersions(of: file)
+    if let known = state.withLock({ $0.listed }), known.file == file, known.newest == newest {
+      return held.union(known.versions).sorted()
     }
-    if let base { state.withLock { $0.listed = (file, base, found) } }
-    return found
+    let whole = try main.withVersions { timeline throws(FileTreeError) in timeline.wholeVersions().map(\.version) }
+    if let base = whole.first { state.withLock { $0.listed = (file, base, Array(whole.dropFirst())) } }
+    return held.union(whole.dropFirst()).sorted()
+  }
+
+  private func heldVersions(of file: Int) -> Set<UInt64> {
+    Set(state.withLock { $0.trees }.filter { $0.file == file && $0.isHeld }.map(\.version))
+  }
+
+  /// True if a version can be read. Cost: that of `versions` unless it is held.
+  fileprivate func has(_ version: UInt64, _ main: TreeContext) throws(FileTreeError) -> Bool {
+    let file = main.realm.standing.file
+    let known = state.withLock { state in state.trees.first { $0.version == version && $0.file == file } }
+    if known?.isHeld ?? false { return true }
+    return try versions(main).contains(version)
   }
 
   /// The tree of a version, which need not exist.
@@ -158,14 +175,14 @@ struct FormerVersionsNode: ShortDirectoryNode {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/versions" }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let count = try tree.subtrees.versions.wholeVersions(tree).count
+    let count = try tree.subtrees.versions.versions(tree).count
     return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified).uncached }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let text = String(decoding: name, as: UTF8.self)
     guard let version = UInt64(text), "\(version)" == text,
-      try tree.subtrees.versions.wholeVersions(tree).contains(version)
+      try tree.subtrees.versions.has(version, tree)
     else { throw .notFound }
     let former = tree.subtrees.versions.tree(of: version, tree)
     return SubtreeNode.enter(try RootNode().attributes(try former.context()), former, tree)
@@ -174,8 +191,7 @@ struct FormerVersionsNode: ShortDirectoryNode {
   func parent(_ tree: TreeContext) -> InodeNumber { tree.namespace.control.inode }
 
   func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
-    // In ascending order, so that the place of an entry does not depend on newer ones.
-    try tree.subtrees.versions.wholeVersions(tree).reversed().map { version in
+    try tree.subtrees.versions.versions(tree).map { version in
       let former = tree.subtrees.versions.tree(of: version, tree)
       let number = tree.namespace.nodes.number(of: SubtreeNode.identity(former, .root))
       return ListedEntry(name: Array("\(version)".utf8), inode: number, kind: .directory, index: Int(clamping: version))

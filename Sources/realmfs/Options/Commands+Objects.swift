@@ -371,9 +371,9 @@ extension Options {
       description: [
         """
         A commit writes into free space, so a file holds older versions until later commits reuse their space. Each \
-        version is printed with its state, format, the offset of its top array, the file size that it requires, how it \
-        is reached, what it changed, and its objects; newest first. schema, cat, query, export and diff read one of \
-        them with --version N.
+        version is printed with its state, the offset of its top array, how it is reached, what it changed, and its \
+        objects; newest first. --json adds the file format and the file size that it requires. schema, cat, query, \
+        export and diff read one of them with --version N.
         """,
         """
         whole: every node is intact. The free lists of all later versions show that no commit overwrote a node, and a \
@@ -395,7 +395,7 @@ extension Options {
       ],
       examples: [
         "realmfs versions people.realm",
-        "realmfs versions --json people.realm | jq -r '.[] | select(.state == \"whole\") | .version'",
+        "realmfs versions --json people.realm | jq '.[].version'",
         "realmfs versions --changes people.realm",
       ]
     ),
