@@ -3,7 +3,7 @@ _realmfs() {
   local cur=$2 prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} kind
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount tx status info schema class property cat export import query set insert delete undo diff watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount tx status info schema class property cat export import query set insert delete undo versions diff watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help --help --version" -- "$cur"))
     return
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
@@ -29,18 +29,19 @@ _realmfs() {
     tx:-*) COMPREPLY=($(compgen -W "-h --help" -- "$cur")); return ;;
     status:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     info:-*) COMPREPLY=($(compgen -W "--long --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
-    schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env --as-empty -v --verbose -h --help" -- "$cur")); return ;;
+    schema:-*) COMPREPLY=($(compgen -W "--class --format --version --key-file --key-fd --key-command --key-env --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     class:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --dry-run --primary-key --embedded --asymmetric --force -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     property:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --dry-run --force -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    cat:-*) COMPREPLY=($(compgen -W "-o --options --format --columns --json-style --key-file --key-fd --key-command --key-env --as-empty --dotnet-guids -v --verbose -h --help" -- "$cur")); return ;;
-    export:-*) COMPREPLY=($(compgen -W "--class --format --delimiter --decimal --where --verify --json-style --key-file --key-fd --key-command --key-env --json --as-empty --dotnet-guids -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    cat:-*) COMPREPLY=($(compgen -W "-o --options --version --format --columns --json-style --key-file --key-fd --key-command --key-env --as-empty --dotnet-guids -v --verbose -h --help" -- "$cur")); return ;;
+    export:-*) COMPREPLY=($(compgen -W "--class --format --delimiter --decimal --where --version --verify --json-style --key-file --key-fd --key-command --key-env --json --as-empty --dotnet-guids -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --encoding --delimiter --decimal --batch --skip-bad --key-file --key-fd --key-command --key-env --json --trust-owner --as-empty -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    query:-*) COMPREPLY=($(compgen -W "--format --arg --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env --as-empty --dotnet-guids -v --verbose -h --help" -- "$cur")); return ;;
+    query:-*) COMPREPLY=($(compgen -W "--version --format --arg --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env --as-empty --dotnet-guids -v --verbose -h --help" -- "$cur")); return ;;
     set:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     insert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     delete:-*) COMPREPLY=($(compgen -W "--arg --key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --dry-run -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    undo:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --dry-run --redo -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    diff:-*) COMPREPLY=($(compgen -W "--class --previous --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    undo:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --dry-run --redo --list -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    versions:-*) COMPREPLY=($(compgen -W "--changes --immutable --key-file --key-fd --key-command --key-env --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
+    diff:-*) COMPREPLY=($(compgen -W "--class --previous --version --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --diff --changes --since --key-file --key-fd --key-command --key-env --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     browse:-*) COMPREPLY=($(compgen -W "--immutable --listen --write --open --static --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
@@ -59,7 +60,7 @@ _realmfs() {
     verify-replica:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --source-of --schema -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
-    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema class property cat export import query set insert delete undo diff watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help" -- "$cur")); return ;;
+    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema class property cat export import query set insert delete undo versions diff watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help" -- "$cur")); return ;;
   esac
   {
     IFS= read -r -d '' kind && mapfile -d '' -t COMPREPLY

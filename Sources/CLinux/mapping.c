@@ -116,6 +116,20 @@ void clinux_unreserve(void *base, size_t length) { munmap(base, length); }
 
 void clinux_drop_pages(void *base, size_t length) { madvise(base, length, MADV_DONTNEED); }
 
+bool clinux_keep_pages(void *base, size_t length) {
+  void *copy = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) return false;
+  memcpy(copy, base, length);
+  if (mprotect(copy, length, PROT_READ) == 0 &&
+      mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, base) != MAP_FAILED) {
+    return true;
+  }
+  int saved = errno;
+  munmap(copy, length);
+  errno = saved;
+  return false;
+}
+
 void *clinux_secret_alloc(size_t length) {
   void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return NULL;

@@ -47,17 +47,18 @@ public final class ChangeLines {
   private let tables: [TableDifference]
   private let oldRenderer: ObjectRenderer
   private let newRenderer: ObjectRenderer
-  private let time: Timestamp
+  private let time: Timestamp?
   private var changes: ObjectChanges?
   private var cursors: (old: ObjectCursor?, new: ObjectCursor?) = (nil, nil)
 
-  /// Creates the lines for the given classes, or for all. `time` is when the newer version was committed.
+  /// Creates the lines for the given classes, or for all. `time` is when the newer version was committed; nil if
+  /// unknown.
   ///
   /// Cost: that of a `VersionDifference`.
   public init(
     from old: Snapshot,
     to new: Snapshot,
-    time: Timestamp,
+    time: Timestamp?,
     classes: [String]? = nil,
     style: JSONStyle = .plain
   ) throws(EngineError) {
@@ -140,9 +141,8 @@ public final class ChangeLines {
   private func begin(_ op: StaticString, _ table: TableDifference, _ out: OutputBuffer) {
     out.append("{\"version\":")
     out.append(decimal: new.version)
-    out.append(",\"time\":\"")
-    _ = out.append(date: time)
-    out.append("\",\"op\":\"")
+    Self.append(time, to: out)
+    out.append(",\"op\":\"")
     out.append(op)
     out.append("\",\"class\":")
     out.append(quoted: (table.new ?? table.old)?.className ?? "")
@@ -251,11 +251,18 @@ public final class ChangeLines {
 
   /// Appends the line that replaces changes that are lost because their versions were overwritten. `version` is the
   /// version from which lines continue.
-  public static func gap(upTo version: UInt64, time: Timestamp, into out: OutputBuffer) {
+  public static func gap(upTo version: UInt64, time: Timestamp?, into out: OutputBuffer) {
     out.append("{\"version\":")
     out.append(decimal: version)
-    out.append(",\"time\":\"")
+    append(time, to: out)
+    out.append(",\"gap\":true}\n")
+  }
+
+  private static func append(_ time: Timestamp?, to out: OutputBuffer) {
+    out.append(",\"time\":")
+    guard let time else { return out.append("null") }
+    out.append("\"")
     _ = out.append(date: time)
-    out.append("\",\"gap\":true}\n")
+    out.append("\"")
   }
 }

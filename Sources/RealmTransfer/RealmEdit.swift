@@ -139,6 +139,36 @@ public struct RealmEdit {
     case forth
   }
 
+  /// Calls `body` with each version to which `undo` can go back, the next one first, while no program can commit. Each
+  /// is described with all changes that going back to it undoes.
+  ///
+  /// Cost: the whole file is read, once for each version.
+  public func listUndoable(
+    _ body: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws(TransferError) -> Void
+  ) throws(TransferError) {
+    let outcome: Result<Void, TransferError>
+    do throws(EngineError) {
+      outcome = try writer.whileNobodyCommits(timeout: patience) { newest in
+        Result { () throws(TransferError) in try Self.listUndoable(before: newest, body) }
+      }
+    } catch { throw .engine(error) }
+    try outcome.get()
+  }
+
+  private static func listUndoable(
+    before newest: Snapshot,
+    _ body: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws(TransferError) -> Void
+  ) throws(TransferError) {
+    let former = FormerVersions(before: newest), present = newest.restoredVersion ?? newest.version
+    while true {
+      let next: Snapshot?
+      do throws(EngineError) { next = try former.next() } catch { throw .damaged(error.description) }
+      guard let wanted = next else { return }
+      if wanted.version >= present { continue }
+      try body(wanted, newest, Undone(previous: wanted.version, undone: present, newest: newest.version))
+    }
+  }
+
   /// Restores an older version in a new commit. Returns nil if the file no longer contains that version completely, or
   /// for `forth` if the last commit is not an undo. Versions without a difference are skipped.
   ///

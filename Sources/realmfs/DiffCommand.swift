@@ -16,7 +16,7 @@ enum DiffCommand {
   }
 
   private static func compare(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    if arguments.has(.previous) { return try compareVersions(arguments) }
+    if arguments.has(.previous) || arguments.has(.version) { return try compareVersions(arguments) }
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
@@ -38,59 +38,46 @@ enum DiffCommand {
 
   // MARK: versions of one file
 
-  /// Compares the last two versions of a file. The older version exists only until the next commit, so other writers
+  /// Compares the newest version of a file with an older one. That exists only until the next commit, so other writers
   /// are locked out during the comparison. Where they cannot be, no other program may have the realm open.
   private static func compareVersions(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
-    let path = configuration.path
-    if RealmSource.hasLockFile(path), let code = try compareUndisturbed(configuration, arguments) { return code }
-    let source = try RealmSource(configuration), newest = try source.latest()
-    func isCurrent() -> Bool { source.realm.isCurrent(newest) && LockHolders.ofRealm(at: path).isEmpty }
-    let outcome = Result { () throws(CommandFailure) in
-      try compareVersions(newest, arguments, isCurrent: isCurrent)
-    }
-    if isCurrent() { return try outcome.get() }
-    throw CommandFailure(inUse: path, "\(path) is in use by another program; it must be closed there first")
-  }
-
-  /// Compares the versions while no writer can commit; nil if the realm cannot be opened for writing.
-  private static func compareUndisturbed(
-    _ configuration: Configuration,
-    _ arguments: Arguments
-  ) throws(CommandFailure) -> ExitCode? {
-    var shared = configuration
-    shared.mode = .shared
-    // A realm that cannot be opened for writing can still be read.
-    guard let writer = try? RealmWriter(shared) else { return nil }
-    let outcome: Result<ExitCode, CommandFailure>
-    do throws(EngineError) {
-      outcome = try writer.whileNobodyCommits { newest in
-        Result { () throws(CommandFailure) in try compareVersions(newest, arguments) { true } }
-      }
-    } catch {
-      if error.reason == .readOnly { return nil }
-      throw CommandFailure(error, path: configuration.path)
-    }
-    return try outcome.get()
-  }
-
-  private static func compareVersions(
-    _ newest: Snapshot,
-    _ arguments: Arguments,
-    isCurrent: () -> Bool
-  ) throws(CommandFailure) -> ExitCode {
     let path = arguments.operands[0]
+    let configuration = try RealmSource.configuration(path: path, arguments, .immutable)
+    return try RealmSource.undisturbed(configuration) { (source, newest, isUndisturbed) throws(CommandFailure) in
+      let older: Snapshot, isWhole: Bool
+      if let text = arguments.value(.version) {
+        (older, isWhole) = try version(text, before: newest, of: source)
+      } else {
+        (older, isWhole) = (try previous(newest, path), true)
+      }
+      if arguments.has(.verbose) { Log.notice("\(path): version \(older.version) and version \(newest.version)") }
+      let printer = DifferencePrinter(isJSON: arguments.has(.json))
+      return try run(older, newest, arguments, printer, areVersions: isWhole, isCurrent: isUndisturbed)
+    }
+  }
+
+  /// Returns the version before the last commit.
+  private static func previous(_ newest: Snapshot, _ path: String) throws(CommandFailure) -> Snapshot {
     let previous: Snapshot?
     do throws(EngineError) { previous = try newest.previous() } catch { throw CommandFailure(error, path: path) }
-    guard let previous else {
-      throw CommandFailure(
-        .unreadable,
-        "\(path): contains only version \(newest.version): it was just created, compacted or copied"
-      )
-    }
-    if arguments.has(.verbose) { Log.notice("\(path): version \(previous.version) and version \(newest.version)") }
-    let printer = DifferencePrinter(isJSON: arguments.has(.json))
-    return try run(previous, newest, arguments, printer, areVersions: true, isCurrent: isCurrent)
+    if let previous { return previous }
+    throw CommandFailure(
+      .unreadable,
+      "\(path): contains only version \(newest.version): it was just created, compacted or copied"
+    )
+  }
+
+  /// Returns the version called `text`, and true if it is proven to be whole.
+  private static func version(
+    _ text: String,
+    before newest: Snapshot,
+    of source: RealmSource
+  ) throws(CommandFailure) -> (Snapshot, isWhole: Bool) {
+    let path = source.path, timeline = try VersionTimeline.of(newest, source.realm, path)
+    let version = try RealmSource.readable(RealmSource.number(text, path), of: timeline, path)
+    do throws(EngineError) {
+      return (try timeline.snapshot(of: version), timeline.state(of: version) == .whole)
+    } catch { throw CommandFailure(error, path: path) }
   }
 
   // MARK: comparing

@@ -11,8 +11,21 @@ struct FileDiagnosis {
   private let kind: String
   /// The selected slot, its root and its file format; nil without a header.
   private let header: (slot: Int, root: UInt64, format: Int)?
-  private let versions: [RemainingVersion]
+  private let versions: [Found]
   private let advice: String?
+
+  /// A version that remains in the file.
+  private struct Found {
+    let version: RemainingVersion
+    let classes: [String]
+    /// Descriptions of known losses.
+    let problems: [String]
+    /// True if the file is as long as the version requires.
+    let isComplete: Bool
+  }
+
+  /// `realmfs versions` lists more.
+  private static let mostVersions = 8
 
   /// Examines the file that `configuration` names, which did not open because of `failure`.
   init(_ configuration: Configuration, _ failure: CommandFailure) {
@@ -26,8 +39,7 @@ struct FileDiagnosis {
     let isRealm = isEncrypted || family == .realm || family == .headless
     let isWorthLooking = failure.code == .damaged && isRealm
     // A file that cannot be searched has no versions to list.
-    let found = isWorthLooking ? try? RemainingVersion.all(in: configuration) : nil
-    versions = found ?? []
+    versions = (isWorthLooking ? try? Self.versions(configuration) : nil) ?? []
     self.kind = isEncrypted && !versions.isEmpty ? "an encrypted realm: parts of it decrypt with this key" : kind
     let isReadable = family != nil && family != .empty && failure.code == .damaged
     let realms = isReadable ? Transfer.realms(in: path) : []
@@ -41,6 +53,19 @@ struct FileDiagnosis {
     }
   }
 
+  private static func versions(_ configuration: Configuration) throws(EngineError) -> [Found] {
+    let timeline = try VersionTimeline(damaged: configuration)
+    return timeline.versions.prefix(mostVersions).map { version in
+      let (classes, problems) = timeline.contents(of: version, counts: false)
+      return Found(
+        version: version,
+        classes: classes.map(\.name),
+        problems: problems,
+        isComplete: version.logicalSize <= timeline.fileSize
+      )
+    }
+  }
+
   /// The diagnosis as lines of text.
   func lines(_ holders: [LockHolder]) -> [(String, String)] {
     var lines = [("file", path), ("looks like", kind)]
@@ -50,10 +75,11 @@ struct FileDiagnosis {
       let root = header.root == .max ? "at the end of the file, as in a copy" : "at \(header.root)"
       lines.append(("root", "\(root), from slot \(header.slot) of the header"))
     }
-    for version in versions {
-      let state = version.isComplete ? "" : ", but the file ends before \(version.logicalSize)"
-      let classes = version.classes.isEmpty ? "no classes" : version.classes.joined(separator: ", ")
-      let lost = version.problems.isEmpty ? "" : "; \(version.problems.joined(separator: "; "))"
+    for found in versions {
+      let version = found.version
+      let state = found.isComplete ? "" : ", but the file ends before \(version.logicalSize)"
+      let classes = found.classes.isEmpty ? "no classes" : found.classes.joined(separator: ", ")
+      let lost = found.problems.isEmpty ? "" : "; \(found.problems.joined(separator: "; "))"
       let root = "root at \(version.ref), via \(version.origin)"
       lines.append(("version \(version.version)", "\(root)\(state): \(classes)\(lost)"))
     }
@@ -72,11 +98,11 @@ struct FileDiagnosis {
       (
         "versions",
         .array(
-          versions.map { version in
+          versions.map { found in
             .object([
-              ("version", .number(Int(clamping: version.version))), ("root", .number(version.ref)),
-              ("foundBy", .string(version.origin)), ("logicalSize", .number(version.logicalSize)),
-              ("complete", .bool(version.isComplete)), ("classes", .array(version.classes.map { .string($0) })),
+              ("version", .number(Int(clamping: found.version.version))), ("root", .number(found.version.ref)),
+              ("foundBy", .string(found.version.origin)), ("logicalSize", .number(found.version.logicalSize)),
+              ("complete", .bool(found.isComplete)), ("classes", .array(found.classes.map { .string($0) })),
             ])
           }
         )
@@ -126,7 +152,7 @@ struct FileDiagnosis {
 
   private static func advice(
     _ code: ExitCode,
-    _ versions: [RemainingVersion],
+    _ versions: [Found],
     _ family: FileKind.Family?,
     isRealm: Bool
   ) -> String? {

@@ -53,7 +53,7 @@ enum Program {
     (["edit", "update", "modify", "change", "patch"], "'realmfs set FILE CLASS/NAME.json PROPERTY=VALUE...'"),
     (
       ["log", "history", "changes"],
-      "'realmfs diff --previous FILE' for the last commit, 'realmfs watch --changes FILE' for those to come"
+      "'realmfs versions --changes FILE' for those in the file, 'realmfs watch --changes FILE' for those to come"
     ),
     (["tail", "follow", "listen"], "'realmfs watch --changes FILE'"),
     (["copy", "cp", "clone"], "'realmfs backup FILE OUT'"),
@@ -103,6 +103,7 @@ enum Program {
     case .insert: try InsertCommand.run(arguments)
     case .delete: try DeleteCommand.run(arguments)
     case .undo: try UndoCommand.run(arguments)
+    case .versions: try VersionsCommand.run(arguments)
     case .diff: try DiffCommand.run(arguments)
     case .watch: try WatchCommand.run(arguments)
     case .browse: try BrowseCommand.run(arguments)

@@ -10,15 +10,21 @@ struct RealmSource {
   let path: String
   let realm: Realm
 
-  /// Opens the first operand for a brief read that leaves no trace.
+  /// Opens the first operand for a brief read that leaves no trace, or as of the version that --version names.
   init(_ arguments: Arguments) throws(CommandFailure) {
-    try self.init(Self.configuration(path: arguments.operands[0], arguments, .immutable))
+    let configuration = try Self.configuration(path: arguments.operands[0], arguments, .immutable)
+    if let version = arguments.value(.version) {
+      self = try Self.former(configuration, version: version)
+    } else {
+      try self.init(configuration)
+    }
   }
 
   /// Opens the first operand for a read that takes a while. If other programs share the realm, joins them, so that the
   /// version being read stays intact whatever they commit. Otherwise creates no files beside it.
   static func pinned(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
-    try pinned(configuration(path: arguments.operands[0], arguments, .immutable))
+    if arguments.has(.version) { return try RealmSource(arguments) }
+    return try pinned(configuration(path: arguments.operands[0], arguments, .immutable))
   }
 
   /// Opens a realm for a read that takes a while, as `pinned(_:)` does for the first operand.

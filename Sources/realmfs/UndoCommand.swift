@@ -7,6 +7,7 @@ import RealmTransfer
 enum UndoCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let realm = try EditedRealm(arguments), edit = RealmEdit(realm.writer)
+    if arguments.has(.list) { return try list(realm, edit, isJSON: arguments.has(.json)) }
     let direction: RealmEdit.Direction = arguments.has(.redo) ? .forth : .back
     var agreed: RealmEdit.Undone?, words = ""
     if arguments.asksFirst {
@@ -44,6 +45,28 @@ enum UndoCommand {
     return .done
   }
 
+  /// Prints the versions to which `undo` can go back, the next one first.
+  private static func list(_ realm: EditedRealm, _ edit: RealmEdit, isJSON: Bool) throws(CommandFailure) -> ExitCode {
+    var steps: [(version: UInt64, words: String)] = []
+    try realm.change { () throws(TransferError) in
+      try edit.listUndoable { (wanted, newest, undone) throws(TransferError) in
+        steps.append((wanted.version, try words(undone, wanted, newest)))
+      }
+    }
+    if steps.isEmpty { throw try nothing(realm, .back) }
+    let output = StandardOutput()
+    if isJSON {
+      let items = steps.map { step in
+        JSONValue.object([("version", .number(Int(clamping: step.version))), ("undoes", .string(step.words))])
+      }
+      output.print(JSONValue.array(items).text)
+    } else {
+      for step in steps { output.line("version \(step.version)  undoes \(step.words)") }
+    }
+    try output.flush()
+    return .done
+  }
+
   private static func nothing(
     _ realm: EditedRealm,
     _ direction: RealmEdit.Direction
@@ -69,42 +92,7 @@ enum UndoCommand {
     // Grouped commits reach the disk together, and versions without changes are counted with the next one.
     let isOne = undone.undone == undone.previous + 1
     let versions = isOne ? "version \(undone.undone)" : "versions \(undone.previous + 1) to \(undone.undone)"
-    var tally = ChangeTally()
-    let comparison = RealmComparison(wanted, newest, classes: nil, areVersions: true)
-    comparison.onComplaint = { Log.error($0) }
-    try comparison.run { difference in tally.add(difference) }
-    return tally.words.isEmpty ? versions : "\(versions) (\(tally.words))"
-  }
-}
-
-/// The number of differing objects in each class.
-private struct ChangeTally {
-  private var changesSchema = false
-  private var classes: [(name: String, counts: [Int])] = []
-
-  private static let verbs = ["created", "changed", "deleted"]
-
-  mutating func add(_ difference: Difference) {
-    switch difference {
-    case .schema: changesSchema = true
-    case .added(let name, _, _): count(name, 0)
-    case .changed(let name, _, _): count(name, 1)
-    case .removed(let name, _, _): count(name, 2)
-    }
-  }
-
-  private mutating func count(_ name: String, _ kind: Int) {
-    // Differences arrive class by class.
-    if classes.last?.name != name { classes.append((name, [0, 0, 0])) }
-    classes[classes.count - 1].counts[kind] += 1
-  }
-
-  /// A summary such as `schema; Person: 1 changed, 2 deleted`.
-  var words: String {
-    let parts = classes.map { name, counts in
-      let counted = zip(counts, Self.verbs).filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-      return "\(name): \(counted.joined(separator: ", "))"
-    }
-    return ((changesSchema ? ["schema"] : []) + parts).joined(separator: "; ")
+    let words = try ChangeTally(from: wanted, to: newest).words
+    return words.isEmpty ? versions : "\(versions) (\(words))"
   }
 }

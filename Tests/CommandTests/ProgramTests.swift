@@ -39,7 +39,7 @@ struct ProgramTests {
       ("dump", "export FILE"), ("get", "cat FILE CLASS"), ("count", "query --count"), ("search", "query FILE CLASS"),
       ("find", "query FILE CLASS"), ("grep", "query FILE CLASS"), ("select", "query FILE CLASS"),
       ("sql", "query FILE CLASS"), ("rm", "delete FILE"), ("add", "insert FILE"), ("edit", "set FILE"),
-      ("log", "diff --previous FILE"), ("history", "diff --previous FILE"),
+      ("log", "versions --changes FILE"), ("history", "versions --changes FILE"),
     ]
   )
   func guesses(word: String, use: String) throws {

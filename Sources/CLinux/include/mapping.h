@@ -25,6 +25,10 @@ void clinux_unreserve(void *base, size_t length);
 /// Drops the resident pages of a shared mapping. The next access reads them from the page cache again.
 void clinux_drop_pages(void *base, size_t length);
 
+/// Replaces `length` bytes at `base`, which are whole pages of a mapping of clinux_map_shared, with a private copy that
+/// later changes of the file do not affect. Such pages must not be dropped. Returns false with errno on failure.
+bool clinux_keep_pages(void *base, size_t length);
+
 /// memmem(3), which Swift's Glibc module hides: the position of `part` in `bytes`, or NULL.
 const void *clinux_find(const void *bytes, size_t length, const void *part, size_t part_length);
 

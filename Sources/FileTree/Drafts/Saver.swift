@@ -134,6 +134,19 @@ final class Saver: Sendable {
     return result
   }
 
+  /// Runs `body` on the newest version while no program can commit.
+  func whileNobodyCommits<R>(
+    _ body: (Snapshot, Realm) throws(FileTreeError) -> R
+  ) throws(FileTreeError) -> R {
+    let outcome: Result<R, FileTreeError>
+    do throws(EngineError) {
+      outcome = try writer.whileNobodyCommits(timeout: options.lockTimeout) { newest in
+        Result { () throws(FileTreeError) in try body(newest, writer.realm) }
+      }
+    } catch { throw FileTreeError(error) }
+    return try outcome.get()
+  }
+
   /// Throws if nothing can be saved until a user acts.
   func checkObstacles() throws(FileTreeError) {
     do throws(EngineError) { try writer.checkObstacles(timeout: options.lockTimeout) } catch {

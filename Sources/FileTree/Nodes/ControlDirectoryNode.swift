@@ -20,6 +20,9 @@ struct ControlDirectoryNode: DirectoryNode {
     /// True if only a tree that follows the realm has it. It is not listed, because programs that read all files and
     /// follow links would block on it forever, and each lookup creates a new node.
     var isFollowing = false
+    /// True if only a tree that follows the realm has it, and it is not listed: programs that read all files would read
+    /// all objects again for each version.
+    var isHidden = false
     /// True if the tree of a transaction has it, too.
     var isStaged = false
     let make: @Sendable (InodeNumber) -> any Node
@@ -42,6 +45,7 @@ struct ControlDirectoryNode: DirectoryNode {
     Entry(name: "tables", kind: .directory, isStaged: true) { TablesDirectoryNode(inode: $0) },
     Entry(name: "changes", kind: .symbolicLink, isFollowing: true) { ChangesNode(inode: $0) },
     Entry(name: "snapshots", kind: .directory, needsWriter: true) { SnapshotsDirectoryNode(inode: $0) },
+    Entry(name: "versions", kind: .directory, isHidden: true) { FormerVersionsNode(inode: $0) },
     Entry(name: "tx", kind: .directory, needsWriter: true) { TransactionsDirectoryNode(inode: $0) },
     Entry(name: "errors", needsWriter: true, isStaged: true) { ErrorsNode(inode: $0) },
     Entry(name: "unsaved", needsWriter: true, isStaged: true) {
@@ -69,13 +73,13 @@ struct ControlDirectoryNode: DirectoryNode {
   private func entries(_ tree: TreeContext) -> [Entry] {
     Self.entries.filter { entry in
       if entry.needsSync, tree.options.syncReport == nil { return false }
-      if entry.isFollowing, !tree.views.isFollowing { return false }
+      if entry.isFollowing || entry.isHidden, !tree.views.isFollowing { return false }
       return (!entry.needsWriter || tree.drafts.saver != nil) && (entry.isStaged || tree.subtrees.staged == nil)
     }
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let subdirectories = entries(tree).count { $0.kind == .directory }
+    let subdirectories = entries(tree).count { $0.kind == .directory && !$0.isHidden }
     return try tree.readable { view in view.rules.directory(inode, subdirectories: subdirectories, view.modified) }
   }
 
@@ -103,7 +107,7 @@ struct ControlDirectoryNode: DirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     var listing = ShortListing(of: inode, in: .root, from: position, into: &sink)
-    for (index, entry) in entries(tree).enumerated() where !entry.isFollowing {
+    for (index, entry) in entries(tree).enumerated() where !entry.isFollowing && !entry.isHidden {
       let inode = Self.inode(of: entry, tree)
       let node = try tree.namespace.node(inode)
       try listing.add(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink) {

@@ -22,6 +22,8 @@ enum ControlTexts {
         schema/CLASS.json   the schema of one class
         tables/             tables that are not classes, by object key
         changes             the changes of each commit as it is made; cat and head -n 1 wait for the next one
+        versions/N/         the tree at a former version that the file still holds in full; ls versions lists
+                            them, but a listing of this directory does not have it
       \(tree.drafts.saver != nil
       ? """
         snapshots/          mkdir keeps the newest version under a name, rmdir releases it;

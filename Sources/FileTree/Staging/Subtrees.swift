@@ -1,9 +1,11 @@
-// Trees below the tree of a mount: snapshots and transactions.
+// Trees below the tree of a mount: snapshots, former versions and transactions.
 
 /// The trees below a tree.
 final class Subtrees: Sendable {
   /// The named snapshots.
   let snapshots = SnapshotTable()
+  /// The former versions.
+  let versions = FormerVersionTable()
   /// The transactions over several files.
   let transactions: TransactionTable
   /// The transaction that the tree itself belongs to; nil for the tree of the realm.
@@ -18,7 +20,7 @@ final class Subtrees: Sendable {
 
 /// The kinds of trees below the tree of a mount.
 enum SubtreeKind: UInt8, Sendable {
-  case transaction, snapshot
+  case transaction, snapshot, version
 }
 
 /// A tree below the tree of a mount. Its nodes have other inode numbers there: see `SubtreeNode`.

@@ -44,12 +44,15 @@ final class RescuedRealm {
   private let path: String
   /// The kind of file that its first bytes indicate; nil for a file that opened as a realm.
   let kind: FileKind?
-  private let space: PageSpace
+  let space: PageSpace
   private let dataRanges: [Range<Int>]
   /// The versions, best first.
   private(set) var roots: [Root] = []
-  private let headerFormat: Int?
+  /// The readable formats in the slots of the header, that of the selected slot first.
+  private let headerFormats: [Int]
   private let mostFound: Int
+  /// The memory that a check may use.
+  private let memory: Verifier.Memory
   /// The results of `firstProblem`, by ref: each takes a pass over the file.
   private var firstProblems: [Int: String?] = [:]
 
@@ -75,9 +78,9 @@ final class RescuedRealm {
     case unknown
   }
 
-  /// Opens the file, whatever its header contains.
-  init(_ configuration: Configuration) throws(EngineError) {
-    (path, mostFound) = (configuration.path, Self.mostFound)
+  /// Opens the file, whatever its header contains. `mostFound` limits the versions that only a search finds.
+  init(_ configuration: Configuration, mostFound: Int = RescuedRealm.mostFound) throws(EngineError) {
+    (path, self.mostFound, memory) = (configuration.path, mostFound, .bounded)
     let file = try FileHandle(path: configuration.path)
     let size = try file.status().size
     let kind = FileKind(file, size: size)
@@ -98,28 +101,32 @@ final class RescuedRealm {
       space = try MappedFile(file, size: size)
     }
     dataRanges = space.dataRanges
-    var format: Int?
-    // A header that cannot be read determines nothing.
-    if (try? space.require(0, Header.size)) != nil {
-      let slot = Header.selectedSlot(of: space)
-      for candidate in [slot, 1 - slot] where format == nil {
-        let byte = Header.slot(candidate, of: space).format
-        if Realm.readableFormats.contains(byte) { format = byte }
-      }
-    }
-    headerFormat = format
+    headerFormats = Self.headerFormats(of: space)
     findRoots()
   }
 
-  /// Examines the bytes of a realm that opened. `mostFound` limits the versions to which no header refers.
-  init(_ space: PageSpace, path: String, mostFound: Int = RescuedRealm.mostFound) {
-    (self.path, self.space, self.mostFound) = (path, space, mostFound)
-    (kind, dataRanges, headerFormat) = (nil, space.dataRanges, nil)
+  /// Examines the bytes of a realm that opened. `mostFound` limits the versions that only a search finds. A check that
+  /// has `memory` bounded drops pages of `space`.
+  init(
+    _ space: PageSpace,
+    path: String,
+    mostFound: Int = RescuedRealm.mostFound,
+    memory: Verifier.Memory = .bounded
+  ) {
+    (self.path, self.space, self.mostFound, self.memory) = (path, space, mostFound, memory)
+    (kind, dataRanges, headerFormats) = (nil, space.dataRanges, Self.headerFormats(of: space))
     findRoots()
+  }
+
+  private static func headerFormats(of space: PageSpace) -> [Int] {
+    // A header that cannot be read determines nothing.
+    guard (try? space.require(0, Header.size)) != nil else { return [] }
+    let slot = Header.selectedSlot(of: space)
+    return [slot, 1 - slot].map { Header.slot($0, of: space).format }.filter { Realm.readableFormats.contains($0) }
   }
 
   /// The format as which the file is read if no version is left.
-  var likelyFormat: Int { headerFormat ?? Self.likelyFormats[0] }
+  var likelyFormat: Int { headerFormats.first ?? Self.likelyFormats[0] }
 
   /// The bytes of the file as nodes, read as `format`.
   func arena(_ format: Int) -> Arena { Arena(space, limit: size, format: format) }
@@ -138,8 +145,10 @@ final class RescuedRealm {
     var known: Set<Int> = []
     func add(_ ref: Int, _ format: Int?, _ origin: Origin) {
       guard known.insert(ref).inserted else { return }
-      // If the format is unknown, choose the one as which most tables can be read.
-      let formats = (format ?? headerFormat).map { [$0] } ?? Self.likelyFormats
+      // If the format is unknown, choose the one as which most tables can be read. The slots of the header differ in
+      // theirs after an upgrade.
+      let likely = headerFormats.isEmpty ? Self.likelyFormats : headerFormats
+      let formats = format.map { [$0] } ?? (likely.first == likely.last ? Array(likely.prefix(1)) : likely)
       let found = formats.compactMap { root(ref, $0, origin) }
       if found.count == 1 { return roots.append(found[0]) }
       let best = found.min { tables(of: $0).problems.count < tables(of: $1).problems.count }
@@ -182,6 +191,15 @@ final class RescuedRealm {
     // Keep the newest of the versions that only the search found.
     roots[first...].sort { $0.version > $1.version }
     if roots.count > first + mostFound { roots.removeLast(roots.count - first - mostFound) }
+  }
+
+  /// The slots of the header that refer to a version, the selected one first.
+  func slots(leadingTo root: Root) -> [HeaderSlot] {
+    // A header that cannot be read refers to nothing.
+    guard root.isVersion, (try? space.require(0, Header.size)) != nil else { return [] }
+    let selected = Header.selectedSlot(of: space)
+    return [selected, 1 - selected].filter { slotContent($0).topRef == UInt64(root.ref) }
+      .map { HeaderSlot(number: $0, isSelected: $0 == selected) }
   }
 
   /// The target of a ref in the selected slot; -1 represents the footer of a copy.
@@ -279,7 +297,7 @@ final class RescuedRealm {
     do throws(EngineError) {
       let snapshot = try Snapshot(space, Header(topRef: root.ref, format: root.format), path: path)
       var problem: String?
-      _ = Verifier(snapshot, isStrict: false, memory: .bounded).run(limit: 100) {
+      _ = Verifier(snapshot, isStrict: false, memory: memory).run(limit: 100) {
         if problem == nil, !$0.isLeftover, $0.place != "header" { problem = $0.description }
       }
       return problem

@@ -98,6 +98,9 @@ private struct PageMark: Equatable {
   private static let residentLimit = 6144
 
   private let file: FileHandle
+  private let key: EncryptionKey
+  /// True if all pages that are present must stay.
+  private var keepsPages = false
   /// Shows if a writer is active; nil if that is unknown.
   private let marker: (any WriterMarker)?
   private let worker: Mutex<Worker>
@@ -134,7 +137,7 @@ private struct PageMark: Equatable {
       former.worker.withLock { $0.former = nil }
       worker.former = former
     }
-    self.file = file
+    (self.file, self.key) = (file, key)
     self.marker = marker
     self.rescues = rescues
     self.worker = Mutex(worker)
@@ -166,7 +169,28 @@ private struct PageMark: Equatable {
     }
   }
 
+  override func copy(keeping kept: [Range<Int>]) throws(EngineError) -> PageSpace {
+    let copy = try DecryptedPages(
+      file,
+      key: key,
+      physicalSize: EncryptedLayout.physicalSize(size),
+      marker: marker,
+      after: self
+    )
+    let page = PageCipher.pageSize
+    for range in kept where range.lowerBound < size && !range.isEmpty {
+      for number in range.lowerBound / page...(min(range.upperBound, size) - 1) / page {
+        // A page that cannot be decrypted now is reported when it is read.
+        _ = copy.fill(number)
+      }
+    }
+    // Nothing else has the copy yet.
+    copy.keepsPages = !kept.isEmpty
+    return copy
+  }
+
   override func dropPages() {
+    if keepsPages { return }
     worker.withLock { worker in
       for page in worker.filled { unsafe present[page].store(false, ordering: .relaxed) }
       worker.filled.removeAll(keepingCapacity: true)

@@ -63,6 +63,10 @@ import Synchronization
   /// path.
   func isOfSameFile(as other: PageSpace) -> Bool { self === other }
 
+  /// Returns the same bytes for another user, whose `dropPages` does not affect this space. The bytes of `kept` stay as
+  /// they are now, whatever is written to the file later. Copies the pages of these ranges into memory.
+  func copy(keeping kept: [Range<Int>]) throws(EngineError) -> PageSpace { self }
+
   /// The ranges that may contain anything but zeros. Costs some system calls.
   var dataRanges: [Range<Int>] { size > 0 ? [0..<size] : [] }
 
@@ -79,6 +83,8 @@ import Synchronization
   private let pieces: UnsafeMutablePointer<Atomic<Int>>
   /// The number of new pieces since resident memory was last checked.
   private let newPieces = Atomic<Int>(0)
+  /// The ranges that are private copies, in ascending order.
+  private let kept: [Range<Int>]
 
   /// The limit for resident memory of all mapped files and the program together, in bytes.
   private static let mostResident = 24 << 20
@@ -88,9 +94,17 @@ import Synchronization
   /// The number of new pieces between checks: some megabytes.
   private static let piecesBetweenLooks = 16
 
-  /// Maps the whole file of `size` bytes (greater than 0).
-  init(_ file: FileHandle, size: Int) throws(EngineError) {
+  /// Maps the whole file of `size` bytes (greater than 0). The pages of `kept` are copied.
+  init(_ file: FileHandle, size: Int, keeping kept: [Range<Int>] = []) throws(EngineError) {
     guard let base = unsafe clinux_map_shared(file.descriptor, size) else { throw .failed("mmap", file.path, errno) }
+    self.kept = kept.wholePages(of: Int(getpagesize()), below: size)
+    for range in self.kept {
+      // The ranges are within the pages of the mapping.
+      if unsafe clinux_keep_pages(base + range.lowerBound, range.count) { continue }
+      let code = errno
+      unsafe clinux_unmap(base, size)
+      throw .failed("mmap", file.path, code)
+    }
     self.file = file
     unsafe pieces = .allocate(capacity: Self.pieceCount)
     for place in 0..<Self.pieceCount { unsafe (pieces + place).initialize(to: Atomic(0)) }
@@ -130,6 +144,35 @@ import Synchronization
   /// Releases resident memory; the page cache keeps the content.
   func dropResidentPages() {
     for place in 0..<Self.pieceCount { unsafe pieces[place].store(0, ordering: .relaxed) }
-    unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size)
+    var start = 0
+    for range in kept + [size..<size] {
+      // The ranges are within the pages of the mapping.
+      let gap = unsafe UnsafeMutableRawPointer(mutating: base) + start
+      if range.lowerBound > start { unsafe clinux_drop_pages(gap, range.lowerBound - start) }
+      start = range.upperBound
+    }
+  }
+
+  override func copy(keeping kept: [Range<Int>]) throws(EngineError) -> PageSpace {
+    try MappedFile(file, size: size, keeping: kept)
+  }
+}
+
+extension [Range<Int>] {
+  /// These ranges below `size`, extended to whole pages, in ascending order. Ranges with few pages between them are
+  /// joined, because the kernel limits the number of mappings.
+  fileprivate func wholePages(of page: Int, below size: Int) -> [Range<Int>] {
+    let mostBetween = 16 * page
+    var ranges: [Range<Int>] = []
+    for range in sorted(by: { $0.lowerBound < $1.lowerBound }) where range.lowerBound < size && !range.isEmpty {
+      let start = range.lowerBound / page * page
+      let end = (Swift.min(range.upperBound, size) + page - 1) / page * page
+      if let last = ranges.last, start <= last.upperBound + mostBetween {
+        ranges[ranges.count - 1] = last.lowerBound..<Swift.max(last.upperBound, end)
+      } else {
+        ranges.append(start..<end)
+      }
+    }
+    return ranges
   }
 }

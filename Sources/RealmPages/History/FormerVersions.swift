@@ -1,8 +1,9 @@
 // The older versions that a file still holds in full, from newest to oldest.
 //
 // Invariant: nothing of a returned version was overwritten by a later commit. The ranges that a commit wrote follow
-// from the free lists of its base version and of the version it made, so every version in between must exist.
-// Source: docs/format/3-commit.md 3.3.
+// from the free lists of its base version and of the version it made, so every version in between must exist. A commit
+// that was cut off counts too if its top array is in the file; one that was cut off earlier leaves no record of what it
+// wrote, and only the check of the version can find that. Source: docs/format/3-commit.md 3.3.
 
 /// Goes back from a version to earlier ones. Use it only while no writer can commit.
 package final class FormerVersions {
@@ -12,66 +13,89 @@ package final class FormerVersions {
   /// The ranges that commits after `last` wrote.
   private var written: [Range<Int>] = []
   private var isOver = false
-  /// The candidate root of each version.
-  private lazy var roots = searchedRoots()
+  /// True if the version to which the header leads is checked like the others.
+  private let checksFirst: Bool
+  private lazy var file = RescuedRealm(
+    newest.arena.space,
+    path: newest.path,
+    mostFound: Self.mostSteps,
+    memory: .whole
+  )
+  /// The refs of the top arrays that are in the file, by version.
+  private lazy var refs = Dictionary(grouping: file.roots, by: \.version).mapValues { $0.map(\.ref) }
 
   /// The maximum number of versions to go back.
-  private static let mostSteps = 64
+  static let mostSteps = 64
 
-  /// Starts before `newest`, which must be the newest version.
-  package init(before newest: Snapshot) { (self.newest, last) = (newest, newest) }
+  /// Starts before `newest`, which must be the newest version. Returns the version to which the header leads without a
+  /// check of its nodes, because the last commit did not overwrite it.
+  package init(before newest: Snapshot) { (self.newest, last, checksFirst) = (newest, newest, false) }
+
+  /// Starts before `newest`, the newest version in `file`. Checks every version in full: after the last commit, another
+  /// one may have been cut off.
+  init(before newest: Snapshot, in file: RescuedRealm) {
+    (self.newest, last, checksFirst) = (newest, newest, true)
+    self.file = file
+    // A version that no commit on the newest one can have made: nothing shows what was written meanwhile.
+    isOver = file.roots.contains { $0.version > newest.version + 1 } || !noteCutOffCommits(after: newest, before: nil)
+  }
 
   /// Returns the next older version; nil if the file no longer holds it in full.
   ///
-  /// Cost: O(1) for the first version, which the header leads to. For older versions the file is scanned once, and each
-  /// version is verified in full.
+  /// Cost: O(1) for the first version, which the header leads to, unless it is checked. For others the file is scanned
+  /// once, and each version is verified in full.
   package func next() throws(EngineError) -> Snapshot? {
     if isOver { return nil }
-    let found: Snapshot?
-    if last === newest { found = try newest.previous() } else { found = whole(last.version - 1) }
+    let isFirst = last === newest
+    var found = isFirst ? try newest.previous() : nil
+    if checksFirst || !isFirst {
+      let ref = found.flatMap { $0.version == last.version - 1 ? $0.top.ref : nil } ?? onlyRef(of: last.version - 1)
+      found = ref.flatMap { whole($0, last.version - 1) }
+    }
     guard let found, found.version == last.version - 1, found.fileFormat == last.fileFormat else {
       // The file does not show what grouped commits in between wrote.
       isOver = true
-      return last === newest ? found : nil
+      return isFirst ? found : nil
     }
-    do throws(EngineError) { written += try Self.written(by: last, after: found) } catch { isOver = true }
+    do throws(EngineError) {
+      written += try Self.ranges(freeIn: found, butNotIn: last)
+      if checksFirst || !isFirst { isOver = !noteCutOffCommits(after: found, before: last) }
+    } catch { isOver = true }
     last = found
     return found
   }
 
-  /// Returns the roots found by a scan, for versions with a single candidate.
-  private func searchedRoots() -> [UInt64: Int] {
-    let roots = RescuedRealm(newest.arena.space, path: newest.path, mostFound: Self.mostSteps).roots
-    return Dictionary(grouping: roots, by: \.version).compactMapValues { $0.count == 1 ? $0[0].ref : nil }
+  /// Adds what commits on `base` wrote that were cut off, so that `next` became the version after it, if any. Returns
+  /// false if that is unknown.
+  private func noteCutOffCommits(after base: Snapshot, before next: Snapshot?) -> Bool {
+    for ref in refs[base.version + 1] ?? [] where ref != next?.top.ref {
+      do throws(EngineError) { written += try Self.ranges(freeIn: base, butNotIn: snapshot(ref)) } catch {
+        return false
+      }
+    }
+    return true
   }
 
-  /// Returns the version with this number if nothing of it was overwritten; nil otherwise.
-  private func whole(_ version: UInt64) -> Snapshot? {
-    let space = newest.arena.space
-    guard let ref = roots[version] else { return nil }
-    let header = Header(topRef: ref, format: newest.fileFormat)
+  private func snapshot(_ ref: Int) throws(EngineError) -> Snapshot {
+    let format = file.roots.first { $0.ref == ref }?.format
+    let header = Header(topRef: ref, format: format ?? newest.fileFormat)
+    return try Snapshot(newest.arena.space, header, path: newest.path, pin: newest.pin)
+  }
+
+  /// The ref of a version with a single candidate.
+  private func onlyRef(of version: UInt64) -> Int? { refs[version].flatMap { $0.count == 1 ? $0[0] : nil } }
+
+  /// Returns the version whose top array is at `ref` if nothing of it was overwritten; nil otherwise.
+  private func whole(_ ref: Int, _ version: UInt64) -> Snapshot? {
     do throws(EngineError) {
-      let found = try Snapshot(space, header, path: newest.path, pin: newest.pin)
-      let nodes = try found.nodes()
-      if found.version != version || overlaps(nodes) { return nil }
-      return Verifier(found).run { _ in }.isSound ? found : nil
+      let found = try snapshot(ref)
+      guard found.version == version, let root = file.roots.first(where: { $0.ref == ref }) else { return nil }
+      if try found.overlaps(written.map(wholePages), dropsPages: checksFirst) { return nil }
+      return file.firstProblem(of: root) == nil ? found : nil
     } catch {
       // A version that cannot be read is not intact.
       return nil
     }
-  }
-
-  private func overlaps(_ nodes: [Range<Int>]) -> Bool {
-    let written = written.map(wholePages).sorted { $0.lowerBound < $1.lowerBound }
-    var index = 0, end = 0
-    for node in nodes.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-      while index < written.count, written[index].lowerBound < node.upperBound {
-        end = max(end, written[index].upperBound)
-        index += 1
-      }
-      if end > node.lowerBound { return true }
-    }
-    return false
   }
 
   /// An encrypted page is written as a whole, with zeros where nothing is needed.
@@ -81,11 +105,12 @@ package final class FormerVersions {
     return range.lowerBound / page * page..<(range.upperBound + page - 1) / page * page
   }
 
-  /// The ranges that the commit of `version` may have written: free in `base`, but not in `version`.
-  private static func written(by version: Snapshot, after base: Snapshot) throws(EngineError) -> [Range<Int>] {
-    let still = try free(version)
+  /// The ranges that are free in `base`, but not in `other`. If the commit of `other` was based on `base`, these are
+  /// the ranges that it may have written. If `other` is older, these are the ranges that its nodes had since.
+  static func ranges(freeIn base: Snapshot, butNotIn other: Snapshot) throws(EngineError) -> [Range<Int>] {
+    let still = try ranges(freeIn: other)
     var ranges: [Range<Int>] = [], index = 0
-    for range in try free(base) {
+    for range in try Self.ranges(freeIn: base) {
       var start = range.lowerBound
       while index < still.count, still[index].upperBound <= start { index += 1 }
       var next = index
@@ -100,30 +125,34 @@ package final class FormerVersions {
   }
 
   /// The free ranges of a version, in ascending order; the last range is unbounded.
-  private static func free(_ version: Snapshot) throws(EngineError) -> [Range<Int>] {
+  static func ranges(freeIn version: Snapshot) throws(EngineError) -> [Range<Int>] {
     let ranges = try Committer.ranges(version.arena, version.top).map { $0.position..<$0.end }
     return ranges + [version.logicalSize..<Int.max]
   }
 }
 
 extension Snapshot {
-  /// The ranges of all nodes of the version.
-  fileprivate func nodes() throws(EngineError) -> [Range<Int>] {
-    var ranges: [Range<Int>] = [], pending = [top.ref], known: Set<Int> = [top.ref]
+  /// True if a node of the version overlaps one of `ranges`. Throws if two nodes lead to one place. `dropsPages` is for
+  /// the sole user of the pages.
+  ///
+  /// Memory: one bit for each eight bytes of the file at most, and 256 MiB of decrypted pages with `dropsPages`.
+  fileprivate func overlaps(_ ranges: [Range<Int>], dropsPages: Bool) throws(EngineError) -> Bool {
+    let ranges = ranges.joined
+    if ranges.isEmpty { return false }
+    var pending = [top.ref], known = BitSet(count: arena.limit / Node.alignment + 1)
     while let ref = pending.popLast() {
+      if dropsPages, arena.space.filledBytes > 1 << 28 { arena.space.dropPages() }
       let node = try arena.node(ref)
-      ranges.append(ref..<ref + node.byteSize)
+      arena.space.noteRead(ref, node.byteSize)
+      guard known.insert(ref / Node.alignment) else { throw .damaged("two nodes lead here", ref: ref) }
+      if ranges.haveAny(in: ref..<ref + node.byteSize) { return true }
       guard node.hasRefs, node.width > 0 else { continue }
       for i in 0..<node.count {
         let element = try node.int(i)
-        if element == 0 || element & 1 != 0 { continue }
-        guard known.insert(Int(truncatingIfNeeded: element)).inserted else {
-          throw .damaged("two nodes lead here", ref: Int(truncatingIfNeeded: element))
-        }
-        pending.append(Int(truncatingIfNeeded: element))
+        if element != 0, element & 1 == 0 { pending.append(Int(truncatingIfNeeded: element)) }
       }
     }
-    return ranges
+    return false
   }
 
   /// The version restored by the commit of this one, if that was an undo; nil otherwise.
@@ -141,6 +170,31 @@ extension Snapshot {
       // An unreadable history does not identify an undo.
       return nil
     }
+  }
+}
+
+extension [Range<Int>] {
+  /// These ranges in ascending order, without overlaps.
+  fileprivate var joined: [Range<Int>] {
+    var all: [Range<Int>] = []
+    for range in sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      if let last = all.last, range.lowerBound <= last.upperBound {
+        all[all.count - 1] = last.lowerBound..<Swift.max(last.upperBound, range.upperBound)
+      } else {
+        all.append(range)
+      }
+    }
+    return all
+  }
+
+  /// True if one of these ranges, which are in ascending order without overlaps, overlaps `range`.
+  fileprivate func haveAny(in range: Range<Int>) -> Bool {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].upperBound <= range.lowerBound { low = middle + 1 } else { high = middle }
+    }
+    return low < count && self[low].lowerBound < range.upperBound
   }
 }
 

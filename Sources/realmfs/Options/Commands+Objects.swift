@@ -351,7 +351,8 @@ extension Options {
         Restores objects, their keys and links, and the schema to the version before the last commit, whichever \
         program made that commit; 'realmfs diff --previous' compares these two versions. An undo is a commit like any \
         other: apps and mounts that have the realm open see it. The next undo goes back one more version, and so on; \
-        --redo reverts the last undo. On a terminal, it shows what it would undo and asks for confirmation.
+        --redo reverts the last undo, and --list prints how far undo can go back. On a terminal, it shows what it \
+        would undo and asks for confirmation.
         """,
         """
         The version before the last commit is always available, earlier ones until a commit reuses their space. If \
@@ -359,13 +360,50 @@ extension Options {
         cannot be restored in full is refused, and nothing changes.
         """,
       ],
-      examples: ["realmfs undo --dry-run people.realm", "realmfs undo people.realm"]
+      examples: [
+        "realmfs undo --dry-run people.realm", "realmfs undo --list people.realm", "realmfs undo people.realm",
+      ]
+    ),
+    CommandSpec(
+      name: .versions,
+      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      summary: "list the versions that remain in a file, and what each changed",
+      description: [
+        """
+        A commit writes into free space, so a file holds older versions until later commits reuse their space. Each \
+        version is printed with its state, the offset of its top array, how it is reached, what it changed, and its \
+        objects; newest first. --json adds the file format and the file size that it requires. schema, cat, query, \
+        export and diff read one of them with --version N.
+        """,
+        """
+        whole: every node is intact. The free lists of all later versions show that no commit overwrote a node, and a \
+        check finds no fault. unproven: a check finds no fault, but the file does not show what some later commit \
+        wrote, so values may have been replaced by others. partial: a check finds faults; the first one is printed \
+        below the table, and "Person 20 of 24" means that 20 of 24 objects can be read. A commit that was cut off by a \
+        crash before its top array was written leaves no record of what it overwrote; only the check can notice that.
+        """,
+        """
+        --changes prints the changes of the whole versions in the form of 'realmfs watch --changes'; the time is null, \
+        and the first line is a gap unless the file holds version 1.
+        """,
+        """
+        The file is read only. While it is read, programs that have the realm open cannot commit, and wait; if they \
+        cannot be made to wait, the exit code is 8. A file that does not open is searched as well, and none of its \
+        versions counts as whole; the exit code is then 4, as for a damaged newest version. Up to 64 versions to \
+        which the header does not refer are listed.
+        """,
+      ],
+      examples: [
+        "realmfs versions people.realm",
+        "realmfs versions --json people.realm | jq '.[].version'",
+        "realmfs versions --changes people.realm",
+      ]
     ),
     CommandSpec(
       name: .diff,
       arguments: [
-        ArgumentSpec("OLD", "a Realm file; with --previous, the only one", completion: .file),
-        ArgumentSpec("NEW", "another Realm file", completion: .file, absentWith: [.previous]),
+        ArgumentSpec("OLD", "a Realm file; with --previous or --version, the only one", completion: .file),
+        ArgumentSpec("NEW", "another Realm file", completion: .file, absentWith: [.previous, .version]),
       ],
       summary: "show what differs between two realms or versions of one",
       description: [
@@ -377,7 +415,8 @@ extension Options {
         """
         With --previous, there is one file, and its last two versions are compared: this shows what the last commit \
         changed. The older version is in the file only until the next commit, so programs that have the realm open \
-        cannot commit meanwhile, and wait. A file that was just created, compacted or copied holds only one version.
+        cannot commit meanwhile, and wait. A file that was just created, compacted or copied holds only one version. \
+        --version N compares an older version with the newest one in the same way.
         """,
         """
         As with diff(1), the exit code is 0 if nothing differs, 1 if something differs, and above 1 on errors. --json \

@@ -8,7 +8,8 @@ extension Options {
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
   static let readers: [CommandName] =
-    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .browse, .create, .check] + editors
+    [.mount, .info, .schema, .cat, .export, .import, .query, .versions, .diff, .watch, .browse, .create, .check]
+    + editors
     + copiers
     + [.seal, .pull, .replicate, .verifyReplica]
 
@@ -104,6 +105,30 @@ extension Options {
     ),
     OptionSpec(.long, on: [.info], "also show the size and the properties of each class, which reads the whole realm"),
     OptionSpec(.previous, on: [.diff], "compare the version before the last commit with the newest one"),
+    OptionSpec(
+      .version,
+      value: "N",
+      on: [.schema, .cat, .export, .query],
+      "read version N, one of those that 'realmfs versions' lists, instead of the newest"
+    ),
+    OptionSpec(
+      .version,
+      value: "N",
+      on: [.diff],
+      excludes: [.previous],
+      "compare version N, one of those that 'realmfs versions' lists, with the newest one"
+    ),
+    OptionSpec(
+      .changes,
+      on: [.versions],
+      excludes: [.json],
+      "print a line of JSON for each object that changed from version to version, oldest first"
+    ),
+    OptionSpec(
+      .immutable,
+      on: [.versions],
+      "read the file and touch nothing else, not even the lock file; no other program may have the realm open"
+    ),
     OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
     OptionSpec(.diff, on: [.watch], excludes: [.changes], "show which objects changed, like 'realmfs diff'"),
     OptionSpec(.changes, on: [.watch], excludes: [.execute], "print a line of JSON for each object that changes"),
@@ -441,7 +466,8 @@ extension Options {
     OptionSpec(
       .json,
       on: [
-        .status, .info, .class, .property, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check,
+        .status, .info, .class, .property, .export, .import, .set, .insert, .delete, .undo, .versions, .diff, .watch,
+        .check,
         .seal, .version,
         .pull, .verifyReplica,
       ]
@@ -456,7 +482,8 @@ extension Options {
     OptionSpec(
       .asEmpty,
       on: [
-        .mount, .schema, .cat, .export, .import, .query, .watch, .replicate, .verifyReplica, .backup, .compact,
+        .mount, .schema, .cat, .export, .import, .query, .versions, .watch, .replicate, .verifyReplica, .backup,
+        .compact,
         .encrypt, .decrypt, .rekey, .upgrade, .convert,
       ] + editors,
       "treat a file that holds nodes, but whose header points to none, as an empty realm; writing replaces the nodes"
@@ -521,6 +548,12 @@ extension Options {
         + "then read-only. No effect on a realm that a later SDK has converted"
     ),
     OptionSpec(.redo, on: [.undo], "revert the last undo"),
+    OptionSpec(
+      .list,
+      on: [.undo],
+      excludes: [.redo, .dryRun],
+      "print the versions to which undo can go back, and what it would undo; change nothing"
+    ),
     OptionSpec(.yes, short: "y", on: [.delete, .undo], "do not ask for confirmation, even on a terminal"),
     OptionSpec(
       .quiet,

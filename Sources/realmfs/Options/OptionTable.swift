@@ -3,7 +3,7 @@
 /// The commands, by the name that the user types.
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, `class`, property, cat, export, `import`, query, set, insert, delete,
-    undo, diff, watch,
+    undo, versions, diff, watch,
     browse, create
   case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case replicate
@@ -38,7 +38,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case trustOwner = "trust-owner"
   case asEmpty = "as-empty"
   case offset
-  case previous
+  case previous, version, list
   case dryRun = "dry-run"
   case long
   case argument = "arg"

@@ -1,0 +1,185 @@
+// `realmfs versions`: lists the versions that remain in a file, or what changed from one to the next.
+import RealmJSON
+import RealmPages
+import RealmTransfer
+
+/// The command `versions`.
+enum VersionsCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let path = arguments.operands[0]
+    let configuration = try RealmSource.configuration(path: path, arguments, .immutable)
+    let failure = try RealmSource.withTimeline(configuration, touchesNothing: arguments.has(.immutable)) {
+      (timeline, failure, isUndisturbed) throws(CommandFailure) in
+      let output = StandardOutput()
+      if arguments.has(.changes) {
+        try printChanges(timeline, path, output)
+      } else {
+        let lines = try timeline.versions.enumerated().map { (index, version) throws(CommandFailure) in
+          try VersionLine(version, at: index, of: timeline, path)
+        }
+        if arguments.has(.json) {
+          output.print(JSONValue.array(lines.map(\.json)).text)
+        } else if !lines.isEmpty {
+          print(lines, output)
+        } else if failure == nil {
+          output.line("no version: nothing was committed")
+        }
+      }
+      if isUndisturbed() { try output.flush() }
+      return failure ?? problem(timeline, path)
+    }
+    if let failure { throw failure }
+    return .done
+  }
+
+  /// The failure that describes a realm whose newest version is damaged; nil if it is sound.
+  private static func problem(_ timeline: VersionTimeline, _ path: String) -> CommandFailure? {
+    guard let newest = timeline.versions.first(where: { $0.slots.first?.isSelected ?? $0.isInFooter }),
+      case .partial(let fault) = timeline.state(of: newest)
+    else { return nil }
+    return CommandFailure(.damaged, "\(path): the newest version is damaged: \(fault)")
+  }
+
+  private static func print(_ lines: [VersionLine], _ output: StandardOutput) {
+    let rows = [VersionLine.titles] + lines.map(\.cells)
+    let widths = VersionLine.titles.indices.map { column in rows.map { $0[column].printable.displayWidth }.max() ?? 0 }
+    for row in rows {
+      let cells = zip(row, widths).map { cell, width in
+        cell + String(repeating: " ", count: max(0, width - cell.printable.displayWidth))
+      }
+      output.line(cells.joined(separator: "  ").trimmingSpaces)
+    }
+    for line in lines {
+      if case .partial(let fault) = line.state { output.line("version \(line.version.version): \(fault)") }
+    }
+  }
+
+  /// Prints the changes of each whole version to the one before it, oldest first. A gap represents earlier changes,
+  /// which are unknown.
+  private static func printChanges(
+    _ timeline: VersionTimeline,
+    _ path: String,
+    _ output: StandardOutput
+  ) throws(CommandFailure) {
+    var older: Snapshot?
+    for version in timeline.wholeVersions().reversed() {
+      do throws(EngineError) {
+        let newer = try timeline.snapshot(of: version)
+        if let older {
+          try printChanges(ChangeLines(from: older, to: newer, time: nil), path, output)
+        } else if newer.version > 1 {
+          ChangeLines.gap(upTo: newer.version, time: nil, into: output.buffer)
+        }
+        older = newer
+      } catch { throw CommandFailure(error, path: path) }
+      try output.flush()
+    }
+  }
+
+  private static func printChanges(_ lines: ChangeLines, _ path: String, _ output: StandardOutput) {
+    while true {
+      switch lines.next(into: output.buffer) {
+      case .line: break
+      case .damage(let problem): Log.error("\(path): \(problem)")
+      case .end: return
+      }
+    }
+  }
+}
+
+/// A version as it is listed.
+private struct VersionLine {
+  let version: RemainingVersion
+  let state: RemainingVersion.State
+  private let classes: [RemainingVersion.ClassContent]
+  private let problems: [String]
+  /// The differences to the version before it; nil if one of the two is not whole.
+  private let changes: ChangeTally?
+
+  static let titles = ["VERSION", "STATE", "OFFSET", "REACHED BY", "CHANGED", "OBJECTS"]
+
+  init(
+    _ version: RemainingVersion,
+    at index: Int,
+    of timeline: VersionTimeline,
+    _ path: String
+  ) throws(CommandFailure) {
+    self.version = version
+    state = timeline.state(of: version)
+    (classes, problems) = timeline.contents(of: version, counts: true)
+    let older = timeline.versions.dropFirst(index + 1).first { $0.version < version.version }
+    guard state == .whole, let older, timeline.state(of: older) == .whole else {
+      changes = nil
+      return
+    }
+    do throws(TransferError) {
+      let pair: (Snapshot, Snapshot)
+      do throws(EngineError) { pair = (try timeline.snapshot(of: older), try timeline.snapshot(of: version)) } catch {
+        throw .engine(error)
+      }
+      changes = try ChangeTally(from: pair.0, to: pair.1)
+    } catch { throw CommandFailure(error, path: path) }
+  }
+
+  private var stateName: String {
+    switch state {
+    case .whole: "whole"
+    case .unproven: "unproven"
+    case .partial: "partial"
+    }
+  }
+
+  /// How its top array is reached, such as `header, slot 1`.
+  private var places: String {
+    let slots = version.slots.map { "header, slot \($0.number)\($0.isSelected ? " (selected)" : "")" }
+    if !slots.isEmpty { return slots.joined(separator: "; ") }
+    return version.isInFooter ? "footer" : "search"
+  }
+
+  var cells: [String] {
+    let counts = classes.map { content in
+      let claimed = content.claimedObjects.flatMap { $0 == content.objects ? nil : " of \($0)" } ?? ""
+      return "\(content.name) \(content.objects)\(claimed)"
+    }
+    let changed = changes.map { $0.words.isEmpty ? "nothing" : $0.words } ?? "?"
+    return [
+      "\(version.version)", stateName, "\(version.ref)", places, changed,
+      counts.isEmpty ? "none" : counts.joined(separator: ", "),
+    ]
+  }
+
+  var json: JSONValue {
+    let fault: JSONValue = if case .partial(let text) = state { .string(text) } else { .null }
+    return .object([
+      ("version", .number(Int(clamping: version.version))),
+      ("state", .string(stateName)),
+      ("fault", fault),
+      ("format", .number(version.format)),
+      ("offset", .number(version.ref)),
+      ("logicalSize", .number(version.logicalSize)),
+      ("slots", .array(version.slots.map { .number($0.number) })),
+      ("selected", .bool(version.slots.contains { $0.isSelected })),
+      ("footer", .bool(version.isInFooter)),
+      (
+        "classes",
+        .array(
+          classes.map { content in
+            .object([
+              ("name", .string(content.name)), ("objects", .number(content.objects)),
+              ("claimed", content.claimedObjects.map { .number($0) } ?? .null),
+            ])
+          }
+        )
+      ),
+      ("problems", .array(problems.map { .string($0) })),
+      ("changes", changes?.json ?? .null),
+    ])
+  }
+}
+
+extension String {
+  /// The text without spaces at its end.
+  fileprivate var trimmingSpaces: String {
+    String(decoding: utf8.reversed().drop { $0 == 0x20 }.reversed(), as: UTF8.self)
+  }
+}
