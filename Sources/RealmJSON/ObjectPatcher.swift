@@ -300,7 +300,7 @@ public final class ObjectPatcher {
     else { return }
     let stored = try schemas.value(schema, key, index, transaction)
     let isSame: Bool
-    do throws(EngineError) { isSame = try told.isStored(as: stored) } catch {
+    do throws(EngineError) { isSame = try told.rendersAs(stored) } catch {
       throw text.error(error, at: node)
     }
     if !isSame {

@@ -191,7 +191,7 @@ struct ObjectPatcherTests {
     #expect(try realm.changes(#"{"any":{"b":2,"a":[1,2,{"x":1,"y":[]}]}}"#, to: object) == [])
     #expect(
       try realm.changes(#"{"any":{"a":[1,5,{"x":2,"y":[7]},3],"c":[]}}"#, to: object)
-        == ["any.a[1] put", "any.a[2].x put", "any.a[2].y[0] insert", "any.a[3] insert", "any.b remove", "any.c put"]
+        == ["any.b remove", "any.a[1] put", "any.a[2].x put", "any.a[2].y[0] insert", "any.a[3] insert", "any.c put"]
     )
     try realm.write(#"{"_id":1,"any":{"a":[1,5,{"x":2,"y":[7]},3],"c":[]}}"#)
     #expect(try realm.value("any", object) == #"{"a":[1,5,{"x":2,"y":[7]},3],"c":[]}"#)
