@@ -49,15 +49,9 @@ extension [RequiredProperty: Int] {
 extension Column {
   /// The default of a required property as JSON.
   fileprivate var defaultText: String {
-    switch type {
-    case .int, .link, .mixed: "0"
-    case .bool: "false"
-    case .float, .double: "0.0"
-    case .string, .data: "\"\""
-    case .date: "\"1970-01-01T00:00:00Z\""
-    case .decimal128: "\"0\""
-    case .objectID: "\"\(String(repeating: "0", count: 24))\""
-    case .uuid: "\"00000000-0000-0000-0000-000000000000\""
-    }
+    let out = OutputBuffer()
+    var writer = JSONWriter(out, .compact)
+    (defaultValue ?? .null).withView { _ = writer.scalar($0, .bare) }
+    return out.string
   }
 }

@@ -8,7 +8,7 @@ public import RealmPages
 public struct JSONInputError: Error, Sendable, CustomStringConvertible {
   /// The kinds of error that a program distinguishes.
   public enum Kind: Sendable {
-    /// Not JSON, not UTF-8, or a duplicate member.
+    /// Not JSON, not UTF-8, or a duplicate member or class.
     case syntax
     /// A value whose type is not the property's, or null where null is not allowed.
     case wrongType

@@ -17,10 +17,12 @@ public enum WriteMode: String, Sendable, CaseIterable {
 public enum PatchTarget: Sendable {
   /// This existing object. A primary key in the text must match the object's.
   case object(ObjKey)
-  /// A new object. The text contains its primary key, if the class has one.
-  case new
-  /// A new object with this primary key; the text may repeat it.
-  case named(Value)
+  /// A new object. The text contains its primary key, if the class has one. The object gets the preferred object key
+  /// if that is free.
+  case new(preferring: ObjKey? = nil)
+  /// A new object with this primary key; the text may repeat it. The object gets the preferred object key if that is
+  /// free.
+  case named(Value, preferring: ObjKey? = nil)
   /// A new object with this key, in a class without a primary key.
   case keyed(ObjKey)
   /// The object with the text's primary key, or a new object if none exists.
@@ -213,7 +215,7 @@ public final class ObjectPatcher {
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> ObjKey {
     if let primaryKey = new.primaryKey {
-      return try transaction.create(schema.key, primaryKey: primaryKey, values: values)
+      return try transaction.create(schema.key, primaryKey: primaryKey, key: new.key, values: values)
     }
     return try transaction.create(schema.key, key: new.key, values: values)
   }
@@ -238,14 +240,15 @@ public final class ObjectPatcher {
       return .new(NewObject(key: key))
     case .new, .named, .upsert: break
     }
+    let preferred = preferredKey(target, schema, transaction)
     guard let column = schema.primaryKey else {
       if case .named = target {
         throw JSONInputError(.keyMismatch, "class \(schema.name) has no primary key; name the object by a number")
       }
-      return .new(NewObject())
+      return .new(NewObject(key: preferred))
     }
     let wanted: Value?
-    if case .named(let key) = target {
+    if case .named(let key, _) = target {
       try text.checkPrimaryKey(of: column, is: key)
       wanted = key
     } else {
@@ -254,7 +257,7 @@ public final class ObjectPatcher {
     guard let wanted else {
       throw text.error(.keyMismatch, at: JSONText.root, "the primary key \"\(column.name)\" is missing; add it")
     }
-    var new = NewObject(primaryKey: wanted)
+    var new = NewObject(primaryKey: wanted, key: preferred)
     new.node = text.member(column.name, of: JSONText.root) ?? JSONText.root
     guard case .upsert = target else { return .new(new) }
     if expectsNew {
@@ -269,6 +272,22 @@ public final class ObjectPatcher {
     return .new(new)
   }
 
+  /// Returns the preferred key of a new object; nil if none is preferred or the key is taken.
+  private func preferredKey(
+    _ target: PatchTarget,
+    _ schema: ClassSchema,
+    _ transaction: borrowing WriteTransaction
+  ) -> ObjKey? {
+    switch target {
+    case .new(let key?), .named(_, let key?):
+      // A key that cannot be looked up counts as taken.
+      do throws(JSONInputError) { return try schemas.contains(schema, key, transaction) ? nil : key } catch {
+        return nil
+      }
+    default: return nil
+    }
+  }
+
   private func checkPrimaryKey(
     _ text: JSONText,
     _ schema: ClassSchema,
@@ -281,7 +300,7 @@ public final class ObjectPatcher {
     else { return }
     let stored = try schemas.value(schema, key, index, transaction)
     let isSame: Bool
-    do throws(EngineError) { isSame = try told.isStored(as: stored) } catch {
+    do throws(EngineError) { isSame = try told.rendersAs(stored) } catch {
       throw text.error(error, at: node)
     }
     if !isSame {

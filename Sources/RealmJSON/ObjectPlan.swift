@@ -171,7 +171,7 @@ struct ObjectPlan {
 
   private mutating func addDefault(_ node: Int, _ place: Place, _ stored: ValueView) throws(JSONInputError) {
     if let value = place.column.defaultValue {
-      if try !format(node, { () throws(EngineError) in try value.isStored(as: stored) }) {
+      if try !format(node, { () throws(EngineError) in try value.rendersAs(stored) }) {
         add(.put(value), place, node)
       }
     } else if !stored.isEmpty {
@@ -240,7 +240,7 @@ struct ObjectPlan {
     if let stored {
       // A link that shows as a value must be cleared, even though its target does not exist yet.
       let isHidden = if case .link(_, let key) = stored { isHidden(key) || !key.isUnresolved } else { true }
-      if isHidden || value != .null, try format(node, { () throws(EngineError) in try value.isStored(as: stored) }) {
+      if isHidden || value != .null, try format(node, { () throws(EngineError) in try value.rendersAs(stored) }) {
         return
       }
     } else if case .null = value {
@@ -449,7 +449,7 @@ struct ObjectPlan {
     }
     let difference = try format(node) { () throws(EngineError) in
       try ListDifference(old: list.count, new: items.count) { (old, new) throws(EngineError) in
-        try items[new].value.isStored(as: list.value(at: old))
+        try items[new].value.rendersAs(list.value(at: old))
       }
     }
     for index in difference.replaced {
@@ -482,7 +482,7 @@ struct ObjectPlan {
       for index in 0..<list.count {
         let element = try list.value(at: index)
         if case .link(_, let key) = element, isHidden(key) { continue }
-        guard next < values.count, try values[next].isStored(as: element) else { return false }
+        guard next < values.count, try values[next].rendersAs(element) else { return false }
         next += 1
       }
       return next == values.count
@@ -496,29 +496,34 @@ struct ObjectPlan {
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) {
-    var known = StoredSet(showsExpected: missingLinks == .expect)
+    var present: [Value] = []
     if var set = stored {
       for index in 0..<set.count {
         let value = try format(node) { () throws(EngineError) in try Value(copying: set.value(at: index)) }
         // A set of links hides those to objects that do not exist yet.
         if place.column.type == .link, case .link(_, let key) = value, isHidden(key) { continue }
-        known.add(value)
+        present.append(value)
       }
     }
-    var added: [(node: Int, value: Value)] = []
+    var wanted: [(node: Int, value: Value)] = []
     for element in text.elements(node) {
       let isCollection = text.kind(element) == .array
       if isCollection { throw text.mismatch(element, "one value; a set holds no collections") }
       guard let value = try self.element(element, place.column, transaction) else { continue }
       if case .dictionary = value { throw text.mismatch(element, "one value; a set holds no collections") }
-      if !known.take(value) { added.append((element, value)) }
+      wanted.append((element, value))
     }
     if place.isUnmade {
-      if !added.isEmpty { values.append((place.column.key, .list(added.map(\.value)))) }
+      if !wanted.isEmpty { values.append((place.column.key, .list(wanted.map(\.value)))) }
       return
     }
-    for value in known.rest { add(.discard(value), place, node) }
-    for item in added { add(.add(item.value), place, item.node) }
+    let showsExpected = missingLinks == .expect
+    let difference = SetDifference(
+      old: present.map { RenderedValue($0, showsExpected: showsExpected) },
+      new: wanted.map { RenderedValue($0.value, showsExpected: showsExpected) }
+    )
+    for index in difference.removed { add(.discard(present[index]), place, node) }
+    for index in difference.added { add(.add(wanted[index].value), place, wanted[index].node) }
   }
 
   /// An entry of a dictionary in the text.
@@ -577,29 +582,24 @@ struct ObjectPlan {
       if !made.isEmpty { values.append((place.column.key, .dictionary(made))) }
       return
     }
-    var next = 0
+    var keys: [[UInt8]] = []
     if var dictionary = stored {
       if entries.isEmpty && dictionary.count > 0 {
         add(.clear, place, node)
         return
       }
       for index in 0..<dictionary.count {
-        let (key, value) = try format(node) { () throws(EngineError) in
-          (try dictionary.key(at: index), try dictionary.value(at: index))
-        }
-        while next < entries.count, unsafe compare(entries[next].key, key.unsafeBytes) < 0 {
-          try addEntry(entries[next], place, nil, depth, transaction)
-          next += 1
-        }
-        if next < entries.count, unsafe compare(entries[next].key, key.unsafeBytes) == 0 {
-          try addEntry(entries[next], place, value, depth, transaction)
-          next += 1
-        } else {
-          add(.remove, place.at(.key(key.bytes)), node)
-        }
+        keys.append(try format(node) { () throws(EngineError) in try dictionary.key(at: index).bytes })
       }
     }
-    for entry in entries[next...] { try addEntry(entry, place, nil, depth, transaction) }
+    let difference = DictionaryDifference(old: keys, new: entries.map { Array($0.key) })
+    for index in difference.removed { add(.remove, place.at(.key(keys[index])), node) }
+    var dictionary = stored
+    for (entry, index) in zip(entries, difference.former) {
+      var present: ValueView?
+      if let index { present = try format(node) { () throws(EngineError) in try dictionary?.value(at: index) } }
+      try addEntry(entry, place, present, depth, transaction)
+    }
   }
 
   /// Plans one entry; `stored` is nil if the dictionary does not contain it.

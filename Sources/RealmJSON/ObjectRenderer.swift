@@ -241,23 +241,13 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     if writer.isOverLimit { throw RenderError(.tooLarge) }
-    let form = isMixed ? mixedForm : typedForm
+    if writer.scalar(value, isMixed ? mixedForm : typedForm) { return }
     switch value {
-    case .null: writer.null()
-    case .int(let value): writer.int(value, form)
-    case .bool(let value): writer.bool(value)
-    case .float(let value): writer.float(value, form)
-    case .double(let value): writer.double(value, form)
-    case .string(let value): writer.string(value)
-    case .data(let value): writer.data(value, form)
-    case .date(let value): writer.date(value, form)
-    case .decimal128(let value): writer.decimal128(value, form)
-    case .objectID(let value): writer.objectID(value, form)
-    case .uuid(let value): writer.uuid(value, form)
     case .link(let table, let key): try link(to: table, key, isMixed: isMixed, depth: depth, &writer)
     case .list(let list): try array(list, isMixed: isMixed, depth: depth + 1, &writer)
     case .set(let list): try array(list, isMixed: isMixed, isSorted: sortsSets, depth: depth + 1, &writer)
     case .dictionary(let entries): try dictionary(entries, isMixed: isMixed, depth: depth + 1, &writer)
+    default: break
     }
   }
 

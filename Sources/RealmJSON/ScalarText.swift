@@ -9,6 +9,26 @@ extension ObjectRenderer {
 }
 
 extension JSONWriter {
+  /// Writes a value that is not a link or a collection. Returns false, and writes nothing, for those.
+  @inline(__always)
+  mutating func scalar(_ value: ValueView, _ form: ValueForm) -> Bool {
+    switch value {
+    case .null: null()
+    case .int(let value): int(value, form)
+    case .bool(let value): bool(value)
+    case .float(let value): float(value, form)
+    case .double(let value): double(value, form)
+    case .string(let value): string(value)
+    case .data(let value): data(value, form)
+    case .date(let value): date(value, form)
+    case .decimal128(let value): decimal128(value, form)
+    case .objectID(let value): objectID(value, form)
+    case .uuid(let value): uuid(value, form)
+    case .link, .list, .set, .dictionary: return false
+    }
+    return true
+  }
+
   mutating func null() { out.append("null") }
 
   mutating func bool(_ value: Bool) { out.append(value ? "true" : "false") }

@@ -28,7 +28,7 @@ extension SchemaDescription {
     for node in text.elements(list) {
       let description = try ClassDescription(text, node)
       if !names.insert(ExactName(description.name)).inserted {
-        throw text.error(.duplicate, at: node, "class \(description.name) is defined twice; remove one of them")
+        throw text.error(.syntax, at: node, "class \(description.name) is defined twice; remove one of them")
       }
       classes.append(description)
     }

@@ -5,7 +5,7 @@ import RealmPages
 
 extension Value {
   /// True if the stored value renders like this one. Cost: the size of the value.
-  func isStored(as view: ValueView) throws(EngineError) -> Bool {
+  func rendersAs(_ view: ValueView) throws(EngineError) -> Bool {
     switch (self, view) {
     case (.null, .null): return true
     // Null links, and links to objects that do not exist yet, show as null.
@@ -24,7 +24,7 @@ extension Value {
     case (.list(let values), .list(var list)):
       if values.count != list.count { return false }
       for (index, value) in values.enumerated() {
-        if try !value.isStored(as: list.value(at: index)) { return false }
+        if try !value.rendersAs(list.value(at: index)) { return false }
       }
       return true
     case (.dictionary(let entries), .dictionary(var dictionary)):
@@ -32,7 +32,7 @@ extension Value {
       if entries.count != dictionary.count { return false }
       for (index, entry) in entries.enumerated() {
         if try !dictionary.key(at: index).equals(entry.key) { return false }
-        if try !entry.value.isStored(as: dictionary.value(at: index)) { return false }
+        if try !entry.value.rendersAs(dictionary.value(at: index)) { return false }
       }
       return true
     default: return false
@@ -48,6 +48,33 @@ extension Decimal128 {
     case (.nan, .nan), (.infinity, .infinity): return true
     case (.number(let a, let b), .number(let c, let d)): return a == c && b == d
     default: return false
+    }
+  }
+}
+
+/// The identity of a value in comparisons by text: values that render alike are equal.
+enum RenderedValue: Hashable {
+  case value(Value)
+  case float(UInt32)
+  case double(UInt64)
+  case date(Int128)
+  case nanFloat, nanDouble, nanDecimal(isNegative: Bool)
+
+  /// With `showsExpected`, links to different objects that a branch expects are different values.
+  init(_ value: Value, showsExpected: Bool) {
+    switch value {
+    case .float(let number): self = number.isNaN ? .nanFloat : .float(number.bitPattern)
+    case .double(let number): self = number.isNaN ? .nanDouble : .double(number.bitPattern)
+    case .date(let date): self = .date(date.moment)
+    // A link to an object that does not exist yet shows as null.
+    case .link(_, let key) where key.value < 0 && !(showsExpected && key.isExpected): self = .value(.null)
+    case .decimal128(let number):
+      if case .nan = number.parts {
+        self = .nanDecimal(isNegative: number.high >> 63 != 0)
+      } else {
+        self = .value(value)
+      }
+    default: self = .value(value)
     }
   }
 }

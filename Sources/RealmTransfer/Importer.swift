@@ -84,12 +84,7 @@ public struct Importer {
     self.defaultClass = defaultClass
   }
 
-  /// A record with links whose targets are missing, and its object.
-  private struct Waiting {
-    let position: Record.Position
-    let table: TableKey
-    let object: ObjKey
-  }
+  private typealias Waiting = RecordApplier<Record.Position>.Waiting
 
   private enum Failure: Error {
     case rejected(String)
@@ -99,6 +94,7 @@ public struct Importer {
   /// The result of one pass over a batch.
   private struct Pass {
     var summary = ImportSummary()
+    /// The records with links whose targets are missing.
     var waiting: [Waiting] = []
     /// The required properties that records omit, with the number of new objects.
     var defaulted: [RequiredProperty: Int] = [:]
@@ -149,15 +145,12 @@ public struct Importer {
     while true {
       try source.seek(to: place)
       count = first
-      let transaction = try begin()
-      var pass = try fill(transaction, leaving: rejected, &count)
+      let transaction = try begin(), state = ImportState(createsOnly: createsOnly)
+      var pass = try fill(transaction, state, leaving: rejected, &count)
       if batchSize == nil {
-        let state = ImportState(transaction, missingLinks: .refuse)
-        for waiting in pass.waiting where !pass.rejected.contains(where: { $0.0 == waiting.position }) {
-          try setLinks(waiting, state, transaction, &pass.rejected)
-        }
+        for waiting in pass.waiting { try setLinks(waiting, state, transaction, &pass.rejected) }
       }
-      if pass.isAtEnd { try checkHeaders(transaction) }
+      if pass.isAtEnd { try checkHeaders(state, transaction) }
       if pass.rejected.isEmpty {
         do throws(EngineError) { pass.summary.defaulted = try pass.defaulted.named(in: transaction) } catch {
           throw .engine(error)
@@ -177,11 +170,11 @@ public struct Importer {
   /// Applies the records of a batch, except those already rejected.
   private func fill(
     _ transaction: borrowing WriteTransaction,
+    _ state: ImportState,
     leaving rejected: [Record.Position: RejectedRecord],
     _ count: inout Int
   ) throws(TransferError) -> Pass {
     var pass = Pass()
-    let state = ImportState(transaction, missingLinks: .leaveOut, createsOnly: createsOnly)
     var left = batchSize ?? .max
     // If records are skipped or previewed, each is handled individually.
     let takesRows = takesRows && rejected.isEmpty && preview == nil
@@ -211,19 +204,19 @@ public struct Importer {
         pass.summary.add(outcome, table)
         for property in outcome.defaulted { pass.defaulted[property, default: 0] += 1 }
         if preview != nil { pass.objects.append(ObjectReference(table: table, key: outcome.object)) }
-        if outcome.missingLinks > 0 {
-          pass.waiting.append(Waiting(position: record.position, table: table, object: outcome.object))
-        }
       } catch {
         try reject(record, error, &pass.rejected)
       }
     }
+    pass.waiting = state.applier.waiting
     return pass
   }
 
   /// Checks the headers of all files, including those without records.
-  private func checkHeaders(_ transaction: borrowing WriteTransaction) throws(TransferError) {
-    let state = ImportState(transaction, missingLinks: .refuse)
+  private func checkHeaders(
+    _ state: ImportState,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransferError) {
     for (path, className, header) in source.headers {
       do throws(Failure) {
         let table = try table(of: className, "\(path): line \(header.line)", isCSV: true, state, transaction)
@@ -257,10 +250,9 @@ public struct Importer {
     var skipped: Set<Record.Position> = []
     var records: [RejectedRecord] = []
     while true {
-      let transaction = try begin()
-      let state = ImportState(transaction, missingLinks: .refuse)
+      let transaction = try begin(), state = ImportState()
       var rejected: [(Record.Position, RejectedRecord)] = []
-      for waiting in list where !skipped.contains(waiting.position) {
+      for waiting in list where !skipped.contains(waiting.place) {
         try setLinks(waiting, state, transaction, &rejected)
       }
       if rejected.isEmpty {
@@ -282,11 +274,11 @@ public struct Importer {
     _ transaction: borrowing WriteTransaction,
     _ rejected: inout [(Record.Position, RejectedRecord)]
   ) throws(TransferError) {
-    try source.seek(to: waiting.position)
+    try source.seek(to: waiting.place)
     guard let record = try source.nextRecord() else { return }
     do throws(Failure) {
-      let text = try text(of: record, waiting.table, state, transaction)
-      _ = try state.patch(text, to: .object(waiting.object), of: waiting.table, in: transaction, record)
+      let table = waiting.object.table, text = try text(of: record, table, state, transaction)
+      try state.finish(waiting, text, record, transaction)
     } catch {
       try reject(record, error, &rejected)
     }
@@ -329,10 +321,10 @@ public struct Importer {
     if let parsed { text = parsed } else { text = try self.text(of: record, table, state, transaction) }
     let (target, alternative) = try target(of: record, text, table, state, transaction)
     do throws(Failure) {
-      return (table, try state.patch(text, to: target, of: table, in: transaction, record))
+      return (table, try state.apply(text, to: target, of: table, record, transaction))
     } catch {
       guard let alternative, state.lastWasDuplicate, !createsOnly else { throw error }
-      return (table, try state.patch(text, to: alternative, of: table, in: transaction, record))
+      return (table, try state.apply(text, to: alternative, of: table, record, transaction))
     }
   }
 
@@ -364,7 +356,7 @@ public struct Importer {
     _ transaction: borrowing WriteTransaction
   ) throws(Failure) -> (PatchTarget, PatchTarget?) {
     let facts = try state.facts(table, transaction)
-    let wanted = createsOnly ? PatchTarget.new : .upsert
+    let wanted = createsOnly ? PatchTarget.new() : .upsert
     if let name = record.fileName {
       switch NameEscaping.parse(file: Array(name.utf8), primaryKey: facts.primaryKey?.type) {
       case nil: throw .rejected("\(record.path): not the name of an object of \(facts.name)")
@@ -401,7 +393,7 @@ public struct Importer {
       }
     }
 
-    private let patcher: ObjectPatcher
+    let applier = RecordApplier<Record.Position>(ignoredMembers: [Member.class, Member.key])
     private let createsOnly: Bool
     private var tables: [ExactName: TableKey] = [:]
     private var known: [TableKey: Facts] = [:]
@@ -412,10 +404,7 @@ public struct Importer {
     /// True if the last record was rejected because its object exists.
     private(set) var lastWasDuplicate = false
 
-    init(_ transaction: borrowing WriteTransaction, missingLinks: MissingLinks, createsOnly: Bool = false) {
-      self.createsOnly = createsOnly
-      patcher = ObjectPatcher(missingLinks: missingLinks, ignoredMembers: [Member.class, Member.key])
-    }
+    init(createsOnly: Bool = false) { self.createsOnly = createsOnly }
 
     func table(_ name: String, _ transaction: borrowing WriteTransaction) throws(Failure) -> TableKey? {
       if let lastTable, lastTable.name.isExactly(name) { return lastTable.key }
@@ -532,27 +521,48 @@ public struct Importer {
       } catch { throw .fatal(.engine(error)) }
     }
 
-    func patch(
+    /// Applies a record.
+    func apply(
       _ text: JSONText,
       to target: PatchTarget,
       of table: TableKey,
-      in transaction: borrowing WriteTransaction,
-      _ record: Record
+      _ record: Record,
+      _ transaction: borrowing WriteTransaction
     ) throws(Failure) -> PatchOutcome {
       lastWasDuplicate = false
       do throws(JSONInputError) {
-        return try patcher.apply(text, to: target, of: table, in: transaction)
+        return try applier.apply(text, at: record.position, to: target, of: table, in: transaction)
       } catch {
-        switch error.kind {
-        case .duplicate:
-          lastWasDuplicate = true
-          if createsOnly { throw .rejected("\(record.place): \(JSONInputError.exists)") }
-        case .engine(let cause): throw .fatal(.engine(cause))
-        default: break
-        }
-        guard let header = record.header else { throw .rejected("\(record.path): \(error)") }
-        throw .rejected(record.reason(error, try form(header, table, record.path, transaction)))
+        if case .duplicate = error.kind { lastWasDuplicate = true }
+        throw try failure(error, record, table, transaction)
       }
+    }
+
+    /// Sets the links of a record whose targets exist now.
+    func finish(
+      _ waiting: Waiting,
+      _ text: JSONText,
+      _ record: Record,
+      _ transaction: borrowing WriteTransaction
+    ) throws(Failure) {
+      do throws(JSONInputError) { _ = try applier.finish(waiting, text, in: transaction) } catch {
+        throw try failure(error, record, waiting.object.table, transaction)
+      }
+    }
+
+    private func failure(
+      _ error: JSONInputError,
+      _ record: Record,
+      _ table: TableKey,
+      _ transaction: borrowing WriteTransaction
+    ) throws(Failure) -> Failure {
+      switch error.kind {
+      case .duplicate where createsOnly: return .rejected("\(record.place): \(JSONInputError.exists)")
+      case .engine(let cause): return .fatal(.engine(cause))
+      default: break
+      }
+      guard let header = record.header else { return .rejected("\(record.path): \(error)") }
+      return .rejected(record.reason(error, try form(header, table, record.path, transaction)))
     }
   }
 }

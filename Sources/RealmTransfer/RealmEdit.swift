@@ -52,7 +52,7 @@ public struct RealmEdit {
     let text = try Self.text(assignments, table.key, transaction)
     let outcome: PatchOutcome
     do throws(JSONInputError) {
-      outcome = try ObjectPatcher().apply(text, to: .new, of: table.key, in: transaction)
+      outcome = try ObjectPatcher().apply(text, to: .new(), of: table.key, in: transaction)
     } catch { throw Self.refusal(error, of: directory) }
     let object = ObjectReference(table: table.key, key: outcome.object)
     var counts: [RequiredProperty: Int] = [:]

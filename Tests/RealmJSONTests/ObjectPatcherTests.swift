@@ -19,7 +19,7 @@ struct ObjectPatcherTests {
 
   @Test("an object comes with its defaults, and what the text names")
   func create() throws {
-    let outcome = try realm.write(#"{"string":"x","_id":7,"scores":[3,1]}"#, to: .new)
+    let outcome = try realm.write(#"{"string":"x","_id":7,"scores":[3,1]}"#, to: .new())
     #expect(outcome.wasCreated && outcome.hasChanged)
     let text = try realm.text(outcome.object)
     #expect(text.hasPrefix(#"{"_id":7,"int":0,"bool":false,"string":"x","data":"","date":"1970-01-01T00:00:00Z","#))
@@ -40,15 +40,15 @@ struct ObjectPatcherTests {
       transaction.rollback()
       return found.map { "\($0.name) \($0.objects) \($0.value)" }
     }
-    #expect(try names("{}", to: .new, of: "Dog") == ["Dog.name 1 \"\""])
-    #expect(try names(#"{"name":"x"}"#, to: .new, of: "Dog") == [])
-    let scalars = try names(#"{"_id":1}"#, to: .new)
+    #expect(try names("{}", to: .new(), of: "Dog") == ["Dog.name 1 \"\""])
+    #expect(try names(#"{"name":"x"}"#, to: .new(), of: "Dog") == [])
+    let scalars = try names(#"{"_id":1}"#, to: .new())
     #expect(scalars.contains("Person.date 1 \"1970-01-01T00:00:00Z\"") && scalars.contains("Person.int 1 0"))
     // Neither what can be null, nor collections, nor the primary key.
     #expect(scalars.allSatisfy { !$0.contains("Opt") && !$0.contains("_id") && !$0.contains("scores") })
     let offices = #"{"_id":1,"offices":[{"geo":{"lat":1.0}},{"geo":{}}]}"#
-    #expect(try names(offices, to: .new).filter { $0.hasPrefix("Geo") } == ["Geo.lat 1 0.0", "Geo.lon 2 0.0"])
-    let person = try realm.write(#"{"_id":7}"#, to: .new).object
+    #expect(try names(offices, to: .new()).filter { $0.hasPrefix("Geo") } == ["Geo.lat 1 0.0", "Geo.lon 2 0.0"])
+    let person = try realm.write(#"{"_id":7}"#, to: .new()).object
     #expect(try names(#"{"int":1}"#, to: .object(person)) == [])
     #expect(try names(#"{"address":{"geo":{"lat":1.0}}}"#, to: .object(person)) == ["Geo.lon 1 0.0"])
   }
@@ -57,25 +57,25 @@ struct ObjectPatcherTests {
   func primaryKeys() throws {
     try realm.write("{}", to: .named(.int(1)))
     try realm.write(#"{"_id":2}"#, to: .named(.int(2)))
-    try realm.write(#"{"_id":{"$numberLong":"3"}}"#, to: .new)
+    try realm.write(#"{"_id":{"$numberLong":"3"}}"#, to: .new())
     #expect(try realm.table("Person").objectCount == 3)
     try realm.write("{}", to: .named(.null), of: "Cat")
-    try realm.write(#"{"name":""}"#, to: .new, of: "Cat")
+    try realm.write(#"{"name":""}"#, to: .new(), of: "Cat")
     #expect(try realm.table("Cat").objectCount == 2)
     #expect(kind { try realm.write(#"{"_id":5}"#, to: .named(.int(4))) } == "keyMismatch")
-    #expect(kind { try realm.write("{}", to: .new) } == "keyMismatch")
+    #expect(kind { try realm.write("{}", to: .new()) } == "keyMismatch")
     #expect(kind { try realm.write("{}", to: .keyed(ObjKey(4))) } == "keyMismatch")
     #expect(kind { try realm.write("{}", to: .named(.int(4)), of: "Dog") } == "keyMismatch")
-    #expect(kind { try realm.write(#"{"_id":2}"#, to: .new) } == "duplicate")
-    #expect(kind { try realm.write(#"{"_id":null}"#, to: .new) } == "wrongType")
-    #expect(kind { try realm.write(#"{"_id":"2"}"#, to: .new) } == "wrongType")
+    #expect(kind { try realm.write(#"{"_id":2}"#, to: .new()) } == "duplicate")
+    #expect(kind { try realm.write(#"{"_id":null}"#, to: .new()) } == "wrongType")
+    #expect(kind { try realm.write(#"{"_id":"2"}"#, to: .new()) } == "wrongType")
     #expect(try realm.table("Person").objectCount == 3)
   }
 
   @Test("in a class without primary key an object can have a key of choice")
   func objectKeys() throws {
     #expect(try realm.write("{}", to: .keyed(ObjKey(17)), of: "Dog").object == ObjKey(17))
-    #expect(try realm.write("{}", to: .new, of: "Dog").object != ObjKey(17))
+    #expect(try realm.write("{}", to: .new(), of: "Dog").object != ObjKey(17))
     #expect(kind { try realm.write("{}", to: .keyed(ObjKey(17)), of: "Dog") } == "duplicate")
     #expect(kind { try realm.write("{}", to: .keyed(ObjKey(-2)), of: "Dog") } == "overLimit")
     #expect(kind { try realm.write("{}", to: .object(ObjKey(99)), of: "Dog") } == "missingObject")
@@ -83,10 +83,10 @@ struct ObjectPatcherTests {
 
   @Test("objects of embedded and asymmetric classes are not written by themselves")
   func kindsOfClasses() throws {
-    #expect(kind { try realm.write("{}", to: .new, of: "Address") } == "forbidden")
+    #expect(kind { try realm.write("{}", to: .new(), of: "Address") } == "forbidden")
     let other = try ScratchRealm { (transaction) throws in _ = try transaction.addTable("class_Log", kind: .asymmetric)
     }
-    #expect(kind { try other.write("{}", to: .new, of: "Log") } == "forbidden")
+    #expect(kind { try other.write("{}", to: .new(), of: "Log") } == "forbidden")
   }
 
   // MARK: changing
@@ -191,7 +191,7 @@ struct ObjectPatcherTests {
     #expect(try realm.changes(#"{"any":{"b":2,"a":[1,2,{"x":1,"y":[]}]}}"#, to: object) == [])
     #expect(
       try realm.changes(#"{"any":{"a":[1,5,{"x":2,"y":[7]},3],"c":[]}}"#, to: object)
-        == ["any.a[1] put", "any.a[2].x put", "any.a[2].y[0] insert", "any.a[3] insert", "any.b remove", "any.c put"]
+        == ["any.b remove", "any.a[1] put", "any.a[2].x put", "any.a[2].y[0] insert", "any.a[3] insert", "any.c put"]
     )
     try realm.write(#"{"_id":1,"any":{"a":[1,5,{"x":2,"y":[7]},3],"c":[]}}"#)
     #expect(try realm.value("any", object) == #"{"a":[1,5,{"x":2,"y":[7]},3],"c":[]}"#)

@@ -75,7 +75,7 @@ struct AssignTests {
   /// What a property holds after `value` was assigned: a set has each element once, in its own order.
   private func expect(_ stored: Value, toBe wanted: Value, _ index: Int, _ seed: UInt64) {
     guard columns[index].collection == .set, case .list(let values) = stored, case .list(let all) = wanted else {
-      #expect(stored.isStored(as: wanted), "property \(index), SEED=\(seed): \(stored) instead of \(wanted)")
+      #expect(stored.isIdentical(to: wanted), "property \(index), SEED=\(seed): \(stored) instead of \(wanted)")
       return
     }
     func distinct(_ values: [Value]) -> Set<String> { Set(values.map(Self.name)) }

@@ -33,28 +33,27 @@ struct AllObjectsTarget: TextTarget {
     _ transaction: borrowing WriteTransaction,
     links: MissingLinks?
   ) throws(FileTreeError) -> (Effect, lineCount: Int) {
-    let patcher = ObjectPatcher(mode: mode, missingLinks: .leaveOut), lines = text.text
+    let applier = RecordApplier<(line: Int, range: Range<Int>)>(mode: mode, remaining: links ?? .leaveOut)
+    let lines = text.text
     var touched: [ObjectReference] = []
-    var waiting: [(line: Int, range: Range<Int>, object: ObjKey)] = []
     var hasChanged = false
     var reader = lines.lines, number = text.firstLine - 1
     while let (range, line) = try reader.next() {
       number += 1
       if line.allSatisfy(\.isJSONSpace) { continue }
-      let outcome = try apply(Array(line), number, to: .upsert, of: table, patcher, transaction)
-      if outcome.missingLinks > 0, links != nil { waiting.append((number, range, outcome.object)) }
+      let outcome = try read(Array(line), number) { (text) throws(JSONInputError) in
+        try applier.apply(text, at: (number, range), to: .upsert, of: table, in: transaction)
+      }
       if outcome.hasChanged || outcome.wasCreated {
         hasChanged = true
         if touched.count <= Effect.mostTouched { touched.append(ObjectReference(table: table, key: outcome.object)) }
       }
     }
-    let strict = ObjectPatcher(mode: mode, missingLinks: links ?? .leaveOut)
-    for line in waiting {
-      let bytes = try lines.copy(line.range)
-      let outcome = try apply(bytes, line.line, to: .object(line.object), of: table, strict, transaction)
-      if outcome.hasChanged, touched.count <= Effect.mostTouched {
-        touched.append(ObjectReference(table: table, key: line.object))
+    for record in links == nil ? [] : applier.waiting {
+      let outcome = try read(lines.copy(record.place.range), record.place.line) { (text) throws(JSONInputError) in
+        try applier.finish(record, text, in: transaction)
       }
+      if outcome.hasChanged, touched.count <= Effect.mostTouched { touched.append(record.object) }
       hasChanged = hasChanged || outcome.hasChanged
     }
     let lineCount = number - text.firstLine + 1
@@ -65,17 +64,14 @@ struct AllObjectsTarget: TextTarget {
     return (Effect(touched: touched.count > Effect.mostTouched ? nil : touched, replaced: replaced), lineCount)
   }
 
-  private static func apply(
+  private static func read(
     _ line: [UInt8],
     _ number: Int,
-    to goal: PatchTarget,
-    of table: TableKey,
-    _ patcher: ObjectPatcher,
-    _ transaction: borrowing WriteTransaction
+    _ apply: (JSONText) throws(JSONInputError) -> PatchOutcome
   ) throws(FileTreeError) -> PatchOutcome {
-    do throws(JSONInputError) {
-      return try patcher.apply(try JSONText(line, firstLine: number), to: goal, of: table, in: transaction)
-    } catch { throw FileTreeError(error) }
+    do throws(JSONInputError) { return try apply(JSONText(line, firstLine: number)) } catch {
+      throw FileTreeError(error)
+    }
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {

@@ -6,72 +6,35 @@ import RealmNames
 import RealmPages
 import Synchronization
 
-/// An object that is to be created.
-struct NewObject: Sendable {
-  let text: JSONText
-  let name: [UInt8]
-  let table: Table
-  /// The key of the object of that name that a program removed to make room for this one.
-  let formerKey: ObjKey?
-  let mode: WriteMode
-  let missingLinks: MissingLinks
-
-  /// Creates the object with the key in its name, and returns the key.
-  func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {
-    let fileName = NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type)
-    let primaryKey: Value?
-    switch fileName {
-    case .key(let key):
-      primaryKey = Value(key)
-      try check(Value(key))
-    case .hashed: primaryKey = try keyInText()
-    case .objectKey, nil: primaryKey = nil
-    }
-    let key: ObjKey
-    do throws(EngineError) {
-      if let primaryKey {
-        key = try transaction.create(table.key, primaryKey: primaryKey, key: free(formerKey, transaction))
-      } else if case .objectKey(let wanted) = fileName {
-        key = try transaction.create(table.key, key: wanted)
-      } else {
-        key = try transaction.create(table.key, key: free(formerKey, transaction))
-      }
-    } catch {
-      throw FileTreeError(error)
+extension Saves {
+  /// Creates the object of the file `name` from its text. The object gets the key `formerKey`, that of a removed object
+  /// of this name, if the key is free.
+  func create(
+    _ text: JSONText,
+    _ name: [UInt8],
+    in table: Table,
+    formerKey: ObjKey?,
+    mode: WriteMode,
+    missingLinks: MissingLinks,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> PatchOutcome {
+    let target: PatchTarget
+    switch NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type) {
+    case .key(let key): target = .named(Value(key), preferring: formerKey)
+    case .hashed: target = .named(try key(in: text, named: name, table), preferring: formerKey)
+    case .objectKey(let key): target = .keyed(key)
+    case nil: target = .new(preferring: formerKey)
     }
     do throws(JSONInputError) {
-      _ = try ObjectPatcher(mode: mode, missingLinks: missingLinks)
-        .apply(text, to: .object(key), of: table.key, in: transaction)
+      return try ObjectPatcher(mode: mode, missingLinks: missingLinks)
+        .apply(text, to: target, of: table.key, in: transaction)
     } catch {
       throw FileTreeError(error, missingLinks)
     }
-    return key
-  }
-
-  /// The required properties that the text does not name. A new object has their defaults.
-  var defaulted: [ColKey] {
-    table.columns.filter { $0.isRequired && $0.key != table.primaryKey?.key && !text.hasMember($0.name) }.map(\.key)
-  }
-
-  /// Throws if the text has another primary key than the name.
-  private func check(_ key: Value) throws(FileTreeError) {
-    guard let column = table.primaryKey else { return }
-    do throws(JSONInputError) { try text.checkPrimaryKey(of: column, is: key) } catch { throw FileTreeError(error) }
-  }
-
-  /// Returns the former key if it is free, otherwise nil.
-  private func free(
-    _ key: ObjKey?,
-    _ transaction: borrowing WriteTransaction
-  ) throws(EngineError) -> ObjKey? {
-    guard let key else { return nil }
-    let table = try transaction.table(table.key)
-    // A key that cannot be looked up counts as taken.
-    do throws(EngineError) { return try table.contains(key) ? nil : key } catch { return nil }
   }
 
   /// Returns the primary key in the text, for a name that has only its beginning.
-  private func keyInText() throws(FileTreeError) -> Value {
+  private func key(in text: JSONText, named name: [UInt8], _ table: Table) throws(FileTreeError) -> Value {
     guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
     let value: Value?
     do throws(JSONInputError) { value = try text.primaryKey(of: column) } catch {
@@ -84,9 +47,7 @@ struct NewObject: Sendable {
     }
     return value
   }
-}
 
-extension Saves {
   /// Reports the properties whose defaults a new object has because its text does not name them, each property once.
   func reportDefaults(_ columns: [ColKey], of key: ObjKey, in ordinal: TableOrdinal, _ path: String) {
     for column in columns {

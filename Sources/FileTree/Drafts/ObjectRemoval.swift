@@ -86,15 +86,16 @@ struct ObjectRemoval: TreePart {
         if existing != nil { return .none }
         let json: JSONText
         do throws(JSONInputError) { json = try JSONText(text) } catch { throw FileTreeError(error) }
-        let draft = NewObject(
-          text: json,
-          name: name,
-          table: table,
+        let outcome = try tree.saves.create(
+          json,
+          name,
+          in: table,
           formerKey: removal.key,
           mode: .patch,
-          missingLinks: tree.subtrees.staged == nil ? .leaveOut : .expect
+          missingLinks: tree.subtrees.staged == nil ? .leaveOut : .expect,
+          transaction
         )
-        let object = ObjectReference(table: table.key, key: try draft.create(in: transaction))
+        let object = ObjectReference(table: table.key, key: outcome.object)
         made = object.key
         return Effect(touched: [object] + (try tree.saves.restoreLinks(removal, to: object, transaction)))
       }

@@ -89,15 +89,16 @@ struct NamedObjectTarget: TextTarget {
         place: .object(ordinal, existing)
       )
     }
-    let draft = NewObject(
-      text: try text.json(),
-      name: name,
-      table: table,
+    let outcome = try tree.saves.create(
+      text.json(),
+      name,
+      in: table,
       formerKey: text.removal?.key,
       mode: tree.options.write,
-      missingLinks: tree.saves.missingLinks
+      missingLinks: tree.saves.missingLinks,
+      transaction
     )
-    let made = ObjectReference(table: table.key, key: try draft.create(in: transaction))
+    let made = ObjectReference(table: table.key, key: outcome.object)
     // Links to a missing object may have been waiting for this one.
     var origins = try Self.origins(of: made, transaction)
     if let removal = text.removal { origins += try tree.saves.restoreLinks(removal, to: made, transaction) }
@@ -105,7 +106,7 @@ struct NamedObjectTarget: TextTarget {
       effect: try removingMoved(text, for: made, Effect(touched: [made] + origins), transaction, tree),
       place: .object(ordinal, made.key),
       isNew: true,
-      defaulted: draft.defaulted
+      defaulted: outcome.defaulted.filter { $0.table == table.key }.map(\.column)
     )
   }
 

@@ -179,10 +179,15 @@ final class VersionMerge {
     let hasNewSchema = schemas.base != schemas.staged
     if hasNewSchema, problems.isEmpty { try changeSchema(transaction) }
     if !problems.isEmpty { return .none }
-    var waiting: [Waiting] = []
     for changes in classes { try renumber(changes, transaction) }
-    for changes in classes { try make(changes, transaction, &touched, &waiting) }
-    for item in waiting { try finish(item, transaction) }
+    let applier = RecordApplier<StagedObject>(), texts = StagedTexts(staged)
+    applier.renumbered = renumbered
+    for changes in classes { try make(changes, applier, texts, transaction, &touched) }
+    for record in applier.waiting {
+      _ = try apply(record.place, texts) { (text) throws(JSONInputError) in
+        try applier.finish(record, text, in: transaction)
+      }
+    }
     let replaced = classes.flatMap { changes -> [ObjectReference] in
       guard let table = changes.old?.key else { return [] }
       return (changes.deleted + changes.updated.map(\.key)).map { ObjectReference(table: table, key: $0) }
@@ -231,14 +236,12 @@ final class VersionMerge {
     }
   }
 
-  /// An object to finish once the targets of its links exist, or an existing object to update.
-  private struct Waiting {
-    let staged: Table
+  /// An object of the staged version.
+  private struct StagedObject {
+    let table: Table
     let key: ObjKey
     /// The changed properties of an existing object; nil for a new one.
-    let properties: [Int]?
-    /// The object in the new version.
-    let object: ObjectReference
+    var properties: [Int]?
   }
 
   /// Finds free keys for new objects of a class without a primary key whose keys were taken by other programs.
@@ -263,9 +266,10 @@ final class VersionMerge {
   /// to.
   private func make(
     _ changes: ClassChanges,
+    _ applier: RecordApplier<StagedObject>,
+    _ texts: StagedTexts,
     _ transaction: borrowing WriteTransaction,
-    _ touched: inout [ObjectReference],
-    _ waiting: inout [Waiting]
+    _ touched: inout [ObjectReference]
   ) throws(FileTreeError) {
     guard let staged = changes.new, let name = changes.new?.name else { return }
     let table: TableKey
@@ -275,102 +279,71 @@ final class VersionMerge {
       }
       table = key
     } catch { throw FileTreeError(error) }
-    let patcher = ObjectPatcher(mode: .patch, missingLinks: .leaveOut)
-    patcher.renumbered = renumbered
-    let cursor = ObjectCursor(staged), renderer = ObjectRenderer(self.staged), text = OutputBuffer()
     for key in changes.inserted {
       let free = renumbered[ObjectReference(table: table, key: key)] ?? key
       let target = staged.primaryKey == nil ? PatchTarget.keyed(free) : .upsert
-      do throws(EngineError) { _ = try cursor.seek(key) } catch { throw .damaged("the transaction", error) }
-      guard let outcome = try apply(cursor, nil, renderer, text, to: target, of: table, patcher, transaction) else {
-        continue
+      let object = StagedObject(table: staged, key: key)
+      let outcome = try apply(object, texts) { (text) throws(JSONInputError) in
+        try applier.apply(text, at: object, to: target, of: table, in: transaction)
       }
+      guard let outcome else { continue }
       if !outcome.wasCreated {
         try format(staged) { () throws(EngineError) in
           note(try Self.path(of: key, in: staged), isConflict: true, "created by another program as well")
         }
       }
-      let object = ObjectReference(table: table, key: outcome.object)
-      touched.append(object)
-      if outcome.missingLinks > 0 { waiting.append(Waiting(staged: staged, key: key, properties: nil, object: object)) }
+      touched.append(ObjectReference(table: table, key: outcome.object))
     }
     for (key, properties) in changes.updated {
       let object = ObjectReference(table: table, key: key)
       touched.append(object)
-      waiting.append(Waiting(staged: staged, key: key, properties: properties, object: object))
+      applier.wait(for: StagedObject(table: staged, key: key, properties: properties), object)
     }
   }
 
-  private lazy var finisher = Finisher(staged, renumbered)
+  /// Renders staged objects. Objects of one class in a row share a cursor.
+  private final class StagedTexts {
+    private let renderer: ObjectRenderer
+    private let out = OutputBuffer()
+    private var cursor: ObjectCursor?
 
-  /// The tools for finishing waiting objects, one class at a time.
-  private final class Finisher {
-    let patcher = ObjectPatcher(mode: .patch)
-    let renderer: ObjectRenderer
-    let text = OutputBuffer()
-    var cursor: ObjectCursor?
+    init(_ snapshot: Snapshot) { renderer = ObjectRenderer(snapshot) }
 
-    init(_ snapshot: Snapshot, _ renumbered: [ObjectReference: ObjKey]) {
-      renderer = ObjectRenderer(snapshot)
-      patcher.renumbered = renumbered
-    }
-
-    func cursor(of table: Table) -> ObjectCursor {
-      if let cursor, cursor.table.key == table.key { return cursor }
-      let new = ObjectCursor(table)
-      cursor = new
-      return new
-    }
-  }
-
-  private func finish(_ item: Waiting, _ transaction: borrowing WriteTransaction) throws(FileTreeError) {
-    let cursor = finisher.cursor(of: item.staged)
-    do throws(EngineError) { _ = try cursor.seek(item.key) } catch { throw .damaged("the transaction", error) }
-    _ = try apply(
-      cursor,
-      item.properties,
-      finisher.renderer,
-      finisher.text,
-      to: .object(item.object.key),
-      of: item.object.table,
-      finisher.patcher,
-      transaction
-    )
-  }
-
-  /// Copies an object, or only these properties, from the staged version. Returns nil and records a problem if the text
-  /// is refused.
-  private func apply(
-    _ cursor: ObjectCursor,
-    _ properties: [Int]?,
-    _ renderer: ObjectRenderer,
-    _ text: OutputBuffer,
-    to target: PatchTarget,
-    of table: TableKey,
-    _ patcher: ObjectPatcher,
-    _ transaction: borrowing WriteTransaction
-  ) throws(FileTreeError) -> PatchOutcome? {
-    text.reset()
-    do throws(RenderError) {
-      if let properties {
-        for (place, index) in properties.enumerated() {
-          text.append(place == 0 ? "{" : ",")
-          text.append(string: Array(cursor.table.columns[index].name.utf8))
-          text.append(":")
-          try renderer.render(property: index, of: cursor, into: text)
+    /// Returns the text of an object, or of its changed properties.
+    func text(of object: StagedObject) throws(FileTreeError) -> [UInt8] {
+      let cursor = cursor.flatMap { $0.table.key == object.table.key ? $0 : nil } ?? ObjectCursor(object.table)
+      self.cursor = cursor
+      out.reset()
+      do throws(EngineError) { _ = try cursor.seek(object.key) } catch { throw .damaged("the transaction", error) }
+      do throws(RenderError) {
+        guard let properties = object.properties else {
+          try renderer.render(cursor, layout: .compact, into: out)
+          return out.bytes
         }
-        text.append("}")
-      } else {
-        try renderer.render(cursor, layout: .compact, into: text)
-      }
-    } catch { throw .damaged(place: "the transaction", problem: error.description) }
-    do throws(JSONInputError) {
-      return try patcher.apply(JSONText(text.bytes), to: target, of: table, in: transaction)
-    } catch {
+        for (place, index) in properties.enumerated() {
+          out.append(place == 0 ? "{" : ",")
+          out.append(string: Array(object.table.columns[index].name.utf8))
+          out.append(":")
+          try renderer.render(property: index, of: cursor, into: out)
+        }
+        out.append("}")
+        return out.bytes
+      } catch { throw .damaged(place: "the transaction", problem: error.description) }
+    }
+  }
+
+  /// Applies the text of a staged object. Returns nil and records a problem if the text is refused.
+  private func apply(
+    _ object: StagedObject,
+    _ texts: StagedTexts,
+    _ body: (JSONText) throws(JSONInputError) -> PatchOutcome
+  ) throws(FileTreeError) -> PatchOutcome? {
+    let text = try texts.text(of: object)
+    do throws(JSONInputError) { return try body(JSONText(text)) } catch {
       if case .engine(let error) = error.kind, error.reason != .duplicateKey { throw FileTreeError(error) }
       let refusal = error
-      try format(cursor.table) { () throws(EngineError) in
-        note(try Self.path(of: cursor.key, in: cursor.table), isConflict: false, refusal.description)
+      try format(object.table) { () throws(EngineError) in
+        note(try Self.path(of: object.key, in: object.table), isConflict: false, refusal.description)
       }
       return nil
     }

@@ -168,6 +168,7 @@ extension FileTreeError {
     switch error.kind {
     case .outOfRange: refusal = .outOfRange
     case .overLimit: refusal = .tooLarge
+    case .duplicate: refusal = .exists
     case .missingObject:
       self = .stale
       return

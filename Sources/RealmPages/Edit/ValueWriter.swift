@@ -23,8 +23,10 @@ extension CollectionEditor {
       if !present.isEmpty { try clear() }
       return
     }
-    let difference = ListDifference(old: present.count, new: wanted.count) { present[$0].isStored(as: wanted[$1]) }
-    for index in difference.replaced where !present[index].isStored(as: wanted[index]) { try set(index, wanted[index]) }
+    let difference = ListDifference(old: present.count, new: wanted.count) { present[$0].isIdentical(to: wanted[$1]) }
+    for index in difference.replaced where !present[index].isIdentical(to: wanted[index]) {
+      try set(index, wanted[index])
+    }
     for index in difference.removed.reversed() { try remove(index) }
     for index in difference.inserted { try insert(index, wanted[index]) }
   }
@@ -32,24 +34,24 @@ extension CollectionEditor {
   /// Changes a set to contain these elements. Elements in both stay; a set that may be unsorted is rewritten
   /// completely.
   private func write(set wanted: [Value], over present: [Value]) throws(EngineError) {
-    let old = Set(present.map(\.bits)), new = Set(wanted.map(\.bits))
-    if old == new { return }
+    let difference = SetDifference(old: present.map(\.bits), new: wanted.map(\.bits))
+    if difference.removed.isEmpty && difference.added.isEmpty { return }
     if ValueOrder.isUnordered(column.type) {
       if !present.isEmpty { try clear() }
       return try fill(.list(wanted))
     }
-    for value in present where !new.contains(value.bits) { _ = try discard(value) }
-    for value in wanted where !old.contains(value.bits) { _ = try add(value) }
+    for index in difference.removed { _ = try discard(present[index]) }
+    for index in difference.added { _ = try add(wanted[index]) }
   }
 
   /// Changes a dictionary to contain these entries. Entries that are equal in both stay.
   private func write(dictionary wanted: [Value.Entry], over present: [Value.Entry]) throws(EngineError) {
-    var stored = Dictionary(present.map { ($0.key, $0.value) }) { $1 }
-    for entry in wanted {
-      if let former = stored.removeValue(forKey: entry.key), former.isStored(as: entry.value) { continue }
+    let difference = DictionaryDifference(old: present.map(\.key), new: wanted.map(\.key))
+    for (entry, former) in zip(wanted, difference.former) {
+      if let former, present[former].value.isIdentical(to: entry.value) { continue }
       try set(key: entry.key, entry.value)
     }
-    for entry in present where stored[entry.key] != nil { _ = try remove(key: entry.key) }
+    for index in difference.removed { _ = try remove(key: present[index].key) }
   }
 
   /// Changes the collection from `present` to `wanted`.
@@ -75,19 +77,19 @@ extension Value {
 
   /// True if storing `other` instead of this value changes nothing. Numbers are compared bit by bit, so NaNs with the
   /// same bits are equal; the entries of dictionaries have no order.
-  package func isStored(as other: Value) -> Bool {
+  package func isIdentical(to other: Value) -> Bool {
     switch (self, other) {
-    case (.list(let a), .list(let b)): return a.count == b.count && zip(a, b).allSatisfy { $0.isStored(as: $1) }
+    case (.list(let a), .list(let b)): return a.count == b.count && zip(a, b).allSatisfy { $0.isIdentical(to: $1) }
     case (.dictionary(let a), .dictionary(let b)):
       let former = Dictionary(a.map { ($0.key, $0.value) }) { $1 },
         new = Dictionary(b.map { ($0.key, $0.value) }) { $1 }
-      return former.count == new.count && former.allSatisfy { new[$0]?.isStored(as: $1) ?? false }
+      return former.count == new.count && former.allSatisfy { new[$0]?.isIdentical(to: $1) ?? false }
     default: return withView { view in other.withView { ContentComparison.scalarsAreEqual(view, $0) } }
     }
   }
 
   /// A value for comparison in which numbers are equal only if their bits are; a NaN equals itself.
-  fileprivate var bits: Value {
+  package var bits: Value {
     switch self {
     case .float(let number): .list([.int(Int64(number.bitPattern))])
     case .double(let number): .list([.null, .int(Int64(bitPattern: number.bitPattern))])

@@ -208,7 +208,7 @@ public struct WriteTransaction: ~Copyable {
     let present = try self.value(table, object, key)
     let column = try self.column(group.table(table), key)
     if column.collection == nil {
-      if !present.isStored(as: value) { try set(table, object, key, value) }
+      if !present.isIdentical(to: value) { try set(table, object, key, value) }
     } else {
       try group.change { () throws(EngineError) in
         try CollectionEditor(group, group.table(table), object, column).write(value, over: present)

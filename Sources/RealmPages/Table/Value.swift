@@ -79,7 +79,7 @@ public enum Value: Hashable, Sendable {
 
   /// Calls `body` with the value as a view. A list or dictionary appears as an empty one.
   @inline(__always)
-  func withView<R, E: Error>(_ body: (ValueView) throws(E) -> R) throws(E) -> R {
+  package func withView<R, E: Error>(_ body: (ValueView) throws(E) -> R) throws(E) -> R {
     switch self {
     case .null: return try body(.null)
     case .int(let value): return try body(.int(value))

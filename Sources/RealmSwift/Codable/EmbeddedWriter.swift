@@ -63,9 +63,9 @@ extension WriteTransaction {
   ) throws(EngineError) {
     let (table, key) = (object.table, object.key)
     guard case .dictionary(let entries) = try value(table, key, column.key) else { return }
-    var present = Dictionary(entries.map { ($0.key, $0.value) }) { $1 }
-    for entry in wanted {
-      let former = present.removeValue(forKey: entry.key)
+    let difference = DictionaryDifference(old: entries.map(\.key), new: wanted.map { $0.key })
+    for (entry, position) in zip(wanted, difference.former) {
+      let former = position.map { entries[$0].value }
       if let parts = entry.object {
         if let target = former.flatMap({ reference($0) }) {
           try write(parts, of: target)
@@ -76,7 +76,7 @@ extension WriteTransaction {
         try set(table, key, column.key, entry: entry.key, .null)
       }
     }
-    for entry in entries where present[entry.key] != nil { _ = try remove(table, key, column.key, entry: entry.key) }
+    for index in difference.removed { _ = try remove(table, key, column.key, entry: entries[index].key) }
   }
 
   /// Returns the object that a link refers to; nil if there is none.
@@ -89,7 +89,7 @@ extension WriteTransaction {
   private func isStored(_ wanted: WantedObject, in object: ObjectReference) throws(EngineError) -> Bool {
     for part in wanted {
       guard case .value(let wanted) = part.value,
-        try value(object.table, object.key, part.column.key).isStored(as: wanted)
+        try value(object.table, object.key, part.column.key).isIdentical(to: wanted)
       else { return false }
     }
     return true

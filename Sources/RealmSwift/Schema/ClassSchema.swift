@@ -29,7 +29,7 @@ struct ModelProperty: @unchecked Sendable {
   /// True if the property is a column of the table.
   var isStored: Bool { !type.isLinkingObjects }
 
-  func isStored(as other: ModelProperty) -> Bool {
+  func hasSameColumn(as other: ModelProperty) -> Bool {
     type.type == other.type.type && type.collection == other.type.collection && isPrimaryKey == other.isPrimaryKey
       && type.isOptional == other.type.isOptional && linkedName == other.linkedName
   }
@@ -135,7 +135,7 @@ final class ClassSchema: Sendable {
     }
     let (mine, theirs) = (stored(self), stored(other))
     return kind == other.kind && mine.count == theirs.count
-      && mine.allSatisfy { name, property in theirs[name].map { property.isStored(as: $0) } ?? false }
+      && mine.allSatisfy { name, property in theirs[name].map { property.hasSameColumn(as: $0) } ?? false }
   }
 
   /// The errors in the class declaration; empty if the class can be used.

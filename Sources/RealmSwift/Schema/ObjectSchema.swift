@@ -94,7 +94,7 @@ extension Property: Equatable {
   /// Returns true if both have the same name and the same stored type.
   public static func == (a: Property, b: Property) -> Bool {
     a.name == b.name && a.columnName == b.columnName && a.isIndexed == b.isIndexed
-      && a.property.isStored(as: b.property)
+      && a.property.hasSameColumn(as: b.property)
   }
 }
 

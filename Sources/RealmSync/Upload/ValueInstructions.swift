@@ -131,7 +131,7 @@ struct ValueInstructions {
         try write(embedded: value, over: present ?? .null, embedded, at: place)
       } else if let present {
         try write(single: value, over: present, at: place, prior: nil)
-      } else if !value.isStored(as: Self.initial(column)) {
+      } else if !value.isIdentical(to: column.defaultValue ?? .null) {
         try put(value, at: place, .property)
       }
     default: throw .damaged("a value of another kind", place: column.name)
@@ -143,24 +143,6 @@ struct ValueInstructions {
     guard column.type == .link, let key = column.targetTable, let table = try new.table(key), table.kind == .embedded
     else { return nil }
     return table
-  }
-
-  /// Returns the value of a property in a new object.
-  private static func initial(_ column: Column) -> Value {
-    if column.isNullable { return .null }
-    return switch column.type {
-    case .int: .int(0)
-    case .bool: .bool(false)
-    case .string: .string([])
-    case .data: .data([])
-    case .date: .date(Timestamp(seconds: 0, nanoseconds: 0))
-    case .float: .float(0)
-    case .double: .double(0)
-    case .decimal128: .decimal128(Decimal128(low: 0, high: 0x3040_0000_0000_0000))
-    case .objectID: .objectID(ObjectID(high: 0, low: 0))
-    case .uuid: .uuid(UniqueID(high: 0, low: 0))
-    case .mixed, .link: .null
-    }
   }
 
   // MARK: single values
@@ -210,7 +192,7 @@ struct ValueInstructions {
     at place: Instruction.Place,
     prior: UInt32?
   ) throws(EngineError) {
-    if present.isStored(as: value) { return }
+    if present.isIdentical(to: value) { return }
     switch (value, present) {
     case (.list(let values), .list(let former)): try write(list: values, over: former, nil, at: place)
     case (.dictionary(let entries), .dictionary(let former)):
@@ -227,7 +209,7 @@ struct ValueInstructions {
     _ embedded: Table?,
     at place: Instruction.Place
   ) throws(EngineError) {
-    let difference = ListDifference(old: former.count, new: values.count) { former[$0].isStored(as: values[$1]) }
+    let difference = ListDifference(old: former.count, new: values.count) { former[$0].isIdentical(to: values[$1]) }
     if let embedded {
       // Elements that stay may have changed inside.
       for index in values.indices where !difference.replaced.contains(index) && !difference.inserted.contains(index) {
@@ -236,7 +218,7 @@ struct ValueInstructions {
       }
     }
     var count = UInt32(former.count)
-    for index in difference.replaced where !former[index].isStored(as: values[index]) {
+    for index in difference.replaced where !former[index].isIdentical(to: values[index]) {
       let element = place.step(.index(UInt32(index)))
       if let embedded {
         writer.append(.edit(element, .erase(prior: count)))
@@ -265,18 +247,9 @@ struct ValueInstructions {
   private mutating func write(set values: [Value], over former: [Value], at place: Instruction.Place)
     throws(EngineError)
   {
-    let before = Set(former.map(Self.bits)), after = Set(values.map(Self.bits))
-    for value in former where !after.contains(Self.bits(value)) { try member(value, isNew: false, at: place) }
-    for value in values where !before.contains(Self.bits(value)) { try member(value, isNew: true, at: place) }
-  }
-
-  /// Returns a value that compares numbers by their bits: -0.0 differs from 0.0, and a NaN equals itself.
-  private static func bits(_ value: Value) -> Value {
-    switch value {
-    case .float(let number): .list([.int(Int64(number.bitPattern))])
-    case .double(let number): .list([.null, .int(Int64(bitPattern: number.bitPattern))])
-    default: value
-    }
+    let difference = SetDifference(old: former.map(\.bits), new: values.map(\.bits))
+    for index in difference.removed { try member(former[index], isNew: false, at: place) }
+    for index in difference.added { try member(values[index], isNew: true, at: place) }
   }
 
   private mutating func member(_ value: Value, isNew: Bool, at place: Instruction.Place) throws(EngineError) {
@@ -295,9 +268,9 @@ struct ValueInstructions {
     _ embedded: Table?,
     at place: Instruction.Place
   ) throws(EngineError) {
-    var rest = Dictionary(former.map { ($0.key, $0.value) }) { $1 }
-    for entry in entries {
-      let step = place.step(.name(writer.name(entry.key))), present = rest.removeValue(forKey: entry.key)
+    let difference = DictionaryDifference(old: former.map(\.key), new: entries.map(\.key))
+    for (entry, position) in zip(entries, difference.former) {
+      let step = place.step(.name(writer.name(entry.key))), present = position.map { former[$0].value }
       if let embedded {
         if entry.value == .null {
           if present != .null { try put(.null, at: step, .property) }
@@ -314,8 +287,8 @@ struct ValueInstructions {
         try put(entry.value, at: step, .property)
       }
     }
-    for entry in former where rest[entry.key] != nil {
-      append(.erased, at: place.step(.name(writer.name(entry.key))), .property)
+    for index in difference.removed {
+      append(.erased, at: place.step(.name(writer.name(former[index].key))), .property)
     }
   }
 
@@ -352,7 +325,7 @@ struct ValueInstructions {
     let former = Dictionary(try values(of: key, before).map { ($0.0.key, $0.1) }) { $1 }
     for (column, value) in try values(of: key, table) {
       let present = former[column.key]
-      if column.type != .link, let present, present.isStored(as: value) { continue }
+      if column.type != .link, let present, present.isIdentical(to: value) { continue }
       try write(value, over: present, column, at: place.step(.name(writer.name(column.name))))
     }
   }

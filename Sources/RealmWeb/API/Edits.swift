@@ -100,13 +100,13 @@ final class Edits: Sendable {
     let text = try Self.text(request)
     if request.isPreview {
       return try rehearse { (transaction) throws(WebError) in
-        try Self.apply(text, .new, className, transaction).object
+        try Self.apply(text, .new(), className, transaction).object
       } _: { (before, after, key) throws(WebError) in
         try Self.differences(className, key, before, after)
       }
     }
     return try commit { (transaction) throws(WebError) in
-      [("key", .string("\(try Self.apply(text, .new, className, transaction).object)"))]
+      [("key", .string("\(try Self.apply(text, .new(), className, transaction).object)"))]
     }
   }
 
