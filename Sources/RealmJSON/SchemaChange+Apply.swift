@@ -39,7 +39,15 @@ extension SchemaChange {
   ///
   /// Cost: O(n) in the objects of a class for each property that is added, removed or indexed.
   public func apply(_ transaction: borrowing WriteTransaction) throws(SchemaChangeError) {
-    for step in steps {
+    try apply(transaction) { _ in true }
+  }
+
+  /// Applies the steps for which `isIncluded` returns true.
+  package func apply(
+    _ transaction: borrowing WriteTransaction,
+    where isIncluded: (Step) -> Bool
+  ) throws(SchemaChangeError) {
+    for step in steps where isIncluded(step) {
       do throws(EngineError) { try Self.apply(step, transaction) } catch { throw SchemaChangeError(error) }
     }
   }

@@ -27,7 +27,8 @@ private struct Planned: PlannedSchemaChange {
 }
 
 extension EngineError {
-  fileprivate init(_ error: SchemaChangeError) {
+  /// The error for a rejected schema.
+  package init(_ error: SchemaChangeError) {
     switch error.reason {
     case .engine(let cause): self = cause
     case .needsVersion: self.init(.needsMigration, error.description)

@@ -81,7 +81,7 @@ public struct ClassDescription: Hashable, Sendable {
     self.properties = properties
   }
 
-  init(_ table: Table, name: (TableKey) -> String?) {
+  package init(_ table: Table, name: (TableKey) -> String?) {
     self.init(
       name: table.className ?? table.name,
       kind: table.kind,

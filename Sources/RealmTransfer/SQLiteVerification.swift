@@ -2,6 +2,7 @@
 // file are counted and hashed in the same way. The hash of a table is a sum over its cells, each hashed with its row's
 // key and its column, so it does not depend on the order of rows.
 
+import CLinux
 import RealmPages
 
 /// The number of rows in a table, and a hash of their values.
@@ -31,7 +32,7 @@ struct RowDigest: Equatable {
 
   private mutating func add(_ column: Int, _ type: UInt8, _ bytes: some Sequence<UInt8>) {
     if column <= keyColumns {
-      key = Self.folded(column == 1 ? Self.start : key, type, bytes)
+      key = Self.folded(column == 1 ? clinux_fnv_start() : key, type, bytes)
       if column < keyColumns { return }
       count += 1
       hash &+= Self.mixed(key)
@@ -44,16 +45,13 @@ struct RowDigest: Equatable {
     (0..<8).lazy.map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
   }
 
-  /// FNV-1a.
-  private static let start: UInt64 = 0xCBF2_9CE4_8422_2325
-
   private static func folded(_ hash: UInt64, _ type: UInt8, _ bytes: some Sequence<UInt8>) -> UInt64 {
-    var hash = (hash ^ UInt64(type)) &* 0x100_0000_01B3, length: UInt64 = 0
+    var hash = clinux_fnv_step(hash, UInt64(type)), length: UInt64 = 0
     for byte in bytes {
-      hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3
+      hash = clinux_fnv_step(hash, UInt64(byte))
       length += 1
     }
-    return (hash ^ length) &* 0x100_0000_01B3
+    return clinux_fnv_step(hash, length)
   }
 
   /// The finalizer of SplitMix64, so that similar sums do not cancel each other out.

@@ -49,3 +49,11 @@ package struct Thread {
   /// True if the caller runs on this thread.
   package var isCurrent: Bool { pthread_equal(pthread_self(), id) != 0 }
 }
+
+extension Thread? {
+  /// Starts a thread unless there is one. Returns false if the system cannot create one.
+  package mutating func start(_ run: @escaping @Sendable () -> Void) -> Bool {
+    if self == nil { self = Thread(run) }
+    return self != nil
+  }
+}

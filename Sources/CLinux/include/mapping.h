@@ -32,6 +32,10 @@ bool clinux_keep_pages(void *base, size_t length);
 /// memmem(3), which Swift's Glibc module hides: the position of `part` in `bytes`, or NULL.
 const void *clinux_find(const void *bytes, size_t length, const void *part, size_t part_length);
 
+/// FNV-1a with 64 bits: the hash of no bytes, and the hash after one more byte, or after a word if no file keeps it.
+static inline uint64_t clinux_fnv_start(void) { return 0xCBF29CE484222325; }
+static inline uint64_t clinux_fnv_step(uint64_t hash, uint64_t byte) { return (hash ^ byte) * 0x100000001B3; }
+
 /// Orders earlier loads before later ones.
 static inline void clinux_acquire_fence(void) { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 

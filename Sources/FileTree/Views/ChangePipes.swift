@@ -45,8 +45,7 @@ final class ChangePipes: @unchecked Sendable {
     }
     let isServed = monitor.locked {
       if isEnding || pipes.count >= Self.mostPipes { return false }
-      if thread == nil { thread = Thread { [self] in run() } }
-      if thread == nil { return false }
+      if !thread.start({ [self] in run() }) { return false }
       pipes.append(pipe)
       let unopened = pipes.filter { !$0.isOpened && !$0.hasReader }
       if unopened.count > Self.mostUnopened, let oldest = unopened.first { pipes.removeAll { $0 === oldest } }
@@ -59,12 +58,11 @@ final class ChangePipes: @unchecked Sendable {
 
   /// Ends the thread and all pipes: their readers reach end of file after the data written.
   func stop() {
-    let thread = monitor.locked {
+    monitor.locked {
       isEnding = true
       monitor.wakeAll()
-      return self.thread.take()
-    }
-    thread?.join()
+      return thread.take()
+    }?.join()
     monitor.locked {
       for pipe in pipes { _ = pipe.serve() }
       pipes = []

@@ -4,6 +4,7 @@
 //
 // Invariant: a stamp changes whenever any text of the table's objects may have changed, and times never go backwards.
 
+import CLinux
 import RealmPages
 import Threads
 
@@ -106,9 +107,9 @@ private struct Fingerprints {
     return fingerprint
   }
 
-  /// One step of a word-based FNV-1a.
+  /// One step of a hash over words.
   private static func mix(_ hash: UInt64, _ word: UInt64) -> UInt64 {
-    let product = (hash ^ word) &* 0x0000_0100_0000_01b3
+    let product = clinux_fnv_step(hash, word)
     return product ^ product >> 29
   }
 }

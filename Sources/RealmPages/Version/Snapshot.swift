@@ -1,5 +1,6 @@
 // One committed, immutable state of a realm.
 
+import CLinux
 import Synchronization
 
 /// One version of a realm. Immutable and Sendable. Reads data on demand.
@@ -240,10 +241,10 @@ extension Snapshot {
   ///
   /// Cost: O(tables).
   package func identity() throws(EngineError) -> String {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    var hash = clinux_fnv_start()
     func add(_ value: Int) {
       for shift in stride(from: 0, to: 64, by: 8) {
-        hash = (hash ^ UInt64(truncatingIfNeeded: value >> shift & 0xFF)) &* 0x100_0000_01B3
+        hash = clinux_fnv_step(hash, UInt64(truncatingIfNeeded: value >> shift & 0xFF))
       }
     }
     for value in [top.ref, top.logicalSize, top.namesRef, top.tablesRef, top.historyRef] { add(value) }

@@ -133,7 +133,7 @@ extension SchemaPlanner {
     }
     let own = table.columns[position].name
     let name = try freeColumnName(Self.besideName(own, exact.suffix), in: table.name)
-    try run("ALTER TABLE \(table.qualifiedName) ADD COLUMN \(name.quotedForSQL) \(exact.sql)")
+    try run("ALTER TABLE \(table.qualifiedName) ADD COLUMN \(name.quotedForSQL) \(exact.type.name)")
     let comment = "the exact value where \(own) cannot hold it (realmfs replicate)"
     try run("COMMENT ON COLUMN \(table.qualifiedName).\(name.quotedForSQL) IS \(comment.quotedForSQLText)")
     try catalog.add(

@@ -113,7 +113,8 @@ final class SchemaPlanner {
     if let known { name = known.table } else { name = try create(source, className, keyForm, form) }
     used.insert(Catalog.Place(table: name))
     var columns: [ReplicaColumn] = [], slots: [ReplicaTable.Slot] = [], links: [LinksTable] = []
-    let objectKey = ReplicaColumn(name: "_object_key", sql: "bigint", oid: 20)
+    let objectKeyType = ValueType.int.postgresType
+    let objectKey = ReplicaColumn(name: "_object_key", sql: objectKeyType.name, oid: objectKeyType.oid)
     var keyColumn = objectKey
     if case .objectKey = keyForm { columns.append(objectKey) }
     for (index, column) in source.columns.enumerated() {
@@ -136,7 +137,7 @@ final class SchemaPlanner {
           $0.role == .exact && $0.table == name && $0.form == sqlName
         })
       {
-        columns.append(ReplicaColumn(name: entry.column, sql: exact.sql, oid: exact.oid))
+        columns.append(ReplicaColumn(name: entry.column, sql: exact.type.name, oid: exact.type.oid))
         hasExact = true
       }
       slots.append(.value(form, exact: hasExact))

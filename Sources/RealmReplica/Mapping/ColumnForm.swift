@@ -8,40 +8,11 @@ import RealmTransfer
 struct ScalarForm: Hashable {
   let type: ValueType
 
+  /// The type in PostgreSQL.
+  var postgres: PostgresType { type.postgresType }
+
   /// The SQL name of the type.
-  var sql: String { type.postgresType }
-
-  /// The OID of the type. Source: PostgreSQL's pg_type.dat, stable across versions.
-  var oid: UInt32 {
-    switch type {
-    case .bool: 16
-    case .data: 17
-    case .int, .link: 20
-    case .string, .objectID: 25
-    case .float: 700
-    case .double: 701
-    case .date: 1184
-    case .decimal128: 1700
-    case .uuid: 2950
-    case .mixed: 3802
-    }
-  }
-
-  /// The OID of the array type.
-  var arrayOID: UInt32 {
-    switch type {
-    case .bool: 1000
-    case .data: 1001
-    case .int, .link: 1016
-    case .string, .objectID: 1009
-    case .float: 1021
-    case .double: 1022
-    case .date: 1185
-    case .decimal128: 1231
-    case .uuid: 2951
-    case .mixed: 3807
-    }
-  }
+  var sql: String { postgres.name }
 }
 
 /// The target of links: a class, and the key of its table.
@@ -76,16 +47,16 @@ enum ColumnForm: Hashable {
     case .scalar(let form): form.sql
     case .link(let target), .links(let target): target.scalar.sql
     case .array(let form): form.sql + "[]"
-    case .json: "jsonb"
+    case .json: PostgresType.jsonb.name
     }
   }
 
   var oid: UInt32 {
     switch self {
-    case .scalar(let form): form.oid
-    case .link(let target), .links(let target): target.scalar.oid
-    case .array(let form): form.arrayOID
-    case .json: 3802
+    case .scalar(let form): form.postgres.oid
+    case .link(let target), .links(let target): target.scalar.postgres.oid
+    case .array(let form): form.postgres.arrayOID
+    case .json: PostgresType.jsonb.oid
     }
   }
 
@@ -101,20 +72,20 @@ enum ColumnForm: Hashable {
   }
 
   /// The companion column for values that do not fit: its suffix and type; nil if every value fits.
-  var exact: (suffix: String, sql: String, oid: UInt32)? {
+  var exact: (suffix: String, type: PostgresType)? {
     switch self {
     case .scalar(let form):
       switch form.type {
-      case .string: ("__bytes", "bytea", 17)
-      case .date, .decimal128: ("__text", "text", 25)
+      case .string: ("__bytes", .bytea)
+      case .date, .decimal128: ("__text", .text)
       default: nil
       }
     case .array(let form):
       switch form.type {
-      case .string, .date, .decimal128: ("__json", "text", 25)
+      case .string, .date, .decimal128: ("__json", .text)
       default: nil
       }
-    case .json: ("__json", "text", 25)
+    case .json: ("__json", .text)
     case .link, .links: nil
     }
   }

@@ -1,6 +1,7 @@
 // Produces output from an encoded row: COPY rows, statement parameters, and hashes to compare with the server's.
 
 import RealmPages
+import RealmTransfer
 
 extension RowEncoder {
   /// Appends the row in COPY format.
@@ -48,9 +49,9 @@ extension RowEncoder {
   func targetArray(_ position: Int) -> (PostgresParameter, count: Int) {
     let (fields, count) = targets[position], form = table.links[position].target.scalar
     let out = FieldBuffer()
-    arrayHeader(count, hasNull: false, form.oid, out)
+    arrayHeader(count, hasNull: false, form.postgres.oid, out)
     unsafe out.append(fields.bytes)
-    return unsafe (PostgresParameter(type: form.arrayOID, out.copy(0..<out.count)), count)
+    return unsafe (PostgresParameter(type: form.postgres.arrayOID, out.copy(0..<out.count)), count)
   }
 
   // MARK: hashes
@@ -83,7 +84,7 @@ extension RowEncoder {
   /// The sum of the hashes of the links.
   func linksHash(_ position: Int) -> UInt64 {
     var sum: UInt64 = 0
-    let key = keyParameter.bytes ?? [], oid = table.links[position].target.scalar.oid
+    let key = keyParameter.bytes ?? [], oid = table.links[position].target.scalar.postgres.oid
     unsafe forEachLink(position) { index, target in
       image.reset()
       image.append(Int32(3))

@@ -196,7 +196,7 @@ final class RowEncoder {
   private func array(_ list: ListView, _ form: ScalarForm) throws(RowFailure) -> Fit {
     var list = list, fit = Fit.whole
     let start = row.beginField()
-    arrayHeader(list.count, hasNull: false, form.oid, row)
+    arrayHeader(list.count, hasNull: false, form.postgres.oid, row)
     var hasNull = false
     for index in 0..<list.count {
       let element = try read { () throws(EngineError) in try list.value(at: index) }

@@ -13,7 +13,7 @@ enum SchemaOpening {
     let version = configuration.schemaVersion
     let hold = try file.reader.hold()
     let stored = try hold.snapshot.schemaVersion()
-    let change = try SchemaChange(to: wanted, from: hold.snapshot)
+    let change = try SchemaDifference(to: wanted, from: hold.snapshot)
     if stored == version && change.isEmpty { return }
     if configuration.readOnly { return try checkReadable(change, stored, version, file) }
     guard file.writer != nil else { return }
@@ -30,7 +30,7 @@ enum SchemaOpening {
 
   /// Checks that a read-only realm already has the classes.
   private static func checkReadable(
-    _ change: SchemaChange,
+    _ change: SchemaDifference,
     _ stored: UInt64?,
     _ version: UInt64,
     _ file: RealmFile
@@ -47,20 +47,20 @@ enum SchemaOpening {
     let version = configuration.schemaVersion, file = context.file
     // Read the schema again: another program may have changed it meanwhile.
     let former = try context.snapshot(), stored = try former.schemaVersion()
-    let change = try SchemaChange(to: wanted, from: former)
+    let change = try SchemaDifference(to: wanted, from: former)
     if configuration.deleteRealmIfMigrationNeeded, let stored,
       stored != version || !change.migrations.isEmpty
     {
       try context.change { transaction in
-        try SchemaChange.removeAll(in: transaction)
-        try change.begin(in: transaction)
-        try change.finish(in: transaction, version: version)
+        try wanted.removeAll(in: transaction)
+        try wanted.begin(in: transaction)
+        try wanted.finish(in: transaction, version: version)
       }
       return
     }
     if let stored, stored > version { throw older(version, than: stored, file) }
     if stored == version, !change.migrations.isEmpty { throw needsMigration(change, file) }
-    try context.change { try change.begin(in: $0) }
+    try context.change { try wanted.begin(in: $0) }
     var removed: [TableKey] = []
     if let stored, stored < version, let block = configuration.migrationBlock {
       let migration = Migration(context, from: former)
@@ -69,7 +69,7 @@ enum SchemaOpening {
       removed = migration.removed
     }
     try context.change { transaction in
-      try change.finish(in: transaction, version: version)
+      try wanted.finish(in: transaction, version: version)
       for table in removed { try transaction.removeTable(table) }
     }
   }
@@ -81,7 +81,7 @@ enum SchemaOpening {
     )
   }
 
-  private static func needsMigration(_ change: SchemaChange, _ file: RealmFile) -> Realm.Error {
+  private static func needsMigration(_ change: SchemaDifference, _ file: RealmFile) -> Realm.Error {
     Realm.Error(
       .schemaMismatch,
       "\(file.path): migration is required, because\n- " + change.migrations.joined(separator: "\n- ")

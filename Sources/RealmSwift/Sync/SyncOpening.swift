@@ -49,8 +49,7 @@ enum SyncOpening {
       let context = try RealmContext(file, configuration, wanted)
       try context.begin()
       do {
-        let former = try context.snapshot()
-        try context.change { try SchemaChange(to: wanted, from: former).add(in: $0) }
+        try context.change { try wanted.add(in: $0) }
         try context.commit()
       } catch {
         context.cancel()
@@ -64,11 +63,11 @@ enum SyncOpening {
     _ file: RealmFile,
     _ synced: SyncedFile,
     _ wanted: WantedClasses
-  ) throws -> SchemaChange {
-    var change = try SchemaChange(to: wanted, from: file.reader.hold().snapshot)
+  ) throws -> SchemaDifference {
+    var change = try SchemaDifference(to: wanted, from: file.reader.hold().snapshot)
     if change.isEmptyForSync || synced.isComplete { return change }
     try synced.wait { status in
-      change = try SchemaChange(to: wanted, from: file.reader.hold().snapshot)
+      change = try SchemaDifference(to: wanted, from: file.reader.hold().snapshot)
       return change.isEmptyForSync || status.isComplete
     }
     return change

@@ -1,6 +1,7 @@
 // Changes: each is one transaction, by the rules of saving a file in a mount. A preview makes the change only in
 // memory.
 
+import CLinux
 import RealmJSON
 import RealmPages
 import RealmTransfer
@@ -132,9 +133,9 @@ final class Edits: Sendable {
     throw WebError(409, "another program has changed these \(what) since the preview; look at the changes again")
   }
 
-  /// A number that differs for different changes: FNV-1a, 64 bits.
+  /// Returns a number that differs for different changes.
   private static func fingerprint(_ changes: OutputBuffer) -> String {
-    String(changes.bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }, radix: 16)
+    String(changes.bytes.reduce(clinux_fnv_start()) { clinux_fnv_step($0, UInt64($1)) }, radix: 16)
   }
 
   /// Returns the properties that differ between two versions of an object.

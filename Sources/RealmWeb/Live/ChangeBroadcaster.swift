@@ -36,8 +36,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
     let isServed = monitor.locked {
       streams.removeAll { $0.stream?.isClosed ?? true }
       if isEnding || streams.count >= Self.mostStreams { return false }
-      if thread == nil { thread = Thread { [self] in run() } }
-      if thread == nil { return false }
+      if !thread.start({ [self] in run() }) { return false }
       streams.append(WeakStream(stream: stream))
       monitor.wakeAll()
       return true
@@ -48,12 +47,11 @@ final class ChangeBroadcaster: @unchecked Sendable {
 
   /// Ends the thread and all streams.
   func stop() {
-    let thread = monitor.locked {
+    monitor.locked {
       isEnding = true
       monitor.wakeAll()
-      return self.thread.take()
-    }
-    thread?.join()
+      return thread.take()
+    }?.join()
     for stream in current() { stream.end() }
   }
 
