@@ -106,7 +106,9 @@ private struct VersionLine {
   ) throws(CommandFailure) {
     self.version = version
     state = timeline.state(of: version)
-    (classes, problems) = timeline.contents(of: version, counts: true)
+    // If a check finds no fault, all objects can be read.
+    let isPartial = if case .partial = state { true } else { false }
+    (classes, problems) = timeline.contents(of: version, counts: isPartial)
     let older = timeline.versions.dropFirst(index + 1).first { $0.version < version.version }
     guard state == .whole, let older, timeline.state(of: older) == .whole else {
       changes = nil
