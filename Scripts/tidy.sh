@@ -155,10 +155,10 @@ declare -A unsafe_places=(
   [Sources/RealmWeb/API/Exports.swift]="system calls with C strings"
   [Sources/RealmSync/Protocol/Compression.swift]="the interface of zlib"
   [Sources/RealmTransfer/Export/FileOutput.swift]="write(2)"
-  [Sources/realmfs/Interruption.swift]="the address of a signal handler"
-  [Sources/realmfs/System.swift]="system calls with C strings"
-  [Sources/realmfs/StandardOutput.swift]="write(2)"
-  [Sources/realmfs/SecretBuffer.swift]="memory that is locked and wiped"
+  [Sources/realmfs/Program/Interruption.swift]="the address of a signal handler"
+  [Sources/realmfs/Program/System.swift]="system calls with C strings"
+  [Sources/realmfs/Output/StandardOutput.swift]="write(2)"
+  [Sources/realmfs/Keys/SecretBuffer.swift]="memory that is locked and wiped"
 )
 # The compiler demands the word `unsafe`. With it, calls of C that take a text or a place for their result, and bytes that
 # are passed on as they are, may stand anywhere. All else, and names of pointer types, only in the places above.
