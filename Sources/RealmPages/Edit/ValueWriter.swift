@@ -1,6 +1,6 @@
 // Writes whole values to properties: every value that is copied from elsewhere or comes from a caller is written here.
 // A new value fills an empty collection; otherwise the present value is changed in as few steps as possible. JSON texts
-// of objects plan their own steps (RealmJSON/ObjectPlan.swift), which use the same editors.
+// of objects plan their own steps (RealmJSON/Objects/ObjectPlan.swift), which use the same editors.
 
 extension CollectionEditor {
   /// Adds the elements of a list or dictionary to the collection, which must be empty. With `adoptsEmbedded`, elements

@@ -1,4 +1,4 @@
-// The PostgreSQL form of a realm's properties. The types themselves are in RealmTransfer/SQLTypes.swift;
+// The PostgreSQL form of a realm's properties. The types themselves are in RealmTransfer/Export/SQLTypes.swift;
 // docs/POSTGRESQL.md has the whole table.
 
 import RealmPages
