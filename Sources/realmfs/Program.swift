@@ -103,6 +103,7 @@ enum Program {
     case .insert: try InsertCommand.run(arguments)
     case .delete: try DeleteCommand.run(arguments)
     case .undo: try UndoCommand.run(arguments)
+    case .deleted: try DeletedCommand.run(arguments)
     case .diff: try DiffCommand.run(arguments)
     case .watch: try WatchCommand.run(arguments)
     case .browse: try BrowseCommand.run(arguments)

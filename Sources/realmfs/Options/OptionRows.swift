@@ -11,6 +11,7 @@ extension Options {
     [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .browse, .create, .check] + editors
     + copiers
     + [.seal, .pull, .replicate, .verifyReplica]
+    + [.deleted]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -32,6 +33,11 @@ extension Options {
       on: [.mount],
       group: .access,
       "read the file and touch nothing else; works in a read-only directory; other programs do not notice the mount"
+    ),
+    OptionSpec(
+      .immutable,
+      on: [.deleted],
+      "read the file and touch nothing else; no other program may have it open"
     ),
     OptionSpec(
       .immutable,
@@ -131,7 +137,7 @@ extension Options {
     OptionSpec(
       .format,
       value: "FORMAT",
-      on: [.cat, .query],
+      on: [.cat, .query, .deleted],
       completion: .words(RowFormat.allCases.map(\.rawValue)),
       "jsonl, json (one array), table, csv or tsv; by default table on a terminal, otherwise jsonl"
     ),
@@ -280,7 +286,7 @@ extension Options {
     OptionSpec(
       .jsonStyle,
       value: "STYLE",
-      on: [.mount, .cat, .export, .query],
+      on: [.mount, .cat, .export, .query, .deleted],
       completion: .words(jsonStyles),
       "how values are written: plain (default), ejson or canonical; same as -o json=STYLE"
     ),

@@ -4,6 +4,7 @@
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, `class`, property, cat, export, `import`, query, set, insert, delete,
     undo, diff, watch,
+    deleted,
     browse, create
   case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case replicate

@@ -1,0 +1,129 @@
+// `realmfs deleted`: prints the objects that were deleted and whose last state is still in the file.
+import Glibc
+import RealmJSON
+import RealmPages
+
+/// The command `deleted`.
+struct DeletedCommand {
+  private let arguments: Arguments
+  private let path: String
+  private let className: String?
+  private let style: JSONStyle
+  private let printer: RowPrinter
+  private let showsNodes: Bool
+
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
+    let command = try DeletedCommand(arguments)
+    let isShared = !arguments.has(.immutable) && RealmSource.hasLockFile(configuration.path)
+    return try UndisturbedVersion.read(configuration, mayJoin: isShared) { (newest) throws(CommandFailure) in
+      try command.collect(newest)
+    }.finish(command.printer, arguments)
+  }
+
+  private init(_ arguments: Arguments) throws(CommandFailure) {
+    self.arguments = arguments
+    path = arguments.operands[0]
+    className = arguments.operands.count > 1 ? arguments.operands[1] : nil
+    style = try arguments.jsonStyle()
+    let chosen = arguments.value(.format).flatMap { RowFormat(rawValue: $0) }
+    let format = chosen ?? (isatty(STDOUT_FILENO) == 0 ? .jsonl : .table)
+    // A table is for a first look.
+    showsNodes = format != .table
+    let names = [
+      ("class", false), ("key", false), ("object", true), ("confidence", false), ("version", true), ("freed", true),
+      ("value", false),
+    ]
+    printer = RowPrinter(format, names + (showsNodes ? [("nodes", false)] : []), StandardOutput())
+  }
+
+  /// The outcome of a search: the rows are in the printer.
+  private struct Outcome {
+    var count = 0
+    var notes: [String] = []
+
+    func finish(_ printer: RowPrinter, _ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+      try printer.finish()
+      for note in notes { Log.notice(note) }
+      return .done
+    }
+  }
+
+  private func collect(_ newest: Snapshot) throws(CommandFailure) -> Outcome {
+    var outcome = Outcome()
+    let search: DeletedObjects
+    do throws(EngineError) { search = try DeletedObjects(in: newest) } catch {
+      throw CommandFailure(error, path: path)
+    }
+    var known: Set<String> = []
+    printer.drop()
+    search.forEach { object in
+      known.insert(object.table.className ?? "")
+      if let className, object.table.className?.isExactly(className) != true { return false }
+      guard let text = DeletedObjectText(object, style: style) else { return false }
+      add(text)
+      outcome.count += 1
+      return true
+    }
+    if let className, !known.contains(className) { _ = try newest.table(ofClass: className, in: path) }
+    let lost = search.overwritten.filter { name, _ in className.map { $0.isExactly(name) } ?? true }
+    outcome.notes.append(
+      "\(path): \(counted(outcome.count, "deleted object")); searched "
+        + "\(counted(search.versions.count, "version")) before version \(newest.version)"
+    )
+    if className == nil, !lost.isEmpty {
+      let words = lost.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+      outcome.notes.append("found only in part, and not printed: \(words.joined(separator: ", "))")
+    }
+    return outcome
+  }
+
+  private func add(_ text: DeletedObjectText) {
+    let object = text.object
+    var cells: [RowCell] = [
+      .text(Array(text.className.utf8)),
+      text.primaryKey.map { .json($0) } ?? .null,
+      .json(Array("\(object.key.value)".utf8)),
+      .text(Array(object.confidence.rawValue.utf8)),
+      .json(Array("\(object.version)".utf8)),
+      object.freed.map { .json(Array("\($0)".utf8)) } ?? .null,
+      .json(text.value),
+    ]
+    if showsNodes { cells.append(.json(text.nodesText)) }
+    printer.add(cells)
+  }
+}
+
+/// The newest version of a file, read while no writer commits.
+enum UndisturbedVersion {
+  /// Calls `body` while no program can commit. Where writers cannot be locked out, no other program may have the realm
+  /// open. If not `mayJoin`, nothing beside the file is opened.
+  static func read<R>(
+    _ configuration: Configuration,
+    mayJoin: Bool,
+    _ body: (Snapshot) throws(CommandFailure) -> R
+  ) throws(CommandFailure) -> R {
+    let path = configuration.path
+    if mayJoin {
+      var shared = configuration
+      shared.mode = .shared
+      // A realm that cannot be opened for writing can still be read.
+      if let writer = try? RealmWriter(shared) {
+        var outcome: Result<R, CommandFailure>?
+        do throws(EngineError) {
+          outcome = try writer.whileNobodyCommits { newest in
+            Result { () throws(CommandFailure) in try body(newest) }
+          }
+        } catch {
+          if error.reason != .readOnly { throw CommandFailure(error, path: path) }
+        }
+        if let outcome { return try outcome.get() }
+      }
+    }
+    let source = try RealmSource(configuration), newest = try source.latest()
+    func isCurrent() -> Bool { source.realm.isCurrent(newest) && LockHolders.ofRealm(at: path).isEmpty }
+    let outcome = Result { () throws(CommandFailure) in try body(newest) }
+    if isCurrent() { return try outcome.get() }
+    throw CommandFailure(inUse: path, "\(path) is in use by another program; it must be closed there first")
+  }
+}
