@@ -15,10 +15,15 @@ struct DeletedCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
     let command = try DeletedCommand(arguments)
-    let isShared = !arguments.has(.immutable) && RealmSource.hasLockFile(configuration.path)
-    return try UndisturbedVersion.read(configuration, mayJoin: isShared) { (newest) throws(CommandFailure) in
-      try command.collect(newest)
-    }.finish(command.printer, arguments)
+    let joins = !arguments.has(.immutable) && RealmSource.hasLockFile(configuration.path)
+    let source = try joins ? RealmSource.pinned(configuration) : RealmSource(configuration)
+    let outcome: Result<Outcome, CommandFailure>
+    do throws(EngineError) {
+      outcome = try source.realm.whileNobodyCommits { newest in
+        Result { () throws(CommandFailure) in try command.collect(newest) }
+      }
+    } catch { throw CommandFailure(error) }
+    return try outcome.get().finish(command.printer)
   }
 
   private init(_ arguments: Arguments) throws(CommandFailure) {
@@ -42,7 +47,7 @@ struct DeletedCommand {
     var count = 0
     var notes: [String] = []
 
-    func finish(_ printer: RowPrinter, _ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    func finish(_ printer: RowPrinter) throws(CommandFailure) -> ExitCode {
       try printer.finish()
       for note in notes { Log.notice(note) }
       return .done
@@ -56,7 +61,6 @@ struct DeletedCommand {
       throw CommandFailure(error, path: path)
     }
     var known: Set<String> = []
-    printer.drop()
     search.forEach { object in
       known.insert(object.table.className ?? "")
       if let className, object.table.className?.isExactly(className) != true { return false }
@@ -91,39 +95,5 @@ struct DeletedCommand {
     ]
     if showsNodes { cells.append(.json(text.nodesText)) }
     printer.add(cells)
-  }
-}
-
-/// The newest version of a file, read while no writer commits.
-enum UndisturbedVersion {
-  /// Calls `body` while no program can commit. Where writers cannot be locked out, no other program may have the realm
-  /// open. If not `mayJoin`, nothing beside the file is opened.
-  static func read<R>(
-    _ configuration: Configuration,
-    mayJoin: Bool,
-    _ body: (Snapshot) throws(CommandFailure) -> R
-  ) throws(CommandFailure) -> R {
-    let path = configuration.path
-    if mayJoin {
-      var shared = configuration
-      shared.mode = .shared
-      // A realm that cannot be opened for writing can still be read.
-      if let writer = try? RealmWriter(shared) {
-        var outcome: Result<R, CommandFailure>?
-        do throws(EngineError) {
-          outcome = try writer.whileNobodyCommits { newest in
-            Result { () throws(CommandFailure) in try body(newest) }
-          }
-        } catch {
-          if error.reason != .readOnly { throw CommandFailure(error, path: path) }
-        }
-        if let outcome { return try outcome.get() }
-      }
-    }
-    let source = try RealmSource(configuration), newest = try source.latest()
-    func isCurrent() -> Bool { source.realm.isCurrent(newest) && LockHolders.ofRealm(at: path).isEmpty }
-    let outcome = Result { () throws(CommandFailure) in try body(newest) }
-    if isCurrent() { return try outcome.get() }
-    throw CommandFailure(inUse: path, "\(path) is in use by another program; it must be closed there first")
   }
 }

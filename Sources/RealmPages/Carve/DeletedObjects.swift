@@ -9,7 +9,8 @@ public struct DeletedObject {
   public enum Confidence: String, Sendable, CaseIterable {
     /// Free lists prove that nothing of the state was overwritten.
     case certain
-    /// Nothing contradicts the state, but a part of it may be from another version.
+    /// A commit was interrupted after the newest version, and may have written to any free space. All nodes of the
+    /// state are valid, but one of them may be that of another state.
     case likely
   }
 
