@@ -2,6 +2,7 @@
 import Glibc
 import RealmJSON
 import RealmPages
+import RealmTransfer
 
 /// The command `deleted`.
 struct DeletedCommand {
@@ -13,6 +14,7 @@ struct DeletedCommand {
   private let showsNodes: Bool
 
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    if arguments.has(.restore) { return try restore(arguments) }
     let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
     let command = try DeletedCommand(arguments)
     let joins = !arguments.has(.immutable) && RealmSource.hasLockFile(configuration.path)
@@ -24,6 +26,28 @@ struct DeletedCommand {
       }
     } catch { throw CommandFailure(error) }
     return try outcome.get().finish(command.printer)
+  }
+
+  /// Creates the objects again that --restore names.
+  private static func restore(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    var names: [ObjectName] = []
+    for text in arguments.allValues(.restore) {
+      guard let name = ObjectName(text) else {
+        throw arguments.usage("option --restore: '\(text)' is not an object; write CLASS/NAME")
+      }
+      names.append(name)
+    }
+    let realm = try EditedRealm(arguments)
+    var edit = RealmEdit(realm.writer)
+    edit.preview = realm.preview
+    let restored = try realm.change { () throws(TransferError) in try edit.restore(deleted: names) }
+    let links = restored.missingLinks
+    let left = links == 0 ? "" : "; left out \(counted(links, "link")) to objects that do not exist"
+    try realm.report(
+      "\(counted(restored.objects, "object")) restored\(left)",
+      [("restored", .number(restored.objects)), ("missingLinks", .number(links))]
+    )
+    return .done
   }
 
   private init(_ arguments: Arguments) throws(CommandFailure) {
@@ -56,6 +80,7 @@ struct DeletedCommand {
 
   private func collect(_ newest: Snapshot) throws(CommandFailure) -> Outcome {
     var outcome = Outcome()
+    let before = try hash()
     let search: DeletedObjects
     do throws(EngineError) { search = try DeletedObjects(in: newest) } catch {
       throw CommandFailure(error, path: path)
@@ -79,7 +104,17 @@ struct DeletedCommand {
       let words = lost.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
       outcome.notes.append("found only in part, and not printed: \(words.joined(separator: ", "))")
     }
+    if let before, let after = try hash() {
+      let verdict = before == after ? "unchanged" : "CHANGED"
+      outcome.notes.append("\(path): SHA-256 before \(before), after \(after): \(verdict)")
+    }
     return outcome
+  }
+
+  /// The SHA-256 of the file; nil without --hash.
+  private func hash() throws(CommandFailure) -> String? {
+    guard arguments.has(.hash) else { return nil }
+    do throws(EngineError) { return try FileSeal.sha256(of: path) } catch { throw CommandFailure(error) }
   }
 
   private func add(_ text: DeletedObjectText) {

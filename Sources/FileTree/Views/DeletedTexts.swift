@@ -34,7 +34,7 @@ struct DeletedTexts: Sendable {
     var bytes = 0
     try DeletedObjects(in: newest).forEach { (object) throws(EngineError) in
       guard object.confidence == .certain, let text = DeletedObjectText(object, style: style, layout: .pretty),
-        let name = Self.name(of: object)
+        let name = object.fileName
       else { return false }
       bytes += text.value.count + name.count
       if bytes > Self.mostBytes {
@@ -43,16 +43,6 @@ struct DeletedTexts: Sendable {
       add(File(name: name, text: text.value, attributes: Self.attributes(text)), to: text.className)
       return true
     }
-  }
-
-  /// The name that the file of the object had; nil if it cannot be read.
-  private static func name(of object: DeletedObject) -> [UInt8]? {
-    let cursor = ObjectCursor(object.table), out = OutputBuffer()
-    do throws(EngineError) {
-      guard try cursor.seek(object.key) else { return nil }
-      try NameEscaping.append(fileOf: cursor, column: object.table.primaryKeyIndex, to: out)
-      return out.bytes
-    } catch { return nil }
   }
 
   private static func attributes(_ text: DeletedObjectText) -> [ExtendedAttribute] {

@@ -1,7 +1,6 @@
 // The bytes of a realm without the ranges that no longer belong to the version that is read: a ref into one of them is
 // an error, so whatever can be read is what that version contained.
 
-import COpenSSL
 import Synchronization
 
 /// Sorted byte ranges that neither overlap nor touch.
@@ -103,14 +102,4 @@ final class GuardedSpace: PageSpace, @unchecked Sendable {
   override var dataRanges: [Range<Int>] { below.dataRanges }
   override var isSpent: Bool { below.isSpent }
   override func isOfSameFile(as other: PageSpace) -> Bool { below === other || below.isOfSameFile(as: other) }
-
-  /// The SHA-256 of the bytes of a node that was read, in hexadecimal.
-  func sha256(of node: Range<Int>) -> String {
-    var hash = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
-    let range = node.clamped(to: 0..<size)
-    // The node was read, so its bytes are valid.
-    let start = unsafe base.assumingMemoryBound(to: UInt8.self) + range.lowerBound
-    _ = unsafe SHA256(start, range.count, &hash)
-    return hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
-  }
 }

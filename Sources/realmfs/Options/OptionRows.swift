@@ -35,6 +35,15 @@ extension Options {
       "read the file and touch nothing else; works in a read-only directory; other programs do not notice the mount"
     ),
     OptionSpec(
+      .restore,
+      value: "CLASS/NAME",
+      on: [.deleted],
+      excludes: [.immutable, .format],
+      mayRepeat: true,
+      "create this deleted object again, with its key, values and links; for several objects, repeat the option"
+    ),
+    OptionSpec(.hash, on: [.deleted], "report the SHA-256 of the file before and after the search"),
+    OptionSpec(
       .immutable,
       on: [.deleted],
       "read the file and touch nothing else; no other program may have it open"
@@ -450,6 +459,7 @@ extension Options {
         .status, .info, .class, .property, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check,
         .seal, .version,
         .pull, .verifyReplica,
+        .deleted,
       ]
         + copiers,
       "print JSON, for use by programs"
@@ -473,7 +483,7 @@ extension Options {
       on: [.recover],
       "the realm begins at byte N of FILE, such as a disk image"
     ),
-    OptionSpec(.dryRun, on: editors, "show what would change, like 'realmfs diff', and change nothing"),
+    OptionSpec(.dryRun, on: editors + [.deleted], "show what would change, like 'realmfs diff', and change nothing"),
     OptionSpec(
       .sourceOf,
       value: "PATTERN",
@@ -531,7 +541,7 @@ extension Options {
     OptionSpec(
       .quiet,
       short: "q",
-      on: editors + [.import, .export, .pull, .replicate],
+      on: editors + [.import, .export, .pull, .replicate, .deleted],
       "do not report what was done"
     ),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
