@@ -60,7 +60,8 @@ struct DeletedCommand {
     // A table is for a first look.
     showsNodes = format != .table
     let names = [
-      ("class", false), ("key", false), ("object", true), ("confidence", false), ("version", true), ("freed", true),
+      ("class", false), ("key", false), ("object", true), ("state", false), ("confidence", false), ("version", true),
+      ("freed", true),
       ("value", false),
     ]
     printer = RowPrinter(format, names + (showsNodes ? [("nodes", false)] : []), StandardOutput())
@@ -82,14 +83,21 @@ struct DeletedCommand {
     var outcome = Outcome()
     let before = try hash()
     let search: DeletedObjects
-    do throws(EngineError) { search = try DeletedObjects(in: newest) } catch {
+    do throws(EngineError) { search = try DeletedObjects(in: newest, former: arguments.has(.former)) } catch {
       throw CommandFailure(error, path: path)
     }
-    var known: Set<String> = []
+    var known: Set<String> = [], hashes: [ObjectReference: Int] = [:]
     search.forEach { object in
       known.insert(object.table.className ?? "")
       if let className, object.table.className?.isExactly(className) != true { return false }
       guard let text = DeletedObjectText(object, style: style) else { return false }
+      if arguments.has(.former) {
+        let reference = ObjectReference(table: object.table.key, key: object.key), hash = text.value.hashValue
+        let known = hashes[reference] ?? presentText(reference, newest)?.hashValue
+        hashes[reference] = hash
+        // A state that equals the next one is the same state.
+        if known == hash { return true }
+      }
       add(text)
       outcome.count += 1
       return true
@@ -97,7 +105,7 @@ struct DeletedCommand {
     if let className, !known.contains(className) { _ = try newest.table(ofClass: className, in: path) }
     let lost = search.overwritten.filter { name, _ in className.map { $0.isExactly(name) } ?? true }
     outcome.notes.append(
-      "\(path): \(counted(outcome.count, "deleted object")); searched "
+      "\(path): \(counted(outcome.count, arguments.has(.former) ? "state" : "deleted object")); searched "
         + "\(counted(search.versions.count, "version")) before version \(newest.version)"
     )
     if className == nil, !lost.isEmpty {
@@ -109,6 +117,16 @@ struct DeletedCommand {
       outcome.notes.append("\(path): SHA-256 before \(before), after \(after): \(verdict)")
     }
     return outcome
+  }
+
+  /// The object in the newest version, on one line; nil if it does not exist or cannot be read.
+  private func presentText(_ object: ObjectReference, _ newest: Snapshot) -> [UInt8]? {
+    let out = OutputBuffer(), renderer = ObjectRenderer(newest, style: style)
+    // A state that cannot be compared is printed.
+    guard let table = try? newest.table(object.table),
+      (try? renderer.render(table, object.key, layout: .compact, into: out)) == true
+    else { return nil }
+    return Array(out.bytes.dropLast())
   }
 
   /// The SHA-256 of the file; nil without --hash.
@@ -123,6 +141,7 @@ struct DeletedCommand {
       .text(Array(text.className.utf8)),
       text.primaryKey.map { .json($0) } ?? .null,
       .json(Array("\(object.key.value)".utf8)),
+      .text(Array(object.state.rawValue.utf8)),
       .text(Array(object.confidence.rawValue.utf8)),
       .json(Array("\(object.version)".utf8)),
       object.freed.map { .json(Array("\($0)".utf8)) } ?? .null,

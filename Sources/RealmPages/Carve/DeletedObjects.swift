@@ -1,10 +1,19 @@
-// Objects that are not in the newest version, with the last state of each that is still in the file.
+// Objects that are not in the newest version, with the last state of each that is still in the file; on request, also
+// the former states of all objects.
 //
 // An object is found by its cluster, from the newest of the older versions to the oldest. Clusters that a newer version
 // shares are not visited again. Source: docs/format/2-model.md M6, docs/format/3-commit.md 3.3.
 
-/// An object that is not in the newest version.
+/// A state of an object that is not in the newest version.
 public struct DeletedObject {
+  /// The meaning of a state.
+  public enum State: String, Sendable, CaseIterable {
+    /// The newest state found of an object that is not in the newest version.
+    case deleted
+    /// An older state of an object.
+    case former
+  }
+
   /// How sure it is that the values are those of one moment.
   public enum Confidence: String, Sendable, CaseIterable {
     /// Free lists prove that nothing of the state was overwritten.
@@ -20,7 +29,9 @@ public struct DeletedObject {
   public let key: ObjKey
   /// The version that contains this state of the object.
   public let version: UInt64
-  /// The version whose commit deleted the object; nil if unknown.
+  /// The meaning of this state.
+  public let state: State
+  /// The version whose commit deleted the object; nil if unknown, and for former states.
   public let freed: UInt64?
   /// How sure the state is.
   public let confidence: Confidence
@@ -54,6 +65,7 @@ public struct DeletedObject {
 public final class DeletedObjects {
   private let newest: Snapshot
   private let states: FormerStates
+  private let findsFormer: Bool
   /// The clusters visited, as refs divided by the alignment.
   private var seen: BitSet
   /// The objects found, by table.
@@ -65,17 +77,18 @@ public final class DeletedObjects {
   /// The number of older states of objects that a later commit has partly overwritten, by class.
   public private(set) var overwritten: [String: Int] = [:]
 
-  /// Prepares the search in the file of `newest`, the newest version.
+  /// Prepares the search in the file of `newest`, the newest version. With `former`, it also finds the former states of
+  /// objects, perhaps some that equal a newer one.
   ///
   /// - Throws: `unsupportedFormat` for formats before 10.
-  public init(in newest: Snapshot) throws(EngineError) {
+  public init(in newest: Snapshot, former: Bool = false) throws(EngineError) {
     if newest.fileFormat != 0, newest.fileFormat < 10 {
       throw EngineError(
         .unsupportedFormat(newest.fileFormat),
         "\(newest.path): deleted objects cannot be found in file format \(newest.fileFormat); formats 10 and later can"
       )
     }
-    self.newest = newest
+    (self.newest, findsFormer) = (newest, former)
     states = FormerStates(before: newest)
     seen = BitSet(count: newest.arena.space.size / Node.alignment + 1)
     newer = [(newest, newest.version)]
@@ -163,12 +176,14 @@ public final class DeletedObjects {
       guard let stored = ifReadable({ () throws(EngineError) in try cluster.key(row) }), stored < UInt64(Int64.max)
       else { continue }
       let key = ObjKey(Int64(stored))
-      if found[table.key]?.contains(key) ?? false || isAlive(key, cursor) { continue }
+      let isFormer = found[table.key]?.contains(key) ?? false || isAlive(key, cursor)
+      if isFormer, !findsFormer { continue }
       let object = DeletedObject(
         table: table,
         key: key,
         version: state.version,
-        freed: freed(table.key, key, after: state.version),
+        state: isFormer ? .former : .deleted,
+        freed: isFormer ? nil : freed(table.key, key, after: state.version),
         confidence: states.followsInterruptedCommit ? .likely : .certain,
         snapshot: state.snapshot,
         space: state.space

@@ -38,10 +38,11 @@ extension Options {
       .restore,
       value: "CLASS/NAME",
       on: [.deleted],
-      excludes: [.immutable, .format],
+      excludes: [.immutable, .format, .former, .hash],
       mayRepeat: true,
       "create this deleted object again, with its key, values and links; for several objects, repeat the option"
     ),
+    OptionSpec(.former, on: [.deleted], "also print the former states of all objects that are still in the file"),
     OptionSpec(.hash, on: [.deleted], "report the SHA-256 of the file before and after the search"),
     OptionSpec(
       .immutable,

@@ -36,7 +36,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case defaultRealm = "default"
   case inMemory = "in-memory"
   case seed, seal
-  case restore, hash
+  case restore, hash, former
   case trustOwner = "trust-owner"
   case asEmpty = "as-empty"
   case offset
