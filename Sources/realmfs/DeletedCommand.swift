@@ -4,7 +4,8 @@ import RealmJSON
 import RealmPages
 import RealmTransfer
 
-/// The command `deleted`.
+/// The command `deleted`. The rows are kept in memory until the search has ended, because other programs cannot commit
+/// meanwhile, and must not wait for a reader of the output.
 struct DeletedCommand {
   private let arguments: Arguments
   private let path: String
@@ -103,15 +104,7 @@ struct DeletedCommand {
       return true
     }
     if let className, !known.contains(className) { _ = try newest.table(ofClass: className, in: path) }
-    let lost = search.overwritten.filter { name, _ in className.map { $0.isExactly(name) } ?? true }
-    outcome.notes.append(
-      "\(path): \(counted(outcome.count, arguments.has(.former) ? "state" : "deleted object")); searched "
-        + "\(counted(search.versions.count, "version")) before version \(newest.version)"
-    )
-    if className == nil, !lost.isEmpty {
-      let words = lost.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
-      outcome.notes.append("found only in part, and not printed: \(words.joined(separator: ", "))")
-    }
+    if !arguments.has(.quiet) { outcome.notes = notes(search, newest, count: outcome.count) }
     if let before, let after = try hash() {
       let verdict = before == after ? "unchanged" : "CHANGED"
       outcome.notes.append("\(path): SHA-256 before \(before), after \(after): \(verdict)")
@@ -119,13 +112,27 @@ struct DeletedCommand {
     return outcome
   }
 
+  private func notes(_ search: DeletedObjects, _ newest: Snapshot, count: Int) -> [String] {
+    let what = counted(count, arguments.has(.former) ? "state" : "deleted object")
+    let versions = counted(search.versions.count, "version")
+    let found = "\(path): \(what); searched \(versions) before version \(newest.version)"
+    let lost = search.overwritten.filter { name, _ in className.map { $0.isExactly(name) } ?? true }
+    if lost.isEmpty { return [found] }
+    let words = lost.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+    return [found, "found only in part, and not printed: \(words.joined(separator: ", "))"]
+  }
+
   /// The object in the newest version, on one line; nil if it does not exist or cannot be read.
   private func presentText(_ object: ObjectReference, _ newest: Snapshot) -> [UInt8]? {
     let out = OutputBuffer(), renderer = ObjectRenderer(newest, style: style)
-    // A state that cannot be compared is printed.
-    guard let table = try? newest.table(object.table),
-      (try? renderer.render(table, object.key, layout: .compact, into: out)) == true
-    else { return nil }
+    do {
+      guard let table = try newest.table(object.table),
+        try renderer.render(table, object.key, layout: .compact, into: out)
+      else { return nil }
+    } catch {
+      // A state that cannot be compared is printed.
+      return nil
+    }
     return Array(out.bytes.dropLast())
   }
 

@@ -11,6 +11,9 @@ enum ControlTexts {
     let sync =
       tree.options.syncReport == nil
       ? "" : "\n  sync.json           the sync server, whether it is connected, and pending changes"
+    let deleted =
+      tree.views.isFollowing && tree.subtrees.staged == nil
+      ? "\n  deleted/            deleted objects that are still in the file, as CLASS/NAME.json" : ""
     let text = """
       These are the control files of the Realm database that is mounted here\(version.isEmpty
       ? "" : " (realmfs \(version))").
@@ -21,7 +24,7 @@ enum ControlTexts {
         schema.json         the whole schema
         schema/CLASS.json   the schema of one class
         tables/             tables that are not classes, by object key
-        changes             the changes of each commit as it is made; cat and head -n 1 wait for the next one
+        changes             the changes of each commit as it is made; cat and head -n 1 wait for the next one\(deleted)
       \(tree.drafts.saver != nil
       ? """
         snapshots/          mkdir keeps the newest version under a name, rmdir releases it;

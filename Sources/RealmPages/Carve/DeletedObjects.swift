@@ -69,7 +69,13 @@ public final class DeletedObjects {
   /// The clusters visited, as refs divided by the alignment.
   private var seen: BitSet
   /// The objects found, by table.
-  private var found: [TableKey: Set<ObjKey>] = [:]
+  private var found: [TableKey: Found] = [:]
+  /// The objects found in a table. An object that was created again with the same primary key may have another key.
+  private struct Found {
+    var keys: Set<ObjKey> = []
+    var primaryKeys: Set<PrimaryKey> = []
+  }
+
   /// The newer states, newest first.
   private var newer: [(snapshot: Snapshot, version: UInt64)]
   /// The versions of which at least some objects can be read, newest first, without the newest.
@@ -176,7 +182,8 @@ public final class DeletedObjects {
       guard let stored = ifReadable({ () throws(EngineError) in try cluster.key(row) }), stored < UInt64(Int64.max)
       else { continue }
       let key = ObjKey(Int64(stored))
-      let isFormer = found[table.key]?.contains(key) ?? false || isAlive(key, cursor)
+      let primaryKey = primaryKey(of: key, cursor)
+      let isFormer = isFound(key, primaryKey, in: table) || isAlive(key, primaryKey, in: table)
       if isFormer, !findsFormer { continue }
       let object = DeletedObject(
         table: table,
@@ -189,24 +196,38 @@ public final class DeletedObjects {
         space: state.space
       )
       if try body(object) {
-        found[table.key, default: []].insert(key)
+        found[table.key, default: Found()].keys.insert(key)
+        if let primaryKey { found[table.key]?.primaryKeys.insert(primaryKey) }
       } else {
         overwritten[table.className ?? "", default: 0] += 1
       }
     }
   }
 
+  /// True if a newer state of the object was found.
+  private func isFound(_ key: ObjKey, _ primaryKey: PrimaryKey?, in table: Table) -> Bool {
+    found[table.key]?.keys.contains(key) ?? false
+      || primaryKey.flatMap { found[table.key]?.primaryKeys.contains($0) } ?? false
+  }
+
   /// True if the newest version has the object, or another one with its primary key; also if that cannot be read.
-  private func isAlive(_ key: ObjKey, _ cursor: ObjectCursor) -> Bool {
-    let old = cursor.table
-    return ifReadable { () throws(EngineError) in
+  private func isAlive(_ key: ObjKey, _ primaryKey: PrimaryKey?, in old: Table) -> Bool {
+    ifReadable { () throws(EngineError) in
       guard let table = try newest.table(old.key) else { return false }
       if try table.contains(key) { return true }
-      guard let index = old.primaryKeyIndex, table.primaryKeyIndex != nil else { return false }
+      guard old.primaryKeyIndex != nil, table.primaryKeyIndex != nil else { return false }
       // An object whose primary key is overwritten cannot be read.
-      guard try cursor.seek(key), let primaryKey = PrimaryKey(try cursor.value(index)) else { return true }
+      guard let primaryKey else { return true }
       return try table.objectKey(primaryKey: primaryKey) != nil
     } ?? true
+  }
+
+  /// The primary key of an object; nil without one, or if it is overwritten.
+  private func primaryKey(of key: ObjKey, _ cursor: ObjectCursor) -> PrimaryKey? {
+    guard let index = cursor.table.primaryKeyIndex else { return nil }
+    return ifReadable { () throws(EngineError) in
+      try cursor.seek(key) ? PrimaryKey(try cursor.value(index)) : nil
+    } ?? nil
   }
 
   /// The version that deleted an object that `version` has: the next one, if it does not have it.

@@ -132,8 +132,8 @@ public final class Realm: Sendable {
 }
 
 extension Realm {
-  /// Runs `body` on the newest version while no program can commit. Writers of a shared realm are locked out. Where that
-  /// is not possible, as for a file that cannot be written, no other program may have the realm open.
+  /// Runs `body` on the newest version while no program can commit. Writers of a shared realm are locked out. Where
+  /// that is not possible, as for a file that cannot be written, no other program may have the realm open.
   ///
   /// - Throws: `inUse` if another program has it open, or has changed it meanwhile.
   package func whileNobodyCommits<R>(_ body: (Snapshot) -> R) throws(EngineError) -> R {
