@@ -46,6 +46,7 @@ struct ControlDirectoryTests {
     #expect(
       try tree.list(".realm").map(\.name) == [
         ".", "..", "README", "version", "info.json", "stats.json", "schema.json", "schema", "tables",
+        "deleted",
       ]
     )
     #expect(try tree.list(".realm/schema").map(\.name) == [".", "..", "Dog.json", "Person.json"])
@@ -63,8 +64,8 @@ struct ControlDirectoryTests {
     let tree = try WritableTree("people")
     #expect(
       try tree.tree.list(".realm").map(\.name) == [
-        ".", "..", "README", "version", "info.json", "stats.json", "schema.json", "schema", "tables", "snapshots",
-        "tx", "errors", "unsaved", "rejected", "trash", "compact",
+        ".", "..", "README", "version", "info.json", "stats.json", "schema.json", "schema", "tables", "deleted",
+        "snapshots", "tx", "errors", "unsaved", "rejected", "trash", "compact",
       ]
     )
   }

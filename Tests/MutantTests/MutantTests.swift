@@ -32,12 +32,27 @@ struct MutantTests {
         let bounded = Verifier(snapshot, memory: .bounded).run { _ in }
         let isSame = summary.problems == bounded.problems && summary.leftovers == bounded.leftovers
         #expect(isSame, "\(fixture), SEED=\(seed)")
+        try deletedObjects(snapshot)
       } catch {
         #expect(!error.description.isEmpty)
       }
     }
     guardian.stop()
     print("\(fixture): \(seeds.count) mutants from seed \(seeds.lowerBound) on, \(opened) opened")
+  }
+
+  /// Reads all former states of objects.
+  private func deletedObjects(_ snapshot: Snapshot) throws(EngineError) {
+    if snapshot.fileFormat < 10 { return }
+    try DeletedObjects(in: snapshot, former: true).forEach { object in
+      object.recordingNodes {
+        let cursor = ObjectCursor(object.table)
+        guard (try? cursor.seek(object.key)) == true else { return false }
+        // Damaged values are errors.
+        for index in object.table.columns.indices { _ = try? cursor.value(index) }
+        return true
+      }.result
+    }
   }
 
   private func open(_ bytes: [UInt8], _ fixture: Fixture) throws(EngineError) -> Snapshot {

@@ -17,6 +17,8 @@ struct ControlDirectoryNode: DirectoryNode {
     var needsWriter = false
     /// True if only the tree of a synced realm has it.
     var needsSync = false
+    /// True if only a tree that follows the realm has it.
+    var needsNewest = false
     /// True if only a tree that follows the realm has it. It is not listed, because programs that read all files and
     /// follow links would block on it forever, and each lookup creates a new node.
     var isFollowing = false
@@ -44,8 +46,9 @@ struct ControlDirectoryNode: DirectoryNode {
     Entry(name: "schema", kind: .directory, isStaged: true) { SchemaDirectoryNode(inode: $0) },
     Entry(name: "tables", kind: .directory, isStaged: true) { TablesDirectoryNode(inode: $0) },
     Entry(name: "changes", kind: .symbolicLink, isFollowing: true) { ChangesNode(inode: $0) },
+    Entry(name: "deleted", kind: .directory, needsNewest: true) { DeletedDirectoryNode(inode: $0) },
     Entry(name: "snapshots", kind: .directory, needsWriter: true) { SnapshotsDirectoryNode(inode: $0) },
-    Entry(name: "versions", kind: .directory, isHidden: true) { FormerVersionsNode(inode: $0) },
+    Entry(name: "versions", kind: .directory, needsNewest: true, isHidden: true) { FormerVersionsNode(inode: $0) },
     Entry(name: "tx", kind: .directory, needsWriter: true) { TransactionsDirectoryNode(inode: $0) },
     Entry(name: "errors", needsWriter: true, isStaged: true) { ErrorsNode(inode: $0) },
     Entry(name: "unsaved", needsWriter: true, isStaged: true) {
@@ -73,7 +76,7 @@ struct ControlDirectoryNode: DirectoryNode {
   private func entries(_ tree: TreeContext) -> [Entry] {
     Self.entries.filter { entry in
       if entry.needsSync, tree.options.syncReport == nil { return false }
-      if entry.isFollowing || entry.isHidden, !tree.views.isFollowing { return false }
+      if entry.isFollowing || entry.needsNewest, !tree.views.isFollowing { return false }
       return (!entry.needsWriter || tree.drafts.saver != nil) && (entry.isStaged || tree.subtrees.staged == nil)
     }
   }

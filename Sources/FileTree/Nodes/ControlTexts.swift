@@ -11,6 +11,9 @@ enum ControlTexts {
     let sync =
       tree.options.syncReport == nil
       ? "" : "\n  sync.json           the sync server, whether it is connected, and pending changes"
+    let deleted =
+      tree.views.isFollowing && tree.subtrees.staged == nil
+      ? "\n  deleted/            deleted objects that are still in the file, as CLASS/NAME.json" : ""
     let text = """
       These are the control files of the Realm database that is mounted here\(version.isEmpty
       ? "" : " (realmfs \(version))").
@@ -23,7 +26,7 @@ enum ControlTexts {
         tables/             tables that are not classes, by object key
         changes             the changes of each commit as it is made; cat and head -n 1 wait for the next one
         versions/N/         the tree at a former version that the file still holds in full; ls versions lists
-                            them, but a listing of this directory does not have it
+                            them, but a listing of this directory does not have it\(deleted)
       \(tree.drafts.saver != nil
       ? """
         snapshots/          mkdir keeps the newest version under a name, rmdir releases it;

@@ -25,6 +25,9 @@ final class VersionView: Sendable {
   /// fails, the view is not used again.
   let controlTexts = Mutex<[InodeNumber: [UInt8]]>([:])
 
+  /// The deleted objects of this version, once they were searched for.
+  let deletedTexts = Mutex<DeletedTexts?>(nil)
+
   /// The sizes of texts of this version that are generated while they are read.
   let streamSizes = StreamSizes()
 

@@ -92,6 +92,15 @@ public struct FileSeal: Equatable, Sendable {
     return ranges
   }
 
+  /// The SHA-256 of the file at `path`, in hexadecimal, as `sha256sum` prints it. Cost: reads the whole file.
+  public static func sha256(of path: String) throws(EngineError) -> String {
+    let file = try FileHandle(path: path), size = try file.status().size
+    if size == 0 { return digits(hash([])) }
+    let space = try MappedFile(file, size: size)
+    defer { space.dropPages() }
+    return space.sha256(of: 0..<size)
+  }
+
   // MARK: text
 
   private static func hash(_ bytes: [UInt8]) -> [UInt8] {

@@ -3,6 +3,7 @@
 // those of docs/format/1-storage.md, in the decrypted file.
 
 import CLinux
+import COpenSSL
 import Glibc
 import Synchronization
 
@@ -36,6 +37,15 @@ import Synchronization
   func word(at offset: Int) -> UInt64 {
     if offset < 0 || offset > size - 8 { return 0 }
     return unsafe UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+  }
+
+  /// The SHA-256 of a range of required bytes, in hexadecimal.
+  func sha256(of range: Range<Int>) -> String {
+    var hash = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
+    let range = range.clamped(to: 0..<size)
+    let start = unsafe base.assumingMemoryBound(to: UInt8.self) + range.lowerBound
+    _ = unsafe SHA256(start, range.count, &hash)
+    return hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
   }
 
   /// The memory of a branch beyond `size`; nil for a file.

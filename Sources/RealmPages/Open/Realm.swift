@@ -130,3 +130,22 @@ public final class Realm: Sendable {
     return try HeaderReader.snapshot(pages, HeaderReader.header(of: pages, path: name, isEncrypted: false), path: name)
   }
 }
+
+extension Realm {
+  /// Runs `body` on the newest version while no program can commit. Writers of a shared realm are locked out. Where
+  /// that is not possible, as for a file that cannot be written, no other program may have the realm open.
+  ///
+  /// - Throws: `inUse` if another program has it open, or has changed it meanwhile.
+  package func whileNobodyCommits<R>(_ body: (Snapshot) -> R) throws(EngineError) -> R {
+    // A realm that cannot be opened for writing can still be read.
+    if configuration.mode == .shared, let writer = try? RealmWriter(configuration) {
+      do throws(EngineError) { return try writer.whileNobodyCommits(body) } catch {
+        if error.reason != .readOnly { throw error }
+      }
+    }
+    let newest = try latest(), path = configuration.path
+    let outcome = body(newest)
+    if isCurrent(newest), LockHolders.ofRealm(at: path).allSatisfy({ $0.processID == getpid() }) { return outcome }
+    throw EngineError(.inUse, "\(path) is in use by another program; it must be closed there first")
+  }
+}

@@ -60,7 +60,7 @@ struct ClusterTree {
   let rootRef: Int
 
   /// The maximum depth: 256 to the power of 8 covers all keys.
-  fileprivate static let maximumDepth = 8
+  static let maximumDepth = 8
   /// The maximum number of nodes visited by a search. In an intact file, a search visits at most two clusters, because
   /// clusters below an inner node are not empty.
   private static let maximumVisits = 1000

@@ -82,7 +82,7 @@ public struct RealmEdit {
   }
 
   /// Converts an error, without the positions in the JSON that was built from the assignments.
-  private static func refusal(_ error: JSONInputError, of name: String) -> TransferError {
+  static func refusal(_ error: JSONInputError, of name: String) -> TransferError {
     switch error.kind {
     case .engine(let cause): return .engine(cause)
     case .duplicate: return .unsuitable("\(name): \(JSONInputError.exists)")

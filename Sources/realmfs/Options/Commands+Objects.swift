@@ -400,6 +400,34 @@ extension Options {
       ]
     ),
     CommandSpec(
+      name: .deleted,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("CLASS", "the class; if omitted, all", completion: .names(.oneClass), isOptional: true),
+      ],
+      summary: "print deleted objects that are still in the file",
+      description: [
+        """
+        A commit writes to free space, so a deleted object stays in the file until a later commit reuses its space. \
+        Prints the last state of each object that is not in the newest version: its class, primary key and object key, \
+        the version that has this state, the version that deleted it if known, and the nodes it was read from.
+        """,
+        """
+        A state is certain if the free lists of the file prove that no later commit wrote to any of its nodes. Objects \
+        of which a part was overwritten are counted, but not printed. docs/FORENSICS.md describes the search, the \
+        confidence and the output.
+        """,
+        """
+        Other programs cannot commit during the search, and wait. With --immutable, and for a file that cannot be \
+        written, nothing is locked, and no other program may have the realm open.
+        """,
+      ],
+      examples: [
+        "realmfs deleted people.realm",
+        "realmfs deleted people.realm Person | jq .value",
+      ]
+    ),
+    CommandSpec(
       name: .diff,
       arguments: [
         ArgumentSpec("OLD", "a Realm file; with --previous or --version, the only one", completion: .file),

@@ -12,6 +12,7 @@ extension Options {
     + editors
     + copiers
     + [.seal, .pull, .replicate, .verifyReplica]
+    + [.deleted]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -33,6 +34,21 @@ extension Options {
       on: [.mount],
       group: .access,
       "read the file and touch nothing else; works in a read-only directory; other programs do not notice the mount"
+    ),
+    OptionSpec(
+      .restore,
+      value: "CLASS/NAME",
+      on: [.deleted],
+      excludes: [.immutable, .format, .former, .hash],
+      mayRepeat: true,
+      "create this deleted object again, with its key, values and links; for several objects, repeat the option"
+    ),
+    OptionSpec(.former, on: [.deleted], "also print the former states of all objects that are still in the file"),
+    OptionSpec(.hash, on: [.deleted], "report the SHA-256 of the file before and after the search"),
+    OptionSpec(
+      .immutable,
+      on: [.deleted],
+      "read the file and touch nothing else; no other program may have it open"
     ),
     OptionSpec(
       .immutable,
@@ -156,7 +172,7 @@ extension Options {
     OptionSpec(
       .format,
       value: "FORMAT",
-      on: [.cat, .query],
+      on: [.cat, .query, .deleted],
       completion: .words(RowFormat.allCases.map(\.rawValue)),
       "jsonl, json (one array), table, csv or tsv; by default table on a terminal, otherwise jsonl"
     ),
@@ -305,7 +321,7 @@ extension Options {
     OptionSpec(
       .jsonStyle,
       value: "STYLE",
-      on: [.mount, .cat, .export, .query],
+      on: [.mount, .cat, .export, .query, .deleted],
       completion: .words(jsonStyles),
       "how values are written: plain (default), ejson or canonical; same as -o json=STYLE"
     ),
@@ -470,6 +486,7 @@ extension Options {
         .check,
         .seal, .version,
         .pull, .verifyReplica,
+        .deleted,
       ]
         + copiers,
       "print JSON, for use by programs"
@@ -494,7 +511,7 @@ extension Options {
       on: [.recover],
       "the realm begins at byte N of FILE, such as a disk image"
     ),
-    OptionSpec(.dryRun, on: editors, "show what would change, like 'realmfs diff', and change nothing"),
+    OptionSpec(.dryRun, on: editors + [.deleted], "show what would change, like 'realmfs diff', and change nothing"),
     OptionSpec(
       .sourceOf,
       value: "PATTERN",
@@ -558,7 +575,7 @@ extension Options {
     OptionSpec(
       .quiet,
       short: "q",
-      on: editors + [.import, .export, .pull, .replicate],
+      on: editors + [.import, .export, .pull, .replicate, .deleted],
       "do not report what was done"
     ),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),

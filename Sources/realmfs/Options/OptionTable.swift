@@ -3,7 +3,7 @@
 /// The commands, by the name that the user types.
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, `class`, property, cat, export, `import`, query, set, insert, delete,
-    undo, versions, diff, watch,
+    undo, versions, deleted, diff, watch,
     browse, create
   case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case replicate
@@ -35,6 +35,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case defaultRealm = "default"
   case inMemory = "in-memory"
   case seed, seal
+  case restore, hash, former
   case trustOwner = "trust-owner"
   case asEmpty = "as-empty"
   case offset

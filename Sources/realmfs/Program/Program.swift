@@ -104,6 +104,7 @@ enum Program {
     case .delete: try DeleteCommand.run(arguments)
     case .undo: try UndoCommand.run(arguments)
     case .versions: try VersionsCommand.run(arguments)
+    case .deleted: try DeletedCommand.run(arguments)
     case .diff: try DiffCommand.run(arguments)
     case .watch: try WatchCommand.run(arguments)
     case .browse: try BrowseCommand.run(arguments)

@@ -1,0 +1,147 @@
+// What the file still holds of each older version, node by node.
+//
+// Invariant: a node that can be read in a state is a node of that version, and no later commit has written to it. A
+// commit writes only to space that is free in its base version, and a range that it freed was in use in the base
+// version. So the free lists of consecutive versions prove which bytes of the older ones are intact, even where others
+// are not. A version whose top array is overwritten ends the sequence, but its tables can be read if their own top
+// arrays are in ranges that the next version freed. Source: docs/format/3-commit.md 3.3, 3.5.
+
+/// An older version, of which any node may be missing.
+struct FormerState {
+  /// The version. A node that was overwritten since cannot be read.
+  let snapshot: Snapshot
+  /// The number of the version.
+  let version: UInt64
+  /// Its bytes.
+  let space: GuardedSpace
+  /// True if the top array of the version is intact, so that its tables and their names are those of the version.
+  let hasTop: Bool
+}
+
+/// Goes back from a version to earlier ones. Use it only while no writer can commit.
+final class FormerStates {
+  private let newest: Snapshot
+  private let space: PageSpace
+  /// The state found last.
+  private var last: (snapshot: Snapshot, version: UInt64)
+  /// The ranges that commits after `last` may have written.
+  private var written = ByteRanges()
+  private var isOver = false
+  /// The candidate roots of each version.
+  private lazy var roots = Dictionary(
+    grouping: RescuedRealm(space, path: newest.path, mostFound: Self.mostSteps).roots,
+    by: \.version
+  )
+
+  /// The maximum number of versions to go back.
+  private static let mostSteps = 64
+
+  /// Starts before `newest`, which must be the newest version.
+  init(before newest: Snapshot) {
+    (self.newest, space, last) = (newest, newest.arena.space, (newest, newest.version))
+  }
+
+  /// True if the file has a top array of a version after the newest: an interrupted commit, which may have written to
+  /// any free space.
+  var followsInterruptedCommit: Bool { roots.keys.contains { $0 > newest.version } }
+
+  /// Returns the next older version; nil if nothing more is known.
+  ///
+  /// Cost: a scan of the file for the first one; each further one costs its free list.
+  func next() throws(EngineError) -> FormerState? {
+    if isOver || last.version <= 1 { return nil }
+    let list = try Committer.ranges(last.snapshot.arena, last.snapshot.top)
+    // Only what the last version freed was in use before.
+    let freed = ByteRanges(list.filter { $0.version == last.version }.map { $0.position..<$0.end })
+    let unused = ByteRanges(list.filter { $0.version != last.version }.map { $0.position..<$0.end })
+    let guarded = GuardedSpace(space, without: unused.union(wholePages(written)))
+    if let state = whole(guarded, freed) {
+      let gap = state.version + 1 != last.version
+      if !gap {
+        written = written.union(try free(state.snapshot).subtracting(free(last.snapshot)))
+      }
+      // What the versions in a gap wrote is unknown.
+      isOver = gap
+      last = (state.snapshot, state.version)
+      return state
+    }
+    isOver = true
+    return try tables(guarded, freed)
+  }
+
+  /// The version before `last`, if its top array and free list are intact.
+  private func whole(_ guarded: GuardedSpace, _ freed: ByteRanges) -> FormerState? {
+    let version = last.version - 1
+    var candidates = (roots[version] ?? []).map { Header(topRef: $0.ref, format: $0.format) }
+    if last.snapshot === newest {
+      // After grouped commits, the header leads to a version further back, which those left alone.
+      let previous = try? newest.previous()  // a header that leads to no other version
+      if let previous, previous.version < version {
+        let all = GuardedSpace(space, without: ByteRanges())
+        return state(Header(topRef: previous.top.ref, format: previous.fileFormat), all, ByteRanges())
+      }
+    }
+    candidates = candidates.filter { $0.format == newest.fileFormat }
+    let states = candidates.compactMap { state($0, guarded, freed) }.filter { $0.version == version }
+    return states.count == 1 ? states[0] : nil
+  }
+
+  /// The version with this top array, unless its free list contains any of `used`.
+  private func state(_ header: Header, _ guarded: GuardedSpace, _ used: ByteRanges) -> FormerState? {
+    ifReadable { () throws(EngineError) in
+      let found = try Snapshot(guarded, header, path: newest.path, pin: newest.pin, swapsGuids: newest.arena.swapsGuids)
+      let free = try Committer.ranges(found.arena, found.top)
+      if free.contains(where: { used.overlaps($0.position..<$0.end) }) {
+        throw .damaged("a free list of another version", ref: header.topRef)
+      }
+      return FormerState(snapshot: found, version: found.version, space: guarded, hasTop: true)
+    }
+  }
+
+  /// The tables before `last`, without a top array: those that `last` changed, from their own tops, and the others.
+  private func tables(_ guarded: GuardedSpace, _ freed: ByteRanges) throws(EngineError) -> FormerState? {
+    let base = last.snapshot
+    let arena = Arena(guarded, limit: base.logicalSize, format: base.fileFormat, swapsGuids: base.arena.swapsGuids)
+    let found = Dictionary(
+      grouping: CarvedStructures(arena).tops.values.filter { freed.contains($0.ref..<$0.ref + Node.headerSize) },
+      by: \.key
+    )
+    var tables: [Int: Table] = [:]
+    for (slot, ref) in try base.tableSlots() {
+      guard let table = try base.table(slot: slot), table.damage == nil else { continue }
+      var ref = ref
+      if let tops = found[table.key] {
+        guard tops.count == 1, tops[0].contentVersion < Int64(clamping: table.contentVersion) else { continue }
+        ref = tops[0].ref
+      }
+      tables[slot] = ifReadable { () throws(EngineError) in
+        try Table(arena, name: table.name, slot: slot, ref: ref)
+      }
+    }
+    guard !tables.isEmpty, !found.isEmpty else { return nil }
+    return FormerState(
+      snapshot: Snapshot(base, as: tables),
+      version: last.version - 1,
+      space: guarded,
+      hasTop: false
+    )
+  }
+
+  /// An encrypted page is written as a whole, with zeros where nothing is needed.
+  private func wholePages(_ ranges: ByteRanges) -> ByteRanges {
+    guard space.fillsOnDemand else { return ranges }
+    let page = PageCipher.pageSize
+    return ByteRanges(
+      ranges.ranges.map { range in
+        let end = range.upperBound > Int.max - page ? Int.max : (range.upperBound + page - 1) / page * page
+        return range.lowerBound / page * page..<end
+      }
+    )
+  }
+
+  /// The free ranges of a version; the last range is unbounded.
+  private func free(_ version: Snapshot) throws(EngineError) -> ByteRanges {
+    let ranges = try Committer.ranges(version.arena, version.top).map { $0.position..<$0.end }
+    return ByteRanges(ranges + [version.logicalSize..<Int.max])
+  }
+}

@@ -1,0 +1,172 @@
+// Deleted objects that are still in a file: each state that is reported is what the object was in that version. SEED=n
+// makes one history, DELETED_HISTORIES=n as many (6).
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmJSON
+@testable import RealmPages
+
+@Suite("Deleted objects")
+struct DeletedObjectTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let key = EncryptionKey([UInt8](repeating: 9, count: 64))
+
+  /// The texts of the objects of all classes that are not embedded.
+  private static func texts(_ snapshot: Snapshot) throws -> [ObjectReference: String] {
+    var texts: [ObjectReference: String] = [:]
+    let renderer = ObjectRenderer(snapshot), out = OutputBuffer()
+    for key in try snapshot.tableKeys() {
+      guard let table = try snapshot.table(key), table.kind != .embedded, table.className != nil else { continue }
+      let cursor = ObjectCursor(table)
+      while try cursor.next() {
+        out.reset()
+        try renderer.render(cursor, layout: .compact, into: out)
+        texts[ObjectReference(table: key, key: cursor.key)] = String(decoding: out.bytes.dropLast(), as: UTF8.self)
+      }
+    }
+    return texts
+  }
+
+  /// The numbers of deleted and of former states found in one history.
+  private static func live(seed: UInt64) throws -> (deleted: Int, former: Int) {
+    var settings = RandomHistory.Settings()
+    (settings.triesForbidden, settings.changesSchema) = (false, seed % 3 != 0)
+    (settings.commits, settings.operations) = seed % 2 == 0 ? (40, 3) : (20, 40)
+    let key = seed % 5 == 0 ? Self.key : nil
+    settings.encryptionKey = key
+    settings.fullCommits = seed % 4 < 2 ? 1 : 20
+    var counts = (deleted: 0, former: 0)
+    try withTemporaryPath { path in
+      var history = RandomHistory(seed: seed, path: path, settings)
+      var contents: [UInt64: [ObjectReference: String]] = [:]
+      try history.run { newest, _, _ in
+        contents[newest.version] = try texts(newest)
+        try DeletedObjects(in: newest, former: true).forEach { object in
+          guard let text = DeletedObjectText(object) else { return false }
+          let reference = ObjectReference(table: object.table.key, key: object.key)
+          func fail(_ text: String) -> RandomHistory.Disagreement {
+            RandomHistory.Disagreement(
+              description: "\(object.state) state of \(text) in version \(object.version) of \(newest.version)"
+            )
+          }
+          let state = String(decoding: text.value, as: UTF8.self)
+          if object.confidence != .certain { throw fail("\(reference) is not certain") }
+          if let known = contents[object.version], known[reference] != state {
+            throw fail("\(reference): \(state) instead of \(known[reference] ?? "no object")")
+          }
+          if object.state == .deleted {
+            counts.deleted += 1
+            if contents[newest.version]?[reference] != nil { throw fail("\(reference), which exists") }
+            if let freed = object.freed, contents[freed]?[reference] != nil || freed != object.version + 1 {
+              throw fail("\(reference), freed in \(freed)")
+            }
+          } else {
+            counts.former += 1
+          }
+          if text.nodes.isEmpty || text.nodes.contains(where: { $0.offset < 24 || $0.length < 8 }) {
+            throw fail("\(reference): \(text.nodes)")
+          }
+          return true
+        }
+      }
+    }
+    return counts
+  }
+
+  @Test("each state of a deleted object, and each former state, is what the object was in that version")
+  func histories() throws {
+    let seed = Self.environment["SEED"].flatMap(UInt64.init), first = seed ?? 1
+    let count = seed == nil ? Self.environment["DELETED_HISTORIES"].flatMap(Int.init) ?? 6 : 1
+    var deleted = 0, former = 0
+    for seed in first..<first + UInt64(count) {
+      do {
+        let found = try Self.live(seed: seed)
+        (deleted, former) = (deleted + found.deleted, former + found.former)
+      } catch {
+        Issue.record("\(error)\nSEED=\(seed) repeats it")
+        return
+      }
+    }
+    print("seeds from \(first) on: \(deleted) deleted objects and \(former) former states found")
+    #expect(seed != nil || deleted > 10 * count && former > 10 * count)
+  }
+
+  /// A file in which two of three objects were deleted by the last commit, and its bytes.
+  private static func withDeletions(_ body: (String) throws -> Void) throws {
+    try withTemporaryPath { path in
+      let writer = try RealmWriter(Configuration(path: path), create: true)
+      let make = try writer.begin()
+      let dog = try make.addTable("class_Dog")
+      let name = try make.addColumn(dog, ColumnSpec("name", .string))
+      for index in 0..<3 {
+        _ = try make.create(dog, key: ObjKey(Int64(index)), values: [(name, .string(Array("dog \(index)".utf8)))])
+      }
+      _ = try make.commit()
+      let delete = try writer.begin()
+      for index in [0, 2] { try delete.delete(dog, ObjKey(Int64(index))) }
+      _ = try delete.commit()
+      try body(path)
+    }
+  }
+
+  private static func found(_ path: String) throws -> [String] {
+    let newest = try Realm(Configuration(path: path, mode: .immutable)).latest()
+    var all: [String] = []
+    try DeletedObjects(in: newest).forEach { object in
+      guard let text = DeletedObjectText(object) else { return false }
+      all.append("\(object.key) \(object.confidence) \(String(decoding: text.value, as: UTF8.self))")
+      return true
+    }
+    return all
+  }
+
+  @Test("an interrupted commit after the newest version makes states likely, not certain")
+  func interrupted() throws {
+    try Self.withDeletions { path in
+      #expect(try Self.found(path) == ["0 certain {\"name\":\"dog 0\"}", "2 certain {\"name\":\"dog 2\"}"])
+      let writer = try RealmWriter(Configuration(path: path))
+      let insert = try writer.begin()
+      let dog = try #require(try insert.former.table(named: "class_Dog")).key
+      _ = try insert.create(dog, key: ObjKey(9), values: [])
+      _ = try insert.commit()
+      // Without the switch of the header, that commit was interrupted.
+      var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+      bytes[23] ^= 1
+      try withTemporaryFile([UInt8](bytes)) { copy in
+        let found = try Self.found(copy)
+        #expect(found.allSatisfy { $0.contains(" likely ") })
+      }
+    }
+  }
+
+  @Test("formats before 10 are refused with the reason")
+  func oldFormats() throws {
+    let fixture = try #require(Fixture.old.first { $0.name.contains("v5-") })
+    let newest = try Realm(try fixture.configuration()).latest()
+    let error = #expect(throws: EngineError.self) { try DeletedObjects(in: newest) }
+    #expect(error?.description.contains("formats 10 and later can") == true)
+  }
+
+  @Test("sets of ranges agree with sets of bytes")
+  func ranges() {
+    var random = SplitMix64(seed: 1)
+    for _ in 0..<500 {
+      func some() -> [Range<Int>] {
+        (0..<random.below(8)).map { _ in
+          let start = random.below(60)
+          return start..<start + random.below(12)
+        }
+      }
+      let (first, second) = (some(), some()), a = ByteRanges(first), b = ByteRanges(second)
+      let (left, right) = (Set(first.joined()), Set(second.joined()))
+      #expect(Set(a.union(b).ranges.joined()) == left.union(right))
+      #expect(Set(a.subtracting(b).ranges.joined()) == left.subtracting(right))
+      for range in some() where !range.isEmpty {
+        #expect(a.overlaps(range) == !left.isDisjoint(with: range))
+        #expect(a.contains(range) == left.isSuperset(of: range))
+      }
+    }
+  }
+}
