@@ -242,7 +242,7 @@ def write_metadata(out, key):
 
 def write_realm(path, class_name, count, owner_count, holes):
     metadata_key, item_key, owner_key = range(3)
-    # With holes, every third object was deleted. Owners have no holes.
+    # With holes, every third object is deleted. Owners have no holes.
     keys = [key for key in range(count) if not (holes and key % 3 == 2)]
     origins = [[] for _ in range(owner_count)]
 

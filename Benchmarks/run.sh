@@ -51,7 +51,7 @@ unmount_all() {
 }
 clean_up() {
   unmount_all
-  # A mount that could not be ended must not be emptied through.
+  # Do not delete through a mount that could not be unmounted.
   mountpoint -q "$ours" || mountpoint -q "$peer" || rm -rf "$work"
 }
 trap clean_up EXIT
@@ -405,7 +405,8 @@ compare_commands() {
   report "$name" "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms "$target" "$what"
 }
 
-# What the commands below work on: a realm, its text in two forms, and a realm with the same classes but no items.
+# The inputs of the commands below: a realm, its text in two formats, and a realm with the same classes but no
+# items.
 make_command_files() {
   [[ -e $work/some.realm ]] && return 0
   say "making a realm of $commands objects and its exports"
@@ -422,7 +423,7 @@ before_command() {
 }
 import_lines() { "$realmfs" import "$work/new.realm" "$work/some-jsonl/Item.jsonl"; }
 import_csv() { "$realmfs" import "$work/new.realm" "$work/some-csv/Item.csv"; }
-# The indexes are those that the realm has: one on the primary key, one for the way back along links.
+# The same indexes as in the realm: one on the primary key, one for following links backwards.
 import_peer() {
   sqlite3 "$work/new.sqlite" \
     "CREATE TABLE Item (_id INTEGER UNIQUE, name TEXT, quantity INTEGER, price REAL, active INTEGER, created TEXT,
@@ -434,7 +435,7 @@ export_lines() { "$realmfs" export --class Item "$work/some.realm" - >/dev/null;
 export_csv() { "$realmfs" export --format csv --class Item "$work/some.realm" - >/dev/null; }
 export_peer() { "$REALM2JSON" "$work/some.realm" >/dev/null; }
 back_up() { "$realmfs" backup "$work/some.realm" "$work/copy.realm" >/dev/null; }
-# The copy is synced, as that of a backup is.
+# The copy is synced, like that of a backup.
 back_up_peer() { cp "$work/some.realm" "$work/copy" && sync "$work/copy"; }
 
 compare_all_commands() {

@@ -28,7 +28,7 @@ fail() {
   exit 1
 }
 
-# timed CMD..: microseconds in `elapsed`.
+# timed CMD..: sets `elapsed` to microseconds.
 timed() {
   local begin=$EPOCHREALTIME end
   "$@" || fail "$* failed"

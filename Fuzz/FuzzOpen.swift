@@ -1,7 +1,7 @@
 // The fuzzer's targets for files: treats any bytes as a realm file, an encrypted realm file, or the shared memory in a
 // lock file. No input may cause a crash, a hang or a read out of bounds. Half of the realm files are mutated in ways
-// that can hurt a reader of this format, the other inputs by libFuzzer. The cost of an input is limited (Budget.swift).
-// FUZZ_TARGET selects the target.
+// that are dangerous for a reader of this format, the other inputs by libFuzzer. The cost of an input is limited
+// (Budget.swift). FUZZ_TARGET selects the target.
 
 import Glibc
 import Threads
@@ -79,7 +79,7 @@ private func readCounted(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
   expect(pages.looks, 8 * ((1 << 20) + 125 * bytes.count), "looks at nodes by the verifier")
 }
 
-/// Reads everything in a version. True if the version is sound.
+/// Reads everything in a version. Returns true if the version is valid.
 private func read(_ snapshot: Snapshot) -> Bool {
   _ = walk(snapshot)
   return verify(snapshot)
@@ -94,7 +94,7 @@ private func walk(_ snapshot: Snapshot) -> Int {
   return walk.values
 }
 
-/// True if a version is sound.
+/// Returns true if a version is valid.
 private func verify(_ snapshot: Snapshot) -> Bool {
   var isSound = true
   _ = Verifier(snapshot).run(limit: 20) { problem in
@@ -105,7 +105,7 @@ private func verify(_ snapshot: Snapshot) -> Bool {
   return isSound
 }
 
-/// Writes to a file and verifies it: a sound file must still be sound after a commit.
+/// Writes to a file and verifies it: a valid file must still be valid after a commit.
 private func write(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
   let memory = try MemoryStorage(name: "input")
   try memory.grow(to: max(4096, (bytes.count + 4095) & ~4095))
@@ -118,7 +118,7 @@ private func write(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
       try change(transaction, round)
       _ = try transaction.commit()
     } catch {
-      // Damage may prevent the change, but only in a file that was not sound.
+      // Damage may prevent the change, but only in a file that was not valid.
       if isSound, error.reason == .damaged { abort() }
       return
     }
@@ -171,7 +171,7 @@ private struct Scratch: @unchecked Sendable {
     return try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable)).latest()
   }
 
-  /// Replaces everything but the mutexes by an input, and uses the version list as a participant does.
+  /// Replaces everything except the mutexes with an input, and uses the version list as a participant does.
   func share(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
     let configuration = Configuration(path: path)
     unlink(path + ".lock")

@@ -20,7 +20,8 @@ work=$root/.build/fuzz
 export SWIFT_BACKTRACE=enable=no
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 
-# The C helpers, threads and the engine under their own names, and the target with what it shares with the tests.
+# Builds the C helpers, threads and the engine under their own names, and the target with the code that it shares
+# with the tests.
 build() {
   echo "fuzz: building" >&2
   rm -rf "$work/objects"
@@ -65,7 +66,7 @@ fi
 
 mkdir -p "$work/corpus" "$work/crashes" "$work/seeds"
 for seed in Tests/Fixtures/*.realm ../shared/fixtures/sdk/*.realm; do
-  # The second folder can be absent; an encrypted seed is noise.
+  # The second directory may not exist; an encrypted seed is noise.
   if [ -f "$seed" ] && [ "$(stat -c %s "$seed")" -le 40960 ] && [[ $seed != *encrypted* ]]; then
     install -m 644 "$seed" "$work/seeds/"
   fi

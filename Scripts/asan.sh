@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the tests of damaged files under the address sanitizer, after a check that the sanitizer works at all.
-# MUTANTS (30) sets how many mutants of each fixture are tried, SEED the first of them, FIXTURES (text,text) to which files
-# the run keeps. The build is optimised, as the program that is shipped, and because debug builds are far too slow for
-# many mutants. With `--build`, that is all that is done.
+# Runs the tests of damaged files under the address sanitizer, after checking that the sanitizer works. MUTANTS (30)
+# sets the number of mutants of each fixture, SEED the first of them; FIXTURES (text,text) restricts the run to some
+# files. The build is optimised, like the shipped program, and because debug builds are far too slow for many mutants.
+# With `--build`, only builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,8 @@ export REALMFS_TESTS=MutantTests
 swift build --build-tests "${flags[@]}"
 [ "${1:-}" != --build ] || exit 0
 
-# A sanitizer that finds nothing must be one that would have found something.
+# A sanitizer that reports nothing must be one that would have reported an
+# error.
 probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT
 cat >"$probe/probe.swift" <<'SWIFT'

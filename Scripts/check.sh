@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that a change must pass, in the order of what fails fastest. Each step says how long it took. The program, the
-# tests and the tools of the power cuts are built once, optimized, in .build/check. With `--all`, also the long proofs and the
+# Everything that a change must pass, fastest failures first. Each step prints its duration. The program, the tests and
+# the power-cut tools are built once, optimized, in .build/check. With `--all`, also runs the long tests and builds the
 # program as it is shipped: before a release.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -26,7 +26,7 @@ step "style" Scripts/lint.sh
 # shellcheck disable=SC2086
 step "builds" ${SWIFT:-swift} build --build-tests $SWIFTFLAGS
 step "tidy" Scripts/tidy.sh
-# `swift test` would compile everything again: it passes -enable-testing itself.
+# `swift test` would recompile everything: it passes -enable-testing itself.
 step "tests" env TEST_FLAGS=--skip-build Scripts/test.sh
 step "examples" Scripts/examples.sh
 step "end to end" Tests/e2e/run.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Power cuts: states of single files, then programs that share a realm, then states of whole disks with ext4, XFS and btrfs,
 # then file systems that are shut down under live writers. Disks and shutdowns need root, loop devices and FUSE.
-# docs/RELIABILITY.md says what is checked.
+# docs/RELIABILITY.md describes the checks.
 #   CRASH_STATES (10000)   different files       CRASH_DISKS (40)        different disks of each file system
 #   CRASH_SHUTDOWNS (3)    of each file system   CRASH_SEEDS (400)       simulations of 1000 steps
 #   CRASH_PROCESSES (3)    simulations of 500 steps by programs that run by themselves
@@ -24,7 +24,7 @@ export REALMFS=$bin/realmfs
 "$cut" states "${CRASH_STATES:-10000}" "$seed"
 if [ "${CRASH_SEEDS:-400}" != 0 ]; then
   "$bin/Simulator" run "$seed" "${CRASH_SEEDS:-400}" 1000
-  # Seeds that showed something once.
+  # Seeds that once revealed a bug.
   for found in 5192 8492; do "$bin/Simulator" run $found 1 1000; done
 fi
 [ "${CRASH_PROCESSES:-3}" = 0 ] || "$bin/Simulator" processes "$seed" "${CRASH_PROCESSES:-3}" 500

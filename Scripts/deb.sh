@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs the program as a Debian package, by dpkg's own tools alone. REALMFS is the program (a release build), DEB_OUT the
-# folder of the package (.build), DEBFULLNAME and DEBEMAIL who packs it. The same commit gives the same bytes.
+# Builds the Debian package with dpkg's own tools only. REALMFS is the program (a release build), DEB_OUT the output
+# directory (.build), DEBFULLNAME and DEBEMAIL the packager. The same commit gives the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022
@@ -19,7 +19,8 @@ doc=$root/usr/share/doc/realmfs
 make --no-print-directory install PROGRAM="$program" DESTDIR="$root" PREFIX=/usr HELPERDIR=/usr/sbin \
   ZSHDIR=/usr/share/zsh/vendor-completions >"$work/install.log"
 
-# What Debian wants otherwise: compressed texts, the licence by reference, links that stay within /usr.
+# Further requirements of Debian: compressed texts, the licence by reference, links that stay within
+# /usr.
 rm "$doc/LICENSE"
 install -m 644 Packaging/copyright "$doc/copyright"
 cat >"$doc/changelog" <<TEXT
@@ -36,7 +37,7 @@ for name in mount.fuse.realmfs umount.fuse.realmfs; do
   ln -s realmfs-mount.8.gz "$root/usr/share/man/man8/$name.8.gz"
 done
 
-# dpkg-shlibdeps wants to stand in a source package.
+# dpkg-shlibdeps must be run in a source package.
 mkdir "$work/debian"
 printf 'Source: realmfs\n\nPackage: realmfs\nArchitecture: any\n' >"$work/debian/control"
 libraries=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/bin/realmfs" 2>"$work/shlibdeps.log" | sed 's/^shlibs:Depends=//')
@@ -45,7 +46,7 @@ libraries=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/bin/realmfs" 2>"$work/shl
   exit 1
 }
 
-# Libraries that are loaded when they are needed: of replicas, of browsers and of spreadsheets.
+# Libraries that are loaded on demand: for replicas, browsers and spreadsheets.
 spreadsheets=libxlsxwriter$(sed -n 's/^#define LXW_SOVERSION "\(.*\)"$/\1/p' /usr/include/xlsxwriter.h)
 
 mkdir "$root/DEBIAN"

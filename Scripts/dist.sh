@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Everything that is handed out for this architecture, in .build/dist: the Debian package, a tarball to unpack below
-# /usr/local, and their checksums. REALMFS is the program (a release build). The same commit gives the same bytes.
+# Builds everything that is distributed for this architecture in .build/dist: the Debian package, a tarball to
+# unpack below /usr/local, and their checksums. REALMFS is the program (a release build). The same commit gives the
+# same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022

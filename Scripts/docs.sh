@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The reference of the libraries as static pages in .build/docs, one folder each. Needs no network and no plugin.
+# Generates the reference of the libraries as static pages in .build/docs, one directory each. Needs no network
+# and no plugin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the example and runs it: what it prints is what its readers are told. With `--package`, it is built as the
-# package that they have, realmfs included; otherwise as a part of this one, which takes seconds.
+# Builds and runs the example, and checks that its output is what readers are told. With `--package`, it is built
+# as a separate package, including realmfs, as readers have it; otherwise as a part of this package, which takes
+# seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package in a fresh Debian: installs it there with its dependencies, mounts by fstab, removes it. DEBIAN_SUITE
-# (bookworm) is downloaded by debootstrap, which takes minutes; needs root.
+# Tests the package in a fresh Debian: installs it with its dependencies, mounts via fstab, and removes it.
+# DEBIAN_SUITE (bookworm) is downloaded by debootstrap, which takes minutes; needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=${DEBIAN_SUITE:-bookworm}

@@ -170,7 +170,7 @@ def plant(bugs):
             for name in names:
                 if name.endswith((".swift", ".c", ".h")) and os.path.join(folder, name) not in known:
                     os.remove(os.path.join(folder, name))
-    # What lies beside the package.
+    # The directory next to the package.
     beside = os.path.join(os.path.dirname(COPY), "shared")
     if os.path.isdir(os.path.join(ROOT, "..", "shared")) and not os.path.exists(beside):
         os.symlink(os.path.join(ROOT, "..", "shared"), beside)
@@ -205,7 +205,7 @@ def run(test, number):
     else:
         command = ["swift", "test", "-c", "release", "-Xswiftc", "-enable-testing", "--skip-build", "--filter", test]
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    # A program of a test that was ended may still write.
+    # A test program that was killed may still be writing.
     with tempfile.TemporaryDirectory(dir=memory, ignore_cleanup_errors=True) as scratch:
         environment["TMPDIR"] = scratch
         process = subprocess.Popen(
@@ -251,7 +251,7 @@ def main():
     if "--built" not in options and not build():
         sys.exit("planted: the copy does not build")
     chosen = [bug for bug in bugs if any(word in bug.name for word in words) or not words and not bug.is_open]
-    # A test that fails without a bug finds nothing.
+    # A test that fails without a bug cannot detect one.
     for test in sorted({test for bug in chosen for test in bug.tests}):
         if run(test, 0):
             sys.exit(f"planted: {test} fails without any bug")

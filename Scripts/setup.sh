@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing, and says how to get Swift if it is absent. Does nothing, and needs no
-# rights, on a machine that has everything.
+# Installs missing Debian packages, and prints how to get Swift if it is missing. Does nothing, and needs no
+# privileges, on a machine that has everything.
 set -euo pipefail
 
 packages=(
@@ -47,7 +47,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   install_missing() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
   }
-  # A package list that is too old, or none at all, is the usual reason for a failure.
+  # A package list that is outdated or missing is the usual reason for a failure.
   if ! install_missing >"$log" 2>&1 &&
     ! { "${as_root[@]}" apt-get update && install_missing; } >"$log" 2>&1; then
     tail -20 "$log" >&2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Hours of what `make check` tries for a minute: random histories and edits, crashes, kills and full sizes, then mutants in
-# every command, fuzzing and parallel readers, then mutants under the address sanitizer. SOAK_HOURS (default 1) sets the time.
+# Runs for hours what `make check` runs for a minute: random histories and edits, crashes, kills and full disks, then
+# mutants in every command, fuzzing and parallel readers, then mutants under the address sanitizer. SOAK_HOURS (default
+# 1) sets the time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

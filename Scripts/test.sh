@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the unit, golden and command tests, and repeats at the end what failed, which is far above in what they print.
-# TEST_FLAGS are further options of `swift test`, such as --skip-build.
+# Runs the unit, golden and command tests, and repeats the failures at the end of the long output. TEST_FLAGS are
+# additional options of `swift test`, such as --skip-build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

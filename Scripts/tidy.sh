@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rules of the house that no compiler checks: layers, forbidden constructs, where unsafe memory may be, form of the text,
-# test names in documents, generated files. Prints every breach with its place; exits 1 if there is one.
+# Project rules that no compiler checks: layers, forbidden constructs, where unsafe memory may be used, text format,
+# test names in documents, generated files. Prints every violation with its location; exits 1 if there is one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 program=${REALMFS:-$PWD/.build/release/realmfs}
@@ -69,7 +69,7 @@ code Sources | grep -E '[A-Za-z0-9_)\]]!([.,;:)\[ ]|$)' | grep -vE '!=|\bas!' | 
 code Sources | grep -E '\bas!' | breach "no forced casts"
 code Sources | grep -E 'catch \{\s*\}' | breach "an empty catch hides an error"
 grep -rnE '\btry\?' --include='*.swift' Sources | grep -vE '//' | while IFS= read -r line; do
-  # The reason may also stand in the line above.
+  # The reason may also be on the line above.
   file=${line%%:*} number=${line#*:} && number=${number%%:*}
   sed -n "$((number - 1))p" "$file" | grep -q '//' || echo "$line"
 done | breach "try? needs a comment that says why the loss is right"

@@ -13,8 +13,8 @@ export REALMFS_TESTS="RealmSwiftTests RealmSyncTests" SWIFT_BACKTRACE=enable=no
 export TSAN_OPTIONS=${TSAN_OPTIONS:-exitcode=66} ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 flags=(--sanitize="$kind" --scratch-path "$scratch" ${SWIFTFLAGS:-})
 
-# A Mutex that threads wait for changes hands in the runtime library and in the kernel, which the sanitizer does not see: it
-# is told here, else all that such a lock guards is reported. Nothing is suppressed.
+# A Mutex that threads wait for is passed on in the runtime library and in the kernel, which the sanitizer does not see:
+# it is informed here, otherwise every access guarded by such a lock is reported. Nothing is suppressed.
 if [ "$kind" = thread ]; then
   mkdir -p "$scratch"
   handle='$s15Synchronization12_MutexHandleV'
@@ -47,7 +47,8 @@ C
 fi
 swift build --build-tests "${flags[@]}"
 
-# A sanitizer that finds nothing must be one that would have found something.
+# A sanitizer that reports nothing must be one that would have reported an
+# error.
 if [ "$kind" = thread ]; then
   cat >"$probe/probe.swift" <<'SWIFT'
 import Glibc

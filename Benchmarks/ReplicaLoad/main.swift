@@ -62,7 +62,7 @@ func commit(_ folder: String, rate: Int, seconds: Int) throws {
   for number in 0..<rate * seconds {
     let wait = start + Int64(number) * 1_000_000 / Int64(rate) - now(CLOCK_MONOTONIC)
     if wait > 0 { usleep(useconds_t(wait)) }
-    // Successive commits go to realms that are not neighbours in the folder.
+    // Successive commits go to realms that are not adjacent in the directory.
     let realm = number &* 7919 % realms
     let writer = try only ?? RealmWriter(Configuration(path: "\(folder)/u\(realm).realm"))
     try touch(writer, [number % 100])

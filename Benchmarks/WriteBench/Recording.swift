@@ -48,7 +48,7 @@ final class RecordedStorage: Storage, @unchecked Sendable {
 struct FileReplay {
   private let descriptor: Int32
 
-  /// Works on a copy of a file, which is gone when the process ends.
+  /// Works on a copy of a file, which disappears when the process ends.
   init(ofCopy path: String) throws {
     let copy = path + ".bare", original = open(path, O_RDONLY)
     descriptor = open(copy, O_RDWR | O_CREAT | O_TRUNC, 0o600)

@@ -132,8 +132,8 @@ func small(_ path: String, _ count: Int) throws {
     bytes += recorder.steps.reduce(0) { $0 + $1.bytes.count }
     block.append(recorder.steps)
     if block.count < 50 && i < count - 1 { continue }
-    // Write the same bytes at the same places of a copy, which is the least that any program has to do. In the file
-    // itself they would go to blocks that the disk has just written, which is faster.
+    // Write the same bytes at the same offsets of a copy, which is the minimum work for any program. In the file itself
+    // they would go to blocks that the disk has just written, which is faster.
     for steps in block {
       let again = seconds()
       try replay.run(steps)

@@ -1,4 +1,4 @@
-// libfuse's low-level interface as Swift imports it. Version 314, because in lower ones fuse_session_loop_mt is a
+// libfuse's low-level interface as Swift imports it. API version 314, because in older ones fuse_session_loop_mt is a
 // macro, which Swift does not see; _FILE_OFFSET_BITS stays undefined so that struct stat and struct statvfs are
 // Glibc's.
 #pragma once

@@ -32,7 +32,7 @@ static void pass_on(int signal, siginfo_t *info, void *context) {
   if (previous.sa_flags & SA_SIGINFO) {
     previous.sa_sigaction(signal, info, context);
   } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
-    // Returning repeats the access, which then ends the process as it would have without this handler.
+    // Returning repeats the access, which then terminates the process as it would have without this handler.
     sigaction(SIGBUS, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
   } else {
     previous.sa_handler(signal);

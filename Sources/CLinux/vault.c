@@ -39,7 +39,7 @@ static bool has(const void *start) {
   return base && at >= base && at - base < (size_t)slot_size * slots;
 }
 
-// Returns a zeroed slot; NULL if all are taken.
+// Returns a zeroed slot; NULL if all are in use.
 static void *take(void) {
   void *found = NULL;
   pthread_mutex_lock(&mutex);
@@ -50,7 +50,7 @@ static void *take(void) {
     found = vault + slot * slot_size;
   }
   pthread_mutex_unlock(&mutex);
-  // Best effort: the limit of locked memory may be reached.
+  // Best effort: the limit on locked memory may be reached.
   if (found) (void)mlock((void *)((uintptr_t)found & ~(uintptr_t)(page_size - 1)), page_size);
   return found;
 }

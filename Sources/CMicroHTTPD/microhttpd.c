@@ -1,4 +1,4 @@
-// The functions of libmicrohttpd that this program calls, each of which passes the call on to the loaded library.
+// The functions of libmicrohttpd that this program calls, each of which forwards the call to the loaded library.
 
 #define _GNU_SOURCE
 #include "CMicroHTTPD.h"
@@ -71,7 +71,7 @@ static int listen_at(const struct addrinfo *address) {
   int listener = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return -1;
   int yes = 1;
-  // A port that was named is usable at once after the server that had it has ended.
+  // A specified port can be used again as soon as the server that used it has ended.
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (bind(listener, address->ai_addr, address->ai_addrlen) == 0 && listen(listener, 128) == 0) return listener;
   int code = errno;

@@ -1,4 +1,4 @@
-// The functions of libpq that this program calls, each of which passes the call on to the loaded library.
+// The functions of libpq that this program calls, each of which forwards the call to the loaded library.
 
 #include "CPostgres.h"
 

@@ -1,4 +1,4 @@
-// libssl: connections to sync servers that are encrypted. Macros of OpenSSL as functions, which Swift sees.
+// libssl: encrypted connections to sync servers. OpenSSL macros as functions, which Swift can import.
 #pragma once
 #include <openssl/err.h>
 #include <openssl/rand.h>

@@ -1,4 +1,4 @@
-// Each file of Sources/RealmWeb/Resources has a line here; a test compares both.
+// Each file of Sources/RealmWeb/Resources has a line here; a test compares the two.
 
 #include "CWebResources.h"
 

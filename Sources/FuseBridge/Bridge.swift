@@ -11,8 +11,8 @@ final class Bridge: Sendable {
   let kernel = KernelCache()
   let notifier: Notifier
 
-  /// The time in seconds for which the kernel may cache a name. New versions are announced to it, so this only bounds
-  /// the effect of a missed announcement.
+  /// The time in seconds for which the kernel may cache a name. The kernel is notified of new versions, so this only
+  /// limits the effect of a missed notification.
   static let entryTimeout = 10.0
   /// Like `entryTimeout`, for attributes.
   static let attributeTimeout = 10.0
@@ -22,7 +22,7 @@ final class Bridge: Sendable {
   /// Stores texts in the page cache before a program requests them; nil if disabled. It occupies a serving thread.
   let textsAhead: TextsAhead?
 
-  /// A mount served by up to `threads` threads.
+  /// Creates a mount served by up to `threads` threads.
   init(_ tree: FileTree, _ loop: ServingLoop, threads: Int) throws(FileTreeError) {
     self.tree = tree
     self.loop = loop
@@ -36,7 +36,7 @@ final class Bridge: Sendable {
     unsafe Unmanaged<Bridge>.fromOpaque(fuse_req_userdata(request).unsafelyUnwrapped)
   }
 
-  /// The kernel's form of an entry, which may be cached if `attributes.isCacheable`.
+  /// An entry in the kernel's format, which may be cached if `attributes.isCacheable`.
   func entry(_ attributes: FileAttributes) -> fuse_entry_param {
     var entry = fuse_entry_param()
     entry.ino = attributes.inode.value
@@ -53,7 +53,7 @@ final class Bridge: Sendable {
     return tree.isFrozen ? Self.frozenTimeout : Self.attributeTimeout
   }
 
-  /// Replies to a read of a whole file of a frozen tree, and stores the texts that follow in the page cache.
+  /// Replies to a read of a complete file of a frozen tree, and stores the following texts in the page cache.
   func answer(_ request: ParkedRequest, with text: [UInt8], of inode: InodeNumber) {
     guard let textsAhead else { return request.answer(.success(text)) }
     textsAhead.answer(inode, tree, onStart: { loop.call() }, store: { kernel.store($0, of: $1) }) {

@@ -1,8 +1,8 @@
-// The operations table: each callback turns a request into a call of the tree. For operations that are missing here,
-// libfuse replies ENOSYS and the kernel does not request them again: access, seek, copies within the tree and, for a
+// The operations table: each callback turns a request into a call to the tree. For operations that are missing here,
+// libfuse replies ENOSYS, and the kernel does not request them again: access, lseek, copy_file_range and, for a
 // read-only tree, flush and fsync.
 //
-// The closures must be created outside of the main actor, or they trap on libfuse's threads.
+// The closures must be created outside of the main actor, otherwise they trap on libfuse's threads.
 
 import CFuse
 import FileTree
@@ -31,8 +31,8 @@ enum Callbacks {
     addFiles(&operations)
     addExtendedAttributes(&operations)
     addFixedRefusals(&operations)
-    // After this reply the kernel opens and closes files without requests and keeps their cached contents. Without the
-    // handler libfuse would reply that the file is open.
+    // After this reply, the kernel opens and closes files without requests and keeps their cached contents. Without the
+    // handler, libfuse would reply that the file is open.
     if isFrozen { unsafe operations.open = { raw, _, _ in unsafe FuseRequest(raw).reply(errno: ENOSYS) } }
     if isWritable { addChanges(&operations) } else { addRefusals(&operations) }
     return operations
@@ -41,18 +41,19 @@ enum Callbacks {
   /// Negotiates the protocol with the kernel.
   private static func configure(_ connection: inout fuse_conn_info) {
     // Without FUSE_CAP_ATOMIC_O_TRUNC: with it, a program that opens a file to rewrite it would clear the page cache
-    // and the size that the kernel has for all programs. Without it, opening with O_TRUNC arrives as an open and a
-    // change of size.
+    // and the size that the kernel has cached for all programs. Without it, opening with O_TRUNC arrives as an open and
+    // a change of size.
     let wanted =
       FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS
       | FUSE_CAP_EXPORT_SUPPORT
-    // The tree decides at open, and announces, whether cached data is valid; times do not show it.
+    // No FUSE_CAP_AUTO_INVAL_DATA: modification times do not show whether cached data is valid. The tree decides that
+    // at open, and notifies the kernel of changes.
     connection.want = connection.capable & UInt32(wanted)
     connection.time_gran = 1
   }
 
   /// Like `configure`, but for a frozen tree, whose files are not opened. It makes the kernel request the parts of a
-  /// long text one after another, because texts that are generated while they are read are generated in this order.
+  /// long text one after another, because texts that are generated while they are read must be generated in order.
   private static func configureFrozen(_ connection: inout fuse_conn_info) {
     configure(&connection)
     connection.want &= ~UInt32(FUSE_CAP_ASYNC_READ)
@@ -89,7 +90,7 @@ enum Callbacks {
       do throws(FileTreeError) {
         let inode = InodeNumber(inode), caller = request.caller
         let attributes = try request.tree.attributes(inode, with: file, for: caller.process, user: caller.user)
-        // The kernel does not cache a reply that arrives during an invalidation, but still passes it on to the program.
+        // The kernel does not cache a reply that arrives during an invalidation, but still passes it to the program.
         if attributes.kernelSize != attributes.size { request.bridge.kernel.forgetAttributes(inode) }
         request.reply(attributes: attributes)
       } catch {
@@ -271,7 +272,7 @@ enum Callbacks {
         request.reply(error)
       }
     }
-    // Files have only the computed extended attributes.
+    // Files have only computed extended attributes.
     unsafe operations.setxattr = { raw, _, _, _, _, _ in unsafe FuseRequest(raw).reply(errno: EOPNOTSUPP) }
     unsafe operations.removexattr = { raw, _, _ in unsafe FuseRequest(raw).reply(errno: EOPNOTSUPP) }
   }
@@ -373,7 +374,7 @@ enum Callbacks {
         )
         request.reply()
       } catch {
-        // mv(1) reports EINVAL of rename(2) as moving a directory into itself.
+        // mv(1) reports EINVAL from rename(2) as an attempt to move a directory into itself.
         request.reply(errno: error.errno == EINVAL ? EBADMSG : error.errno)
       }
     }
@@ -441,7 +442,7 @@ enum Callbacks {
     request.reply(error)
   }
 
-  /// Refuses changes in a read-only tree. The kernel refuses most of them before, because the mount is read-only.
+  /// Refuses changes in a read-only tree. Most never get here, because the kernel knows that the mount is read-only.
   private static func addRefusals(_ operations: inout fuse_lowlevel_ops) {
     unsafe operations.setattr = { raw, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
     unsafe operations.mknod = { raw, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
@@ -473,7 +474,7 @@ enum Callbacks {
 }
 
 extension OpenAccess {
-  /// The access for the flags of open(2).
+  /// Creates the access mode for flags of open(2).
   fileprivate init(flags: Int32) {
     self.init()
     writes = flags & O_ACCMODE != O_RDONLY
@@ -484,7 +485,7 @@ extension OpenAccess {
 }
 
 extension RenameRule {
-  /// The rule for the flags of renameat2(2); nil for unsupported flags.
+  /// Creates the rule for flags of renameat2(2); nil for unsupported flags.
   fileprivate init?(flags: UInt32) {
     switch flags {
     case 0: self = .replace
@@ -496,7 +497,7 @@ extension RenameRule {
 }
 
 extension MetadataChange {
-  /// The values selected by `which`.
+  /// Creates a change from the values selected by `which`.
   fileprivate init(_ values: stat, _ which: Int32) {
     self.init()
     if which & FUSE_SET_ATTR_MODE != 0 { permissions = values.st_mode & 0o7777 }

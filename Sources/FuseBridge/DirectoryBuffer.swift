@@ -15,10 +15,10 @@ import Glibc
   private let memory: UnsafeMutableRawPointer
   private let capacity: Int
   private let withAttributes: Bool
-  /// Inodes that the kernel learns from this listing, each with one lookup.
+  /// Inodes that the kernel learns of through this listing, each with one lookup.
   private var references: [InodeNumber] = []
 
-  /// `memory` has `capacity` bytes and outlives the buffer.
+  /// Creates a buffer. `memory` must have `capacity` bytes and outlive the buffer.
   init(
     _ request: fuse_req_t,
     _ bridge: Bridge,
@@ -46,7 +46,7 @@ import Glibc
     if let attributes {
       entry = bridge.entry(attributes)
     } else {
-      // Node id 0 (which `entry.ino` still is) means that no attributes come with this entry.
+      // Node id 0 (which `entry.ino` still is) means that this entry has no attributes.
       entry.attr.st_ino = numericCast(inode.value)
       entry.attr.st_mode = fileType(kind)
     }

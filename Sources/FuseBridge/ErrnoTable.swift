@@ -1,4 +1,4 @@
-// Maps errors of the tree to errno values. No other place chooses an errno for such an error.
+// Maps errors of the tree to errno values. Only this file chooses an errno for such errors.
 
 import FileTree
 import Glibc
@@ -8,19 +8,19 @@ extension FileTreeError {
   var errno: Int32 {
     switch self {
     case .notFound: ENOENT
-    // The kernel looks the name up again, and then returns ENOENT or opens the file that has taken its place.
+    // The kernel looks the name up again, and then returns ENOENT or opens the file that replaced it.
     case .stale: ESTALE
     case .notADirectory: ENOTDIR
     case .isADirectory: EISDIR
     case .readOnly: EROFS
     case .noSuchAttribute: ENODATA
-    // ls tries once and does not repeat it after this errno.
+    // ls tries only once after this errno.
     case .unsupportedAttribute: EOPNOTSUPP
     case .busy: EAGAIN
     // The file was encrypted, or its key was changed, since it was mounted.
     case .unavailable where needsKey: ENOKEY
     case .unavailable where hasOtherKey: EKEYEXPIRED
-    // The encryption or mode of a folder denies access.
+    // The encryption or mode of a directory denies access.
     case .unavailable: isLockedOut ? EACCES : EIO
     case .damaged: EIO
     case .noSuchClass: ENOENT

@@ -1,10 +1,10 @@
 // The error of a failed mount.
 
-/// The reason why a mount failed. The cases separate the causes; each has its own exit code of the command.
+/// The reason why a mount failed. Each case is a cause with its own exit code of the command.
 public enum FuseError: Error, Sendable, CustomStringConvertible {
   /// The mount point is missing, not a directory, or not accessible.
   case mountPoint(String)
-  /// FUSE is not available, or the kernel or fusermount3 refused.
+  /// FUSE is not available, or the kernel or fusermount3 refused the mount.
   case refused(String)
   /// An option that neither the kernel nor libfuse knows.
   case badOption(String)

@@ -11,7 +11,7 @@ import Glibc
   private let raw: fuse_req_t
   private let owner: Unmanaged<Bridge>
 
-  /// Takes over the request of a callback, which must not reply by other means.
+  /// Takes ownership of the request of a callback, which must not reply by other means.
   init(_ raw: fuse_req_t?) {
     // libfuse passes a request to each callback, and the session was created with user data.
     unsafe self.raw = raw.unsafelyUnwrapped
@@ -36,7 +36,7 @@ import Glibc
   /// Replies with success and no data.
   consuming func reply() { reply(errno: 0) }
 
-  /// Ends a request that takes no reply.
+  /// Ends a request that expects no reply.
   consuming func replyNothing() {
     unsafe fuse_reply_none(raw)
     discardAnswered()
@@ -57,8 +57,8 @@ import Glibc
     discardAnswered()
   }
 
-  /// Replies to a change of attributes. No program sees the size, but the kernel adopts it, even if it learned another
-  /// size meanwhile, and truncates the page cache there.
+  /// Replies to a change of attributes. No program sees the size, but the kernel adopts it, even if it has learned
+  /// another size in the meantime, and truncates the page cache to it.
   consuming func reply(changed attributes: FileAttributes) {
     bridge.notifier.noteCacheableReply()
     var status = status(attributes, size: attributes.kernelSize)
@@ -200,14 +200,14 @@ func fileType(_ kind: NodeKind) -> mode_t {
   }
 }
 
-/// The number of bytes that programs should request at once from a listing. By default most request 32 kB, which is 190
-/// entries with attributes.
+/// The number of bytes that programs should request at once from a listing. By default, most request 32 kB, which holds
+/// 190 entries with attributes.
 private let listingSize = 128 << 10
 
-/// Attributes in the form of stat(2).
+/// Attributes as a `stat` structure.
 func status(_ attributes: FileAttributes) -> stat { status(attributes, size: attributes.size) }
 
-/// Attributes in the form of stat(2), with another size.
+/// Attributes as a `stat` structure, with another size.
 func status(_ attributes: FileAttributes, size: Int) -> stat {
   var status = stat()
   let type = fileType(attributes.kind)

@@ -8,7 +8,7 @@ import Threads
 /// Mounts and serves a tree. Create it after the process has forked; call `mount`, then `run`, from one thread.
 @safe public final class FuseSession {
   // Safe: owns the session pointer, which is nil once the session is destroyed.
-  /// Called once the kernel and this process have negotiated the protocol: from then on the tree is live.
+  /// Called once the kernel and this process have negotiated the protocol: from then on, the tree is live.
   public var onReady: (() -> Void)?
   /// The serving loop. Ending it ends `run`.
   public let loop = ServingLoop()
@@ -71,7 +71,7 @@ import Threads
   }
 
   /// Uses `device`, one end of a socket of type SOCK_SEQPACKET, instead of the kernel's device. The other end sends
-  /// requests in the form of `<linux/fuse.h>`; when it is closed, the tree counts as unmounted. Closes `device`.
+  /// requests in the format of `<linux/fuse.h>`; when it is closed, the tree is considered unmounted. Closes `device`.
   func attach(to device: Int32) throws(FuseError) {
     var access = fuse_custom_io()
     unsafe access.writev = { device, parts, count, _ in unsafe Glibc.writev(device, parts, count) }
@@ -85,7 +85,7 @@ import Threads
     isMounted = true
   }
 
-  /// Serves until the tree is unmounted or `loop` ended, then unmounts. Returns 0, or 1 after a failure. The caller
+  /// Serves until the tree is unmounted or `loop` is ended, then unmounts. Returns 0, or 1 after a failure. The caller
   /// handles signals: a signal that ends the process before this returns leaves a dead mount.
   public func run() -> Int32 {
     guard let session = unsafe session, isMounted else { return 1 }
@@ -94,12 +94,12 @@ import Threads
     unsafe loadRoot(session)
     onReady?()
     onReady = nil
-    // In a frozen tree there is nothing to announce.
+    // A frozen tree never requires notifications.
     guard bridge.tree.isFrozen || bridge.notifier.start() else { return 1 }
     let result = unsafe loop.run(session, limits)
     unsafe endNotifier(session)
     bridge.tree.finish()
-    // A failure is -errno.
+    // A negative result is -errno.
     return result >= 0 ? 0 : 1
   }
 
@@ -110,7 +110,7 @@ import Threads
     if Self.processors > 1 { limits.patience = .microseconds(settings.busyPoll) }
     if settings.singleThread { return limits }
     limits.idle = max(1, settings.threads ?? Self.defaultThreads)
-    // A thread that saves waits for the disk; other threads must be able to go on reading.
+    // A thread that saves waits for the disk; other threads must be able to continue reading.
     limits.most = bridge.tree.isWritable ? max(limits.idle, Self.writableThreads) : limits.idle
     return limits
   }
@@ -135,13 +135,13 @@ import Threads
     return true
   }
 
-  /// Makes the kernel request the attributes of the root while no announcement can arrive.
+  /// Makes the kernel request the attributes of the root while no notification can arrive.
   ///
   /// The kernel creates the root without permissions and discards attributes that a notification overtakes, so a first
   /// access concurrent with a commit would be refused to all users but root.
   private func loadRoot(_ session: OpaquePointer) {
     var ends: [Int32] = [0, 0]
-    // Without a pipe the tree is live anyway, and only that first access can fail.
+    // Without a pipe, the tree is still live, and only that first access can fail.
     guard unsafe pipe(&ends) == 0 else { return }
     defer { for end in ends { close(end) } }
     let (isLoaded, writeEnd, point) = (ends[0], ends[1], settings.mountPoint)
@@ -160,8 +160,8 @@ import Threads
     thread.join()
   }
 
-  /// Ends the notifier. The kernel may block a notification until some request is answered, so requests are served
-  /// until the thread has ended.
+  /// Ends the notifier. The kernel may block a notification until a request is answered, so requests are served until
+  /// the thread has ended.
   private func endNotifier(_ session: OpaquePointer) {
     bridge.notifier.stop()
     unsafe fuse_session_reset(session)

@@ -22,7 +22,7 @@ import Glibc
   func forgetName(_ name: [UInt8], in directory: InodeNumber = .root) {
     unsafe name.withUnsafeBytes { bytes in
       let text = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-      // Ignore errors: they mean that the kernel does not know the name (below: the inode).
+      // Ignore errors: they mean that the kernel does not know the name (or, below, the inode).
       _ = unsafe fuse_lowlevel_notify_inval_entry(session, directory.value, text, bytes.count)
     }
   }
@@ -33,11 +33,11 @@ import Glibc
     _ = unsafe fuse_lowlevel_notify_inval_inode(session, inode.value, -1, 0)
   }
 
-  /// Stores the text of a file that is being opened in the page cache. This saves the kernel a request: for small files
-  /// every second request that a reader waits for.
+  /// Stores the text of a file that is being opened in the page cache. This saves the kernel a request: for small
+  /// files, half of the requests that a reader waits for.
   ///
   /// Unlike other notifications, it is sent by the thread that replies to the open. The kernel makes it wait only for
-  /// pages that are being read, and there are none: the tree guarantees that the file has no other handle.
+  /// pages that are being read, of which there are none: the tree guarantees that the file has no other handle.
   ///
   /// For a text that bypasses the page cache, only the last page is stored, which the kernel drops at the reply to the
   /// open. The effect is that the kernel knows the size: it may have to discard replies to stat, and mappings end at

@@ -1,5 +1,5 @@
 // Notifies the kernel of cached names and attributes that a new version makes stale. It runs on a separate thread: the
-// kernel may make a notification wait for a request, so no request may wait for a notification.
+// kernel may delay a notification until a request is answered, so no request may wait for a notification.
 //
 // While the kernel may have cached entries, the thread checks the realm every 20 ms; otherwise it sleeps.
 
@@ -28,13 +28,13 @@ final class Notifier: @unchecked Sendable {
 
   private let lastCacheableReply = Atomic<Int64>(0)
   private let isAsleep = Atomic<Bool>(false)
-  /// The time of the last announcement.
+  /// The time of the last notification.
   private let lastAnnouncement = Atomic<Int64>(0)
 
   private static let pollInterval = Duration.milliseconds(20)
   /// Slightly longer than the kernel's cache timeouts: after this time nothing that it cached before is valid.
   private static let memory = Int64((max(Bridge.entryTimeout, Bridge.attributeTimeout) + 1) * 1e9)
-  /// The delay before an announcement is repeated, for replies that were in flight during the first one.
+  /// The delay before a notification is repeated, for replies that were in flight during the first one.
   private static let echoDelay = Duration.milliseconds(200)
 
   init(_ tree: FileTree, _ kernel: KernelCache) throws(FileTreeError) {
@@ -51,13 +51,13 @@ final class Notifier: @unchecked Sendable {
     return thread != nil
   }
 
-  /// Asks the thread to end.
+  /// Requests that the thread end.
   func stop() { wake { $0.isStopping = true } }
 
   /// True if the thread has ended or never ran.
   var isStopped: Bool { thread == nil || monitor.locked { hasStopped } }
 
-  /// Waits for the end of the thread.
+  /// Waits until the thread has ended.
   func join() {
     thread?.join()
     thread = nil
@@ -73,9 +73,9 @@ final class Notifier: @unchecked Sendable {
     if isAsleep.load(ordering: .sequentiallyConsistent) { wake { _ in } }
   }
 
-  /// Requests an announcement of a new version. It is immediate, unless another was made within the last poll interval
-  /// and only objects changed; then it waits for the next poll. Otherwise the kernel would request the same attributes
-  /// after each save of a program that saves many files.
+  /// Requests notification of a new version. It is sent at once, unless another was sent within the last poll interval
+  /// and only objects changed; in that case, it waits for the next poll. Otherwise the kernel would request the same
+  /// attributes after each save of a program that saves many files.
   private func noteVersion(namesStay: Bool) {
     let next = MonotonicTime(nanoseconds: lastAnnouncement.load(ordering: .relaxed)).advanced(by: Self.pollInterval)
     if namesStay, MonotonicTime.now < next, !tree.hasChangingNames { return }
@@ -116,8 +116,8 @@ final class Notifier: @unchecked Sendable {
     }
   }
 
-  /// Sleeps until the next check: until a new version is reported or a poll interval has passed; without the interval
-  /// if the kernel cannot have anything cached. Returns false if the thread must end.
+  /// Sleeps until a new version is reported or the poll interval has passed. Waits without a time limit if the kernel
+  /// cannot have anything cached. Returns false if the thread must end.
   private func sleep(hasEcho: Bool) -> Bool {
     monitor.locked {
       if !mayHaveChanged && !isStopping {
@@ -132,13 +132,13 @@ final class Notifier: @unchecked Sendable {
     }
   }
 
-  /// Announces a change. Does not invalidate cached texts: an open handle keeps the text it was opened with, and each
-  /// new handle decides whether the cached text is still valid.
+  /// Notifies the kernel of a change. Does not invalidate cached texts: an open handle keeps the text it was opened
+  /// with, and each new handle decides whether the cached text is still valid.
   private func announce(_ change: TreeChange) {
     lastAnnouncement.store(MonotonicTime.now.nanoseconds, ordering: .relaxed)
     if knowsEpochs {
       if change.namesStay {
-        // This misses only attributes that are in flight for the first time.
+        // This misses only replies in flight whose attributes the kernel has not cached before.
         if namesAreDue == nil { namesAreDue = .now.advanced(by: Self.echoDelay) } else { hasChangedSince = true }
       } else {
         knowsEpochs = kernel.forgetNames()

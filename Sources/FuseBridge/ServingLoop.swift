@@ -1,14 +1,14 @@
 // Serves the requests of a session with a number of threads that grows with the load, until `end` is called.
 //
 // At most one thread, the listener, waits at the device, so a request wakes one thread or none. Before it sleeps, the
-// listener polls for some microseconds while requests arrive at such intervals: a program that gets a reply usually
+// listener polls for some microseconds while requests arrive at such intervals: a program that receives a reply usually
 // sends its next request at once, and waking a thread takes longer than most replies.
 //
 // Invariant: while a request waits at the device, a listener exists or the watcher calls one within two milliseconds,
 // unless all threads are busy.
 //
-// The thread that takes a request serves it. It first calls another thread to listen if more requests are waiting, or
-// if the request may wait for the disk or other writers and requests of several programs have overlapped recently.
+// The thread that receives a request serves it. It first calls another thread to listen if more requests are waiting,
+// or if the request may wait for the disk or other writers and requests of several programs have overlapped recently.
 // Otherwise it listens again after its reply, and the watcher steps in if that takes long: a second thread does not
 // help a single program, and waking it would cost as much as a request.
 
@@ -37,16 +37,16 @@ import Threads
   /// Woken when a thread ends, to wait for `threads` to become 0; `monitor` wakes parked threads.
   private let ending = Monitor()
   private var threads = 0
-  /// The number of parked threads, and of calls that no thread has answered yet.
+  /// The number of parked threads, and of calls that no thread has responded to yet.
   private var parked = 0, called = 0
   /// The error of the device as -errno; 0 if none.
   private var failure: Int32 = 0
 
   private let isOver = Atomic(false)
   private let hasListener = Atomic(false)
-  /// The number of requests taken from the device.
+  /// The number of requests received from the device.
   private let taken = Atomic<UInt64>(0)
-  /// The time until which overlapping requests of several programs are expected, by the coarse monotonic clock.
+  /// The time until which overlapping requests of several programs are expected, on the coarse monotonic clock.
   private let concurrentUntil = Atomic<Int64>(0)
   private let watcherSleeps = Atomic(false)
   private let watch = Monitor()
@@ -90,7 +90,7 @@ import Threads
   /// Makes all threads end after their current requests.
   private func finish() {
     isOver.store(true, ordering: .sequentiallyConsistent)
-    // The byte stays in the pipe and wakes every thread that comes to the device later.
+    // The byte stays in the pipe and wakes every thread that waits at the device later.
     var byte: UInt8 = 0
     _ = unsafe write(wakeUp[1], &byte, 1)
     monitor.locked { monitor.wakeAll() }
@@ -104,7 +104,7 @@ import Threads
     defer { unsafe free(buffer.mem) }
     var former = Caller(0)
     while !isOver.load(ordering: .sequentiallyConsistent) {
-      // Another thread may be listening, but any thread may take requests that are already waiting.
+      // Another thread may be listening, but any thread may receive requests that are already waiting.
       var count = unsafe receive(&buffer)
       if count == -EAGAIN {
         former = 0
@@ -136,11 +136,11 @@ import Threads
     ending.locked { while monitor.locked({ threads }) > 0 { ending.wait() } }
   }
 
-  /// Serves a request, and first calls another thread if more requests are waiting or are to be expected meanwhile.
+  /// Serves a request, and first calls another thread if more requests are waiting or expected in the meantime.
   ///
-  /// `former` is the caller of the request that this thread answered last, or 0 if the device was empty since. If this
-  /// request is from another program, it arrived meanwhile, so requests overlap: requests that a program sends without
-  /// waiting for a reply are in `brief` and do not count.
+  /// `former` is the caller of the request that this thread answered last, or 0 if the device has been empty since. If
+  /// this request is from another program, it arrived in the meantime, so requests overlap: requests that a program
+  /// sends without waiting for a reply are in `brief` and do not count.
   private func serve(_ buffer: inout fuse_buf, after former: inout Caller) {
     let operation = unsafe Self.operation(buffer)
     if limits.most == 1 || Self.brief.contains(operation) { return unsafe fuse_session_process_buf(session, &buffer) }
@@ -152,14 +152,15 @@ import Threads
     unsafe fuse_session_process_buf(session, &buffer)
   }
 
-  /// Takes a request from the device without waiting. Returns its size in bytes, 0 if the tree is unmounted, or -errno.
+  /// Receives a request from the device without waiting. Returns its size in bytes, 0 if the tree is unmounted, or
+  /// -errno.
   private func receive(_ buffer: inout fuse_buf) -> Int32 {
     let count = unsafe fuse_session_receive_buf(session, &buffer)
     // The tree was unmounted after the kernel had dequeued a request but before it copied the request.
     return count == -ECONNABORTED ? 0 : count
   }
 
-  /// Waits for a request and takes it. Returns -EAGAIN if the loop ends or there is no request after all.
+  /// Waits for a request and receives it. Returns -EAGAIN if the loop ends or there is no request after all.
   private func listen(_ buffer: inout fuse_buf) -> Int32 {
     let start = MonotonicTime.now, end = start.advanced(by: limits.patience)
     if cameSoon.last || cameSoon.before {
@@ -215,7 +216,7 @@ import Threads
     }
   }
 
-  /// Calls another thread to the device, because this one will be busy.
+  /// Calls another thread to the device because this one will be busy.
   func call() {
     if hasListener.load(ordering: .sequentiallyConsistent) { return }
     let isNew = monitor.locked {
@@ -232,7 +233,7 @@ import Threads
     if let thread = Thread({ [self] in work() }) { thread.detach() } else { leave() }
   }
 
-  /// Calls a thread to the device if the thread that took the last request takes long.
+  /// Calls a thread to the device if the thread that received the last request is slow.
   private func watchListeners() {
     var quiet = 0
     while !isOver.load(ordering: .sequentiallyConsistent) {

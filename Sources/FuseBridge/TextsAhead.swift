@@ -1,16 +1,16 @@
 // Stores the texts of a frozen tree in the page cache before a program requests them, when it reads one object after
 // another.
 //
-// One thread stores at a time. A read of a text that this thread is about to reach is answered by the thread after some
-// more texts are stored: a program that follows closely would request each text and so delay the thread.
+// One thread stores at a time. A read of a text that this thread is about to reach is answered by the thread after it
+// has stored some more texts: a program that follows closely would request each text and thus delay the thread.
 //
-// Invariant: a text is not stored while this thread owes the reply to a read of it. The kernel makes a store wait for a
+// Invariant: a text is not stored while this thread owes the reply to a read of it. In the kernel, a store waits for a
 // page that is being read.
 
 import FileTree
 import Synchronization
 
-/// Stores the texts that follow.
+/// Stores the texts that a program is expected to read next.
 final class TextsAhead: Sendable {
   private struct Waiting {
     let inode: InodeNumber
@@ -31,7 +31,7 @@ final class TextsAhead: Sendable {
       return inode.isBehind(current, atMost: TextsAhead.near)
     }
 
-    /// Moves on to a text. Returns true if the text is to be stored, and the replies that are due.
+    /// Moves on to a text. Returns whether the text must be stored, and the replies that are due.
     mutating func goOn(to inode: InodeNumber) -> (isWanted: Bool, due: [Waiting]) {
       current = inode
       if waiting.isEmpty { return (true, []) }
@@ -43,14 +43,14 @@ final class TextsAhead: Sendable {
     }
   }
 
-  /// The number of texts stored before the program continues, so that it does not catch up with the thread soon.
+  /// The number of texts stored before the program continues, so that it does not soon catch up with the thread.
   private static let headStart = 64
   /// A read at most this far ahead of the storing thread is assumed to be from the program that it stores for.
   private static let near: Int64 = 256
 
   private let state = Mutex(State())
 
-  /// Answers a read of `inode`: at once, or after some of the following texts are stored, by this thread or by another.
+  /// Answers a read of `inode`: at once, or after some of the following texts were stored, by this thread or another.
   /// `store` stores a text and returns false if the kernel does not accept it. `onStart` is called before this thread
   /// stores.
   func answer(

@@ -1,11 +1,11 @@
 // Converts names of classes and objects to file names and back. Invariant: the mapping is a bijection, so every key has
-// exactly one name, and only that name leads back to it.
+// exactly one name, and only that name maps back to it.
 //
 // `%XX` represents `/`, `%`, control characters, DEL, a `.` at the start, at the end or after another `.`, and each
 // byte that is not part of well-formed UTF-8. A name therefore never contains `..`, even with `.json` appended: some
-// archive programs reject that. Escaping never produces `%null`, `%empty` or `%~`. A string key whose name would exceed
-// 255 bytes becomes the longest prefix of whole characters within 232 bytes, `%~`, and 16 hexadecimal digits of the
-// SHA-256 of the key.
+// archive programs reject such names. Escaping never produces `%null`, `%empty` or `%~`. A string key whose name would
+// exceed 255 bytes becomes the longest prefix of complete characters within 232 bytes, `%~`, and 16 hexadecimal digits
+// of the SHA-256 of the key.
 
 import COpenSSL
 public import RealmJSON
@@ -60,7 +60,7 @@ public enum NameEscaping {
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// Like `className(ofDirectory:)` for a span, but takes an array.
+  /// Like `className(ofDirectory:)` for a span, but for an array.
   public static func className(ofDirectory name: [UInt8]) -> String? {
     // Safe: integers have no padding, so each of their bytes is initialized.
     unsafe className(ofDirectory: name.span.bytes)
@@ -77,8 +77,8 @@ public enum NameEscaping {
 
   /// Appends the file name of the object with this primary key to `out`.
   ///
-  /// Returns false, without appending anything, if a primary key cannot have this value. Does not allocate while `out`
-  /// has room.
+  /// Returns false, without appending anything, if a primary key cannot have this value. Does not allocate memory while
+  /// `out` has room.
   public static func append(fileOf primaryKey: ValueView, to out: OutputBuffer) -> Bool {
     switch primaryKey {
     case .null: out.append("%null")
@@ -139,7 +139,7 @@ public enum NameEscaping {
     }
   }
 
-  /// Like `parse(file:primaryKey:)` for a span, but takes an array.
+  /// Like `parse(file:primaryKey:)` for a span, but for an array.
   public static func parse(file name: [UInt8], primaryKey type: ValueType?) -> ObjectFileName? {
     // Safe: integers have no padding, so each of their bytes is initialized.
     unsafe parse(file: name.span.bytes, primaryKey: type)
@@ -177,7 +177,7 @@ public enum NameEscaping {
 
   /// Appends the escaped text.
   ///
-  /// If that exceeds `limit`, stops early and returns the length of the longest prefix for a shortened name.
+  /// If that exceeds `limit`, stops early and returns the length of the longest prefix that fits in a shortened name.
   private static func escape(_ text: RawSpan, limit: Int, to out: OutputBuffer) -> Int? {
     let start = out.count
     var prefixLength = 0
@@ -205,8 +205,8 @@ public enum NameEscaping {
     return nil
   }
 
-  /// Returns the text that escapes to exactly `name` or, unless `isWhole`, to a text that begins with `name`; nil if
-  /// there is none.
+  /// Returns the text whose escaped form is exactly `name` or, unless `isWhole`, begins with `name`; nil if there is
+  /// none.
   private static func unescape(_ name: RawSpan, isWhole: Bool = true) -> [UInt8]? {
     if name.byteCount == 0 { return nil }
     var text: [UInt8] = []
@@ -247,7 +247,7 @@ public enum NameEscaping {
   }
 
   /// Returns the length of the character at `index` if it is not escaped in a name; 0 if its first byte is escaped.
-  /// Unless `isWhole`, the text is not the end of a name.
+  /// Unless `isWhole`, the text is not followed by the end of the name.
   private static func plainLength(_ text: RawSpan, _ index: Int, isWhole: Bool) -> Int {
     switch byte(text, index) {
     case 0..<0x20, 0x7F, UInt8(ascii: "/"), UInt8(ascii: "%"): 0

@@ -9,9 +9,9 @@ public enum ValueNaming {
   /// The meaning of a name.
   public enum Parsed: Hashable, Sendable {
     case value(Value)
-    /// The name of a long string, which must be found by comparing.
+    /// The name of a long string, which must be found by comparison.
     case shortened
-    /// The name of the object that a link leads to.
+    /// The name of the object that a link refers to.
     case object([UInt8])
   }
 
@@ -25,8 +25,8 @@ public enum ValueNaming {
     }
   }
 
-  /// Appends the name of a value to `out`. Returns false, without appending anything, for links and values without a
-  /// name.
+  /// Appends the name of a value to `out`. Returns false, without appending anything, for links and for values without
+  /// a name.
   public static func append(_ value: ValueView, to out: OutputBuffer) -> Bool {
     switch value {
     case .null: out.append("%null")

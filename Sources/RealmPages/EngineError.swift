@@ -3,11 +3,11 @@
 import CLinux
 import Glibc
 
-/// The reason why the engine refused or failed an operation. `description` contains what happened, where, and what to
-/// do.
+/// The reason why the engine refused an operation or an operation failed. `description` states what happened, where,
+/// and what to do.
 ///
 /// A refused change leaves the transaction unchanged unless the description states otherwise. A refused commit leaves
-/// the file at the former version. A failed copy leaves no partial file. Invalid bytes in a file never trap: they are
+/// the file at the previous version. A failed copy leaves no partial file. Invalid bytes in a file never trap: they are
 /// reported as `damaged`.
 public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kinds of errors that a program can distinguish.
@@ -53,7 +53,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     case readOnly
     /// No such class, property, object or position.
     case notFound
-    /// A value of another type than the property, or null where it is not allowed.
+    /// A value whose type is not that of the property, or null where it is not allowed.
     case wrongType
     /// A primary key that another object has.
     case duplicateKey
@@ -74,7 +74,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     case tooManyVersions
     /// The server of a synced realm cannot be reached; nothing was sent.
     case offline
-    /// The server of a synced realm has not acknowledged the change; it may or may not have it.
+    /// The server of a synced realm has not acknowledged the change; it may or may not have received it.
     case unacknowledged
     /// The server of a synced realm rejected the change.
     case refusedByServer
@@ -91,11 +91,11 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The kind of error.
   public let reason: Reason
-  /// The message without the place: the problem, and the remedy if there is one.
+  /// The message without the location: the problem, and the remedy if there is one.
   public private(set) var problem: String
   /// The byte offset of the damaged node; nil if there is none.
   public let ref: Int?
-  /// The place of the error: a path, or a table, object or property; empty if unknown.
+  /// The location of the error: a path, or a table, object or property; empty if unknown.
   public internal(set) var place: String
   /// True if earlier writes may or may not have reached the disk.
   private(set) var isFailedSync = false
@@ -103,7 +103,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
   /// errors.
   let apart: Standing.Place?
 
-  /// Creates an error whose description includes its place.
+  /// Creates an error whose description includes its location.
   package init(_ reason: Reason, _ description: String, apart: Standing.Place? = nil) {
     (self.reason, problem, ref, place, self.apart) = (reason, description, nil, "", apart)
   }
@@ -131,8 +131,8 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     return error
   }
 
-  /// Creates an error for a file that could not be opened or created. In a folder that is encrypted and locked, names
-  /// cannot be read and files seem to be missing; the error is then that the key is missing.
+  /// Creates an error for a file that could not be opened or created. In a directory that is encrypted and locked,
+  /// names cannot be read and files seem to be missing; the error is then that the key is missing.
   package init(opening path: String, _ code: Int32) {
     let isLocked = unsafe code == ENOENT && clinux_folder_is_locked(FileHandle.folder(of: path))
     self = .failed("open", path, isLocked ? ENOKEY : code)
@@ -164,7 +164,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     if case .file(let code) = reason { code } else { nil }
   }
 
-  /// The place, the node and the problem in one line.
+  /// The location, the node and the problem in one line.
   public var description: String {
     var text = place.isEmpty ? "" : place + ": "
     if let ref { text += "node at \(ref): " }
@@ -189,7 +189,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension EngineError {
-  /// The error for a file that programs use with a lock file that is not beside this path.
+  /// The error for a file that other programs have open, with a lock file that is not beside this path.
   init(underOtherName path: String) {
     self.init(
       .inUse,
@@ -215,6 +215,6 @@ extension EngineError {
   }
 }
 
-/// Receives periodically the number of bytes done and the approximate total. Returning false ends the operation with
+/// Periodically receives the number of bytes done and the approximate total. Returning false ends the operation with
 /// `cancelled`.
 public typealias CopyObserver = (_ done: Int, _ total: Int) -> Bool

@@ -14,13 +14,13 @@ struct Accumulator {
   private var real = 0.0
   private var decimal = Decimal128(parsing: "0")
 
-  /// `type` is the type of the result.
+  /// Creates an accumulator without values. `type` is the type of the result.
   init(_ aggregate: Aggregate, type: ValueType) { (self.aggregate, self.type) = (aggregate, type) }
 
   /// An empty accumulator of the same kind.
   var emptied: Accumulator { Accumulator(aggregate, type: type) }
 
-  /// Adds a value. Values other than numbers count only for the minimum and maximum; NaN is ignored.
+  /// Adds a value. Values other than numbers are used only for the minimum and maximum; NaN is ignored.
   mutating func add(_ value: ValueView) {
     switch aggregate {
     case .min, .max:

@@ -35,18 +35,18 @@ final class BoundPath {
   /// Steps into the collection at the end.
   private var selection: [PathSyntax.Element] = []
   private var ending: PathSyntax.Ending
-  /// True if an object counts once, however many routes lead to it.
+  /// True if an object is counted once, no matter how many routes lead to it.
   private var isDistinct = false
-  /// True if null entries of a dictionary of links count as values.
+  /// True if null entries of a dictionary of links are counted as values.
   private var isWithNullEntries = false
   /// For each step, true if it fans out after an earlier step did. There can then be more routes to the objects after
   /// it than there are links.
   private var fansOutAgain: [Bool] = []
-  /// For each such step, the objects from which it was taken in this walk, if each is taken once.
+  /// For each such step, the objects from which it was taken in this traversal, if each is taken once.
   private var seen: [Set<ObjKey>] = []
-  /// The number of links followed by such steps in this walk, if every route is taken.
+  /// The number of links followed by such steps in this traversal, if every route is taken.
   private var repeated = 0
-  /// The limit for one walk. This many values fit the memory of any machine and are read within a second.
+  /// The limit for one traversal. This many values fit in the memory of any machine and are read within a second.
   private static let repeatLimit = 1_000_000
   /// The names of the properties along the path.
   let names: [String]
@@ -170,7 +170,7 @@ final class BoundPath {
     cursors.append(ObjectCursor(next))
   }
 
-  /// Resolves `@links.Class.property`. Returns false for `@links` alone, which ends the path.
+  /// Resolves `@links.Class.property`. Returns false for `@links` alone, which is the end of the path.
   private func bindBacklink(
     _ rest: inout ArraySlice<(element: PathSyntax.Element, column: Int)>,
     _ column: Int
@@ -222,7 +222,7 @@ final class BoundPath {
         rest = rest.dropFirst()
         return
       case .name(let name):
-        // The name is a key of a dictionary or, in a Mixed, a property of an object.
+        // The name must be a key of a dictionary or, in a Mixed, a property of an object.
         guard property.type == .mixed || property.collection == .dictionary else { return }
         selection.append(.key(Array(name.utf8)))
       default: selection.append(element)
@@ -389,7 +389,7 @@ final class BoundPath {
   /// The property, if the path is just a single-value property of the starting class.
   var plainProperty: Int? { hops.isEmpty ? propertyAlongLinks : nil }
 
-  /// The single-value property of the class at the end, if the path leads there along single links.
+  /// The single-value property of the class at the end, if the path reaches it along single links.
   var propertyAlongLinks: Int? {
     guard hasOnlyLinks, selection.isEmpty, case .property(let index) = goal, case .value = ending,
       table.columns[index].collection == nil
@@ -420,7 +420,7 @@ final class BoundPath {
   /// True if the path always has exactly one value.
   var isSingle: Bool { !isList && selection.isEmpty }
 
-  /// Makes each object count once, however many routes lead to it, unless the path is a sum or average. For callers
+  /// Counts each object once, no matter how many routes lead to it, unless the path is a sum or average. For callers
   /// that need the set of values, not their frequency or order.
   func takeEachOnce() {
     switch ending {
@@ -473,7 +473,7 @@ final class BoundPath {
       return .one(.int(Int64(count)))
     case .keys(let index), .property(let index):
       let column = table.columns[index]
-      // As in Realm, a collection property returns its size, also after [*].
+      // As in Realm, a collection property returns its size, even after [*].
       if !selection.isEmpty, column.collection == nil || !isWhole {
         return try values(cursor).mapped { value in value.elementCount.map { .int(Int64($0)) } ?? .null }
       }
@@ -496,7 +496,7 @@ final class BoundPath {
         }
       }
       if isList { return .many(counts) }
-      // If no object is reached, a collection counts as empty, and a string has no length.
+      // If no object is reached, a collection is treated as empty, and a string has no length.
       return .one(counts.first ?? (column.collection != nil ? .int(0) : .null))
     }
   }
@@ -684,7 +684,7 @@ final class BoundPath {
     return hops.count == 1
   }
 
-  /// Makes null entries of a dictionary of links count as values.
+  /// Counts null entries of a dictionary of links as values.
   func takeNullEntries() { isWithNullEntries = true }
 
   /// Calls `body` with each link of one step from an object.

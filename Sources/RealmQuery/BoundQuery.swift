@@ -31,7 +31,7 @@ struct BoundPredicate {
   var candidates: (() throws -> [ObjKey]?)?
   /// True if the index lookup has already verified that each candidate matches.
   var areCandidatesSure = false
-  /// A test of one property that all matching objects pass.
+  /// A test of one property that every matching object passes.
   var scan: PropertyScan?
 
   /// Returns a predicate that matches if all of `parts` match.
@@ -156,7 +156,7 @@ struct QueryBinder {
       isPlain: left.property != nil && right.isConstant,
       areTypes: left.isTypeName
     )
-    // As in Realm.
+    // As in Realm:
     if text.contains(.ignoresCase), comparison == .contains, left.type == .data { options.isNullInNull = false }
     var bound = BoundPredicate { (cursor) throws in
       comparison.holds(
@@ -179,7 +179,7 @@ struct QueryBinder {
     }
     if text.isEmpty && (comparison == .equal || comparison == .isIn) {
       bound.candidates = candidates(left, right, comparison) ?? candidates(right, left, comparison)
-      // Comparisons of a Mixed follow more rules than the index supports.
+      // Comparisons with a Mixed follow more rules than the index supports.
       bound.areCandidatesSure =
         (left.property != nil || right.property != nil) && left.type != .mixed && right.type != .mixed
     }
@@ -345,7 +345,7 @@ struct QueryBinder {
       let inner = try QueryBinder(snapshot: snapshot, table: list.table, variable: variable).bind(predicate)
       let cursor = ObjectCursor(list.table)
       func holds(_ key: ObjKey) throws -> Bool { try cursor.seek(key) && inner.holds(cursor) }
-      // A nested SUBQUERY visits the same objects repeatedly, with each level many times as often.
+      // A nested SUBQUERY visits the same objects repeatedly, many times as often with each level.
       let answers = self.variable == nil ? nil : Answers()
       return BoundExpression(type: .int) { (object) throws in
         var count: Int64 = 0
@@ -475,7 +475,7 @@ struct QueryBinder {
     return value
   }
 
-  /// Text converted to a type; nil if that is not possible. `null` means null, except where strings are compared.
+  /// Returns text converted to a type; nil if that is not possible. `null` means null, except in string comparisons.
   private static func value(_ text: String, _ type: ValueType) -> Value? {
     switch type {
     case .string: return .text(text)
@@ -513,7 +513,7 @@ struct QueryBinder {
 }
 
 extension ColumnTest {
-  /// The test equivalent to comparing a property with a constant; nil unless both are integers or both are doubles.
+  /// Creates the test equivalent to comparing a property with a constant; nil unless both are integers or both doubles.
   fileprivate init?(_ column: Column, _ comparison: Comparison, _ constant: ValueView) {
     if column.collection != nil { return nil }
     switch (column.type, constant) {

@@ -9,12 +9,12 @@ struct ObjectSorter {
   let by: [(path: BoundPath, ascending: Bool)]
   let cursor: ObjectCursor
 
-  /// The limit for comparing strings word by word; strings with a longer common prefix are compared as a whole.
+  /// The limit for comparing strings word by word; strings with a longer common prefix are compared in full.
   private static let mostCommonBytes = 56
 
   /// Returns the first `limit` of the sorted keys. The sort is stable.
   ///
-  /// Cost: one read of each object, two if all strings have a common prefix, and some passes over the words. Plus
+  /// Cost: one read of each object (two if all strings have a common prefix) and a few passes over the words, plus
   /// another read of each object among the first `limit` whose word equals another one.
   func sorted(limit: Int, _ work: inout QueryWork) throws -> [ObjKey] {
     try places(Array(keys.indices), by: 0, from: 0, limit, &work).map { keys[$0] }
@@ -189,7 +189,7 @@ private struct CommonBytes {
 
 /// A sort key whose order agrees with that of the values. Different values can have equal keys.
 struct OrderWord {
-  /// The remaining comparison for equal words.
+  /// The comparison that remains if words are equal.
   enum Rest: UInt8 {
     /// The values are equal.
     case nothing

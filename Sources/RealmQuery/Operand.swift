@@ -10,7 +10,7 @@ enum Operand {
   /// The values of several collections. Each collection is compared separately; one match is enough.
   case collections([[ValueView]])
 
-  /// The values of any number of collections. Without any, an empty list.
+  /// Creates the values of any number of collections; without any, an empty list.
   init(collections: [[ValueView]]) {
     self = collections.count > 1 ? .collections(collections) : .many(collections.first ?? [])
   }

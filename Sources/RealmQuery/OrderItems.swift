@@ -1,11 +1,11 @@
 // Objects sorted by 64-bit words. A radix sort orders the words without comparisons. If only the first objects are
 // needed, items that cannot be among them are dropped early.
 
-/// An object to be sorted: its word and its place.
+/// An object to be sorted: its word and its position.
 struct OrderItem {
   /// The bits to compare if the types are equal.
   let bits: UInt64
-  /// The type in the upper byte, the remaining comparison in the next, the place in the others.
+  /// The type in the upper byte, the remaining comparison in the next, the position in the others.
   private let tag: UInt64
 
   private static let placeBits: UInt64 = 48
@@ -36,7 +36,7 @@ struct OrderItem {
 
 /// The items that may be among the first.
 struct OrderItems {
-  /// In insertion order; sorted by word after `sort()`.
+  /// The items, in insertion order; sorted by word after `sort()`.
   private(set) var items: [OrderItem] = []
   private let limit: Int
   /// The number of items that triggers dropping those that cannot be among the first.
@@ -53,7 +53,7 @@ struct OrderItems {
     items.reserveCapacity(min(capacity, count))
   }
 
-  /// Adds an item. Places must ascend.
+  /// Adds an item. Positions must ascend.
   @inline(__always)
   mutating func add(_ item: OrderItem) {
     if let bound, bound < item { return }

@@ -2,7 +2,7 @@
 
 public import RealmPages
 
-/// A query in Realm Query Language, bound to a class of a snapshot. One thread at a time.
+/// A query in Realm Query Language, bound to a class of a snapshot. Not thread-safe: one thread at a time.
 public final class Query {
   private let snapshot: Snapshot
   private let table: Table
@@ -99,10 +99,10 @@ public final class Query {
 
   /// Returns the keys of the matching objects, in the order of the query, or in key order if it has none.
   ///
-  /// Cost: O(log n + hits) with an index, else proportional to the number of objects in the class. Memory: 8 bytes per
-  /// hit.
+  /// Cost: O(log n + hits) with an index, otherwise proportional to the number of objects in the class. Memory: 8 bytes
+  /// per hit.
   ///
-  /// - Throws: also `timedOut` if it is not finished by `deadline`.
+  /// - Throws: also `timedOut` if the query is not finished by `deadline`.
   public func keys(until deadline: ContinuousClock.Instant? = nil) throws(QueryFailure) -> [ObjKey] {
     try QueryFailure.of { () throws in
       var work = QueryWork(deadline: deadline)
@@ -116,7 +116,7 @@ public final class Query {
   }
 
   /// Returns the number of matching objects. Cost: as for `keys`, but only a few instructions per object if the
-  /// predicate compares one property with a constant.
+  /// predicate is a comparison of one property with a constant.
   public func count() throws(QueryFailure) -> Int {
     if stages.count == 1, isDecidedByObject, let predicate = stages.first?.predicate, predicate.candidates == nil,
       let scan = predicate.scan, scan.isAll
@@ -194,7 +194,7 @@ public final class Query {
 
   // MARK: ordering
 
-  /// Returns the first object for each combination of values. Leaves out objects with a null link along a path.
+  /// Returns the first object for each combination of values. Omits objects with a null link along a path.
   private func distinct(_ keys: [ObjKey], _ paths: [BoundPath], _ work: inout QueryWork) throws -> [ObjKey] {
     let cursor = ObjectCursor(table)
     var items: [(place: Int, key: ObjKey, values: [OrderingValue])] = []

@@ -16,7 +16,7 @@ public enum QueryCondition: Sendable {
   case built(QueryPredicate)
   /// A single-value property equals the given value, which may be null.
   case equal(property: String, Value)
-  /// A single-link property leads to the object with this key.
+  /// A single-link property refers to the object with this key.
   case link(property: String, ObjKey)
 
   /// All objects, sorted by a property.
@@ -43,7 +43,7 @@ public enum QueryCondition: Sendable {
     }
   }
 
-  /// Hints about a query that may not mean what its author expects; empty if the query cannot be parsed.
+  /// Hints about a query whose meaning may differ from the author's intent; empty if the query cannot be parsed.
   public var notes: [String] {
     // Binding the query reports a syntax error.
     guard let syntax = try? syntax().0, syntax.expectsWildcardsOfSQL else { return [] }

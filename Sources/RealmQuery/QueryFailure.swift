@@ -4,7 +4,7 @@ public import RealmPages
 
 /// The reason why a query ended before evaluating all objects.
 public enum QueryFailure: Error {
-  /// The data it read is damaged.
+  /// The data that it read is damaged.
   case damaged(EngineError)
   /// It exceeds a limit on the work of one query.
   case refused(QueryError)

@@ -186,7 +186,7 @@ struct QueryLexer {
         [UInt8(ascii: " "), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t")]
           .contains(peek(1)), !name.isEmpty
       {
-        // An escaped blank in a name.
+        // An escaped white-space character in a name.
         let blanks: [UInt8: UInt8] = [UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09]
         name.append(blanks[peek(1)] ?? 0x20)
         index += 2
@@ -303,8 +303,8 @@ struct QueryLexer {
     return isReal ? .real(text) : .integer(text)
   }
 
-  /// Reads a date such as `2024-05-01@10:00:00`, or with T, with optional nanoseconds after another colon; or as
-  /// presented in objects, `2024-05-01T10:00:00.5Z`.
+  /// Reads a date such as `2024-05-01@10:00:00`, also with T instead of @, with optional nanoseconds after another
+  /// colon; or a date as shown in objects, `2024-05-01T10:00:00.5Z`.
   private mutating func date() throws(QueryError) -> Value? {
     var position = index
     func number() -> Int64? {

@@ -1,4 +1,4 @@
-// Parses tokens into syntax by recursive descent. OR binds weakest, then AND, then NOT.
+// Parses tokens into syntax by recursive descent. From the lowest precedence to the highest: OR, AND, NOT.
 
 import RealmPages
 
@@ -102,7 +102,7 @@ struct QueryParser {
     if !take(symbol) { throw unexpected("'\(symbol)'") }
   }
 
-  /// Returns true if the next token is this keyword, in any case.
+  /// Returns true if the next token is this keyword, ignoring case.
   private func isKeyword(_ word: String) -> Bool {
     guard case .word(let text) = token.kind else { return false }
     return text.uppercased() == word

@@ -9,9 +9,9 @@ public enum PathValue {
   case many([ValueView])
 }
 
-/// A path bound to a class of a snapshot. One thread at a time.
+/// A path bound to a class of a snapshot. Not thread-safe: one thread at a time.
 public final class QueryPath {
-  /// The property of the class, if the path is just a property; else nil.
+  /// The property of the class, if the path is just a property; otherwise nil.
   public let property: Int?
   /// The type of its values; nil for `@type`.
   public let type: ValueType?

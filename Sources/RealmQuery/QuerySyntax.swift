@@ -72,7 +72,7 @@ package indirect enum ExpressionSyntax: Sendable {
   case list([ConstantSyntax], Quantifier?, column: Int)
   case path(PathSyntax)
   case operation(Unicode.Scalar, ExpressionSyntax, ExpressionSyntax, column: Int)
-  /// `2024-05-01`: a date if compared with a date, else a subtraction.
+  /// `2024-05-01`: a date if compared with a date, otherwise a subtraction.
   case day(ConstantSyntax, ExpressionSyntax)
   case subquery(PathSyntax, variable: String, PredicateSyntax, column: Int)
 
@@ -95,7 +95,7 @@ package struct ConstantSyntax: Sendable {
     case key(ObjKey)
     /// The object with this key in the given table.
     case stored(TableKey, ObjKey)
-    /// An argument without a type: it takes the type of the values that it is compared with.
+    /// An argument without a type: it is converted to the type of the values that it is compared with.
     case text(String)
   }
 
@@ -123,7 +123,7 @@ package enum OrderingSyntax: Sendable {
 /// The value of an argument such as `$0`.
 package enum QueryArgument: Sendable {
   case value(Value)
-  /// Text that takes the type of the values that it is compared with.
+  /// Text that is converted to the type of the values that it is compared with.
   case text(String)
 }
 

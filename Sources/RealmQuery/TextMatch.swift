@@ -96,7 +96,7 @@ enum TextMatch {
     return false
   }
 
-  /// Returns the first place at which a text has a part.
+  /// Returns the index of the first occurrence of `part` in a text; nil if there is none.
   static func place(of part: Bytes, in text: Bytes, ignoresCase: Bool) -> Int? {
     if text.count < part.count { return nil }
     return (0...text.count - part.count).first { unsafe matches(text, part, at: $0, ignoresCase) }
@@ -138,7 +138,7 @@ enum TextMatch {
         p += 1
         t += 1
       } else if let last = star {
-        // Extend the match of the star by one character.
+        // Extend the text matched by the star by one character.
         p = last.pattern
         t = unsafe next(text, last.text)
         star = (last.pattern, t)
@@ -158,13 +158,13 @@ enum TextMatch {
   }
 }
 
-/// A text to find in others, ignoring case as `CONTAINS[c]` does.
+/// A text to search for, ignoring case as `CONTAINS[c]` does.
 package struct TextSearch: Sendable {
   private let part: [UInt8]
 
   package init(_ part: String) { self.part = Array(part.utf8) }
 
-  /// Returns the place of the first occurrence; nil if there is none.
+  /// Returns the range of the first occurrence; nil if there is none.
   package func first(in text: ByteView) -> Range<Int>? {
     unsafe part.withUnsafeBytes { part in
       guard let start = unsafe TextMatch.place(of: part, in: text.unsafeBytes, ignoresCase: true) else { return nil }

@@ -15,7 +15,7 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
   case replaced(String)
   /// The operation does not suit the database or the realm: what, where, and the remedy.
   case unsuitable(String)
-  /// Another program has written to the replica, or the schema of the realm changed meanwhile; start again.
+  /// Another program has written to the replica, or the schema of the realm has changed in the meantime; start again.
   case overtaken
   /// The user requested a stop.
   case stopped

@@ -2,7 +2,7 @@
 
 package import RealmPages
 
-/// The reason that synchronization failed. `description` contains the problem, the place and the remedy.
+/// The reason that synchronization failed. `description` contains the problem, its location and the remedy.
 public struct SyncError: Error, Sendable, CustomStringConvertible {
   /// The kinds of error that a program distinguishes.
   public enum Reason: Sendable, Hashable {
@@ -34,7 +34,7 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
 
   /// The kind of error, for programs.
   public let reason: Reason
-  /// The problem, the place and the remedy.
+  /// The problem, its location and the remedy.
   public let description: String
 
   /// The engine's error, if it caused this one.

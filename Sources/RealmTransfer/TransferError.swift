@@ -14,7 +14,7 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
   case missingObject(String)
   /// A system call on a file of the export or import failed: its path and the errno.
   case file(String, Int32)
-  /// The data or target does not suit the operation: what, where, and the remedy.
+  /// The data or target is unsuitable for the operation; the message states the problem, its location and the remedy.
   case unsuitable(String)
   /// Other programs commit faster than the realm can be read.
   case busy

@@ -1,4 +1,4 @@
-// The realm that is browsed, and how it is read: each answer comes from one version.
+// The realm that is browsed, and how it is read: each response is based on one version.
 
 import RealmJSON
 import RealmPages
@@ -7,15 +7,15 @@ import RealmQuery
 /// The realm of a server.
 struct BrowsedRealm: Sendable {
   let realm: Realm
-  /// Nil if the realm is read only.
+  /// Nil if the realm is read-only.
   let writer: RealmWriter?
   /// The path as the user knows it.
   let path: String
 
   private static let attempts = 200
 
-  /// Runs `body` on the newest version, which is held meanwhile. Repeats it if the version was overwritten, as it may
-  /// be where programs do not know of the hold.
+  /// Runs `body` on the newest version, which is held while `body` runs. Repeats it if the version was overwritten,
+  /// which can happen if other programs do not know of the hold.
   func onNewest<R>(_ body: (Snapshot) throws(WebError) -> R) throws(WebError) -> R {
     var hold: VersionHold?
     defer { withExtendedLifetime(hold) {} }
@@ -61,7 +61,7 @@ extension Snapshot {
 }
 
 extension Table {
-  /// Returns the position of a property in `columns`.
+  /// Returns the index of a property in `columns`.
   func columnIndex(named name: String) throws(WebError) -> Int {
     guard let index = columns.firstIndex(named: name, { $0.name }) else {
       throw WebError(404, "no property \(name) in class \(className ?? self.name)")
@@ -71,7 +71,7 @@ extension Table {
 }
 
 extension WebError {
-  /// Converts the errors of reading.
+  /// Converts the errors of reads.
   static func converting<R>(_ body: () throws -> R) throws(WebError) -> R {
     do { return try body() } catch let error as WebError { throw error } catch let error as EngineError {
       throw WebError(error)

@@ -1,4 +1,4 @@
-// The server of `realmfs browse`, from the socket to its end.
+// The server of `realmfs browse`, from opening the socket to shutdown.
 
 import CMicroHTTPD
 import Glibc
@@ -7,13 +7,13 @@ import Threads
 
 /// The reason that a server cannot be started.
 public struct BrowserError: Error, Sendable {
-  /// The problem, and what to do.
+  /// The problem and its remedy.
   public let message: String
 }
 
-/// Shows one realm to browsers.
+/// Serves one realm to browsers.
 ///
-/// It ends when `end` is called or when the page asks for it. All methods can be called from any thread.
+/// It ends when `end` is called or when the page requests it. All methods can be called from any thread.
 public final class RealmBrowser: @unchecked Sendable {
   // Unchecked: the variables are accessed only under the monitor's lock.
   private let browsed: BrowsedRealm
@@ -22,18 +22,18 @@ public final class RealmBrowser: @unchecked Sendable {
   private var api: WebAPI?
   private var isEnding = false
 
-  /// Prepares a server for `realm`, whose changes `writer` commits; without a writer, it refuses changes. The page
-  /// shows `path`.
+  /// Creates a server for `realm`, whose changes `writer` commits; without a writer, it rejects changes. The page shows
+  /// `path`.
   public init(_ realm: Realm, path: String, writer: RealmWriter? = nil) {
     browsed = BrowsedRealm(realm: realm, writer: writer, path: path)
   }
 
-  /// Returns the part of the page's URL, after `#`, that shows a class and the objects of it that match a query.
+  /// Returns the fragment of the page's URL, after `#`, that shows the objects of a class that match a query.
   public static func fragment(className: String, query: String?) -> String {
     "/" + URLText.encoded(className) + (query.map { "?query=" + URLText.encoded($0) } ?? "")
   }
 
-  /// Starts to listen and returns the URL to open, which works once. Port 0 means any free port.
+  /// Starts to listen and returns the URL to open, which works once. Port 0 selects any free port.
   public func start(host: String = "127.0.0.1", port: UInt16 = 0) throws(BrowserError) -> String {
     if let failure = unsafe cmicrohttpd_load() {
       throw BrowserError(
@@ -60,7 +60,7 @@ public final class RealmBrowser: @unchecked Sendable {
     host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
   }
 
-  /// Waits until the server is to end.
+  /// Waits until the server is asked to end.
   public func wait() {
     monitor.locked { while !isEnding { monitor.wait() } }
   }
@@ -73,8 +73,8 @@ public final class RealmBrowser: @unchecked Sendable {
     }
   }
 
-  /// Ends the server: waits for a change that is being committed, and removes temporary files. Requests that take
-  /// longer are not waited for unless `waits`.
+  /// Stops the server: waits for a change that is being committed, and removes temporary files. Waits for other
+  /// requests only if `waits` is true.
   public func stop(waits: Bool = true) {
     let (server, api) = monitor.locked { (self.server.take(), self.api.take()) }
     api?.edits.finish()

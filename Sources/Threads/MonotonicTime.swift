@@ -1,4 +1,4 @@
-// The clock for timeouts: it is not affected by changes of the time of day.
+// The clock for timeouts: it is not affected by changes to the time of day.
 
 import Glibc
 

@@ -1,4 +1,4 @@
-// The entry point and nothing else: closures in this file would belong to the main actor and crash on other threads.
+// Only the entry point: closures in this file would belong to the main actor and crash on other threads.
 import Glibc
 
 exit(Program.run(System.arguments))

@@ -46,7 +46,7 @@ struct ArgumentParserTests {
     }
   }
 
-  @Test("what follows -- is no option")
+  @Test("arguments after -- are not options")
   func endOfOptions() throws {
     #expect(try Arguments(.info, ["--", "--json"]).operands == ["--json"])
   }
@@ -98,17 +98,17 @@ struct ArgumentParserTests {
     }
   }
 
-  @Test("a refused mount option says why", arguments: ["subtype=x"])
+  @Test("a refused mount option is explained", arguments: ["subtype=x"])
   func refused(option: String) {
     #expect(message(.mount, "f", "m", "-o", option)?.contains("is refused: ") == true)
   }
 
-  @Test("--help needs nothing else")
+  @Test("--help requires no other arguments")
   func help() throws {
     #expect(try Arguments(.mount, ["--help"]).has(.help))
   }
 
-  @Test("--json-style and -o json= agree or are refused")
+  @Test("--json-style and a different -o json= are refused")
   func jsonStyle() throws {
     #expect(try Arguments(.cat, ["-o", "json=ejson", "f", "c"]).jsonStyle() == .ejson)
     #expect(try Arguments(.cat, ["--json-style=canonical", "f", "c"]).jsonStyle() == .canonical)
@@ -119,7 +119,7 @@ struct ArgumentParserTests {
     #expect(throws: CommandFailure.self) { try Arguments(.cat, ["-o", "json=xml", "f", "c"]).jsonStyle() }
   }
 
-  @Test("owner and modes come as numbers, names and octal digits")
+  @Test("owners are numbers or names, and modes are octal")
   func treeOptions() throws {
     let options = try Arguments(.mount, ["-o", "uid=root,gid=7,umask=027,fmask=137,show_control", "f", "m"])
       .treeOptions()

@@ -13,7 +13,7 @@ struct AssignmentTests {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  @Test("a name, = and anything; the first = divides")
+  @Test("a name, = and any value; the first = separates them")
   func parts() throws {
     let assignment = try #require(Assignment("a=b=c"))
     #expect(assignment.property == "a" && assignment.value == "b=c")
@@ -24,20 +24,20 @@ struct AssignmentTests {
   @Test("null clears whatever the type is", arguments: [ValueType.int, .string, .date, .mixed, .link])
   func null(type: ValueType) throws { #expect(try json("a=null", type) == "null") }
 
-  @Test("a text stands for itself", arguments: ["Rex", "true", "22", "[1]", "{x", "", " a", "\\", "犬"])
+  @Test("a text is used as it is", arguments: ["Rex", "true", "22", "[1]", "{x", "", " a", "\\", "犬"])
   func plainText(value: String) throws {
     let text = try json("a=" + value, .string)
     #expect(text == "\"" + value.replacing("\\", with: "\\\\") + "\"")
   }
 
-  @Test("a text that begins with a quote is JSON, whole or refused")
+  @Test("a text that begins with a quotation mark must be valid JSON")
   func quoted() throws {
     #expect(try json("a=\"null\"", .string) == "\"null\"")
     #expect(throws: TransferError.self) { try json("a=\"x\" y", .string) }
     #expect(throws: TransferError.self) { try json("a=\"", .date) }
   }
 
-  @Test("numbers and collections are JSON; what is none becomes a string, which the type refuses")
+  @Test("numbers and collections are JSON; anything else becomes a string, which the type refuses")
   func other() throws {
     #expect(try json("a=22", .int) == "22")
     #expect(try json("a=yes", .bool) == "\"yes\"")

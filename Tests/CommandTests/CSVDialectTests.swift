@@ -25,7 +25,7 @@ struct CSVDialectTests {
   }
 
   @Test(
-    "two separators that are equally frequent are not guessed",
+    "equally frequent separators are an error",
     arguments: ["a;b,c", "a\tb,c", "a|b;c", "a;b;c,d,e"]
   )
   func unclear(line: String) throws {
@@ -35,7 +35,7 @@ struct CSVDialectTests {
     #expect(try dialect(line, options).delimiter == UInt8(ascii: ","))
   }
 
-  @Test("the decimal mark is a point between commas; otherwise it can be both")
+  @Test("the decimal mark is a point in comma-separated files, otherwise point or comma")
   func decimalMark() throws {
     #expect(try dialect("a,b").decimalMark == .point)
     #expect(try dialect("a;b").decimalMark == nil)
@@ -46,14 +46,14 @@ struct CSVDialectTests {
     #expect(try dialect("a;b", options).decimalMark == .comma)
   }
 
-  @Test("what values are made of cannot separate fields")
+  @Test("characters that occur in values cannot be separators")
   func delimiters() {
     for byte in ",;|^~:&/_\t".utf8 { #expect(CSVDialect.isDelimiter(byte)) }
     for byte in "\"aZ09 .-+{[\r\n\u{0}\u{7F}é".utf8 { #expect(!CSVDialect.isDelimiter(byte)) }
   }
 
   @Test(
-    "a byte order mark tells the encoding",
+    "a byte order mark determines the encoding",
     arguments: [
       ([0xEF, 0xBB, 0xBF, 0x61], "UTF-8"), ([0xFF, 0xFE, 0x61, 0], "UTF-16"), ([0xFE, 0xFF, 0, 0x61], "UTF-16"),
       ([0xFF, 0xFE, 0, 0], "UTF-32"), ([0, 0, 0xFE, 0xFF], "UTF-32"), ([0xFF, 0xFE], "UTF-16"), ([0xEF, 0xBB], nil),
@@ -64,7 +64,7 @@ struct CSVDialectTests {
     #expect(InputFile.encoding(of: head) == expected)
   }
 
-  @Test("the caller's encoding agrees with the byte order mark, or is refused")
+  @Test("an encoding option that contradicts the byte order mark is refused")
   func encodings() throws {
     let utf8: [UInt8] = [0xEF, 0xBB, 0xBF, 0x61], utf16: [UInt8] = [0xFF, 0xFE, 0x61, 0], none: [UInt8] = [0x61, 0x62]
     func encoding(_ named: String?, _ head: [UInt8]) throws -> String? { try InputFile.encoding(named, head, "x") }
@@ -105,7 +105,7 @@ struct CSVDialectTests {
   }
 
   @Test(
-    "days of one meaning",
+    "unambiguous dates",
     arguments: [
       ("31.1.2024", 1_706_659_200), ("1.2.2024", 1_706_745_600), ("31/01/2024", 1_706_659_200),
       ("1/31/2024", 1_706_659_200),
@@ -120,7 +120,7 @@ struct CSVDialectTests {
   }
 
   @Test(
-    "days of several meanings, and what is none",
+    "ambiguous and invalid dates",
     arguments: [
       ("01/02/2021", "2021-02-01|2021-01-02"), ("1-2-2021 9:05", "2021-02-01|2021-01-02"), ("45413", "number"),
       ("45413.5", "number"), ("45413,5", "number"), ("1.2.24", "unknown"), ("1/2/24", "unknown"),
@@ -136,7 +136,7 @@ struct CSVDialectTests {
     #expect(shown(text) == expected)
   }
 
-  @Test("the time to read a line is in proportion to its length", arguments: ["a,", "\"a\",", "\"\"\"\","])
+  @Test("reading a line takes linear time", arguments: ["a,", "\"a\",", "\"\"\"\","])
   func growing(field: String) throws {
     let growth = try growth(from: 50_000) { count in
       _ = try CSVRecord(Array(String(repeating: field, count: count).utf8), UInt8(ascii: ","))

@@ -77,7 +77,7 @@ struct ComparisonTests {
     _ = try transaction.commit()
   }
 
-  @Test("links are compared by the primary keys that they show, not by the keys that are stored")
+  @Test("links are compared by primary key, not by object key")
   func linksByPrimaryKey() throws {
     try withTemporaryPath { path in
       try makeRealm(at: path, owners: [1, 2, 3])
@@ -134,7 +134,7 @@ struct ComparisonTests {
     #expect(try found(["a", "b", "c"], ["a"]).count == 1)
   }
 
-  @Test("shared nodes give the differences that reading both versions gives, in the same order")
+  @Test("comparing by shared nodes gives the same differences as reading both, in the same order")
   func sharedNodes() throws {
     if let seed = Seeds.only {
       _ = try live(seed: seed)

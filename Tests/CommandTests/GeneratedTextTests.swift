@@ -6,14 +6,14 @@ import Testing
 
 @Suite("Generated texts")
 struct GeneratedTextTests {
-  @Test("the committed man pages are the program's own")
+  @Test("the committed man pages match the generated ones")
   func manPage() throws {
     #expect(try Place.text("man/realmfs.1") == ManPage.text(), "run 'make man'")
     #expect(try Place.text("man/realmfs-mount.8") == MountManPage.text(), "run 'make man'")
   }
 
   @Test(
-    "the committed completions are the program's own",
+    "the committed completions match the generated ones",
     arguments: [("bash", "realmfs.bash"), ("zsh", "_realmfs"), ("fish", "realmfs.fish")]
   )
   func completions(shell: String, file: String) throws {

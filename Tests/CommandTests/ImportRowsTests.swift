@@ -110,7 +110,7 @@ struct ImportRowsTests {
     return "\(counts) \(String(describing: summary.last)) \(rejected)"
   }
 
-  @Test("objects, links and indexes are the same, and what is refused is", arguments: seeds)
+  @Test("objects, links, indexes and refusals are the same as row by row", arguments: seeds)
   func same(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     try withTemporaryPath { path in

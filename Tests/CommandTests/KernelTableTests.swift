@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Kernel tables")
 struct KernelTableTests {
-  @Test("holders of a lock are those with an flock on its file, not those that wait or hold other locks")
+  @Test("holders of a lock are processes with a flock on its file, not waiters or holders of other locks")
   func locks() {
     let locks = """
       1: FLOCK  ADVISORY  READ  1234 fe:00:4711 0 EOF
@@ -25,7 +25,7 @@ struct KernelTableTests {
     #expect(LockHolders.processes(holding: ["fe:00:4711"], locks: "") == [])
   }
 
-  @Test("mount points, types and sources, with escaped blanks and optional fields")
+  @Test("mount points, types and sources with escaped spaces and optional fields")
   func mounts() {
     let table = #"""
       36 35 98:0 / /mnt rw,noatime master:1 - ext4 /dev/root rw,errors=continue
@@ -44,7 +44,7 @@ struct KernelTableTests {
     #expect(entries[2].type == "fuse.other")
   }
 
-  @Test("a path lies below a directory only at whole names")
+  @Test("a path is below a directory only at component boundaries")
   func paths() {
     #expect(MountTable.isPath("/a/b/c", atOrBelow: "/a/b"))
     #expect(MountTable.isPath("/a/b", atOrBelow: "/a/b"))
@@ -52,7 +52,7 @@ struct KernelTableTests {
     #expect(!MountTable.isPath("/a/bc", atOrBelow: "/a/b"))
   }
 
-  @Test("the real path of a mount point needs no look at what is mounted")
+  @Test("the real path of a mount point is resolved without accessing the mount")
   func realMountPoint() {
     #expect(System.realMountPoint("/tmp/") == "/tmp")
     #expect(System.realMountPoint("/") == "/")

@@ -59,7 +59,7 @@ struct KeyFormTests {
     #expect(try form("0x0x" + Self.hexadecimal) == nil)
   }
 
-  @Test("text after a byte order mark, as Windows writes it, also in UTF-16")
+  @Test("text with a byte order mark, as written by Windows, also in UTF-16")
   func byteOrderMark() throws {
     let digits = String(repeating: "ab", count: 64)
     #expect(try verdict("\u{FEFF}\(digits)\r\n".utf8).get() == .hexadecimal)
@@ -82,7 +82,7 @@ struct KeyFormTests {
     #expect(try verdict(Array(digits.utf8.dropLast()) + [UInt8(ascii: "g")]).get() == .raw)
   }
 
-  @Test("an array of numbers, signed ones too, gives those bytes")
+  @Test("an array of numbers, also signed ones")
   func numbers() throws {
     let unsigned = Self.bytes.map { "\($0)" }, signed = Self.bytes.map { "\(Int8(bitPattern: $0))" }
     for list in [unsigned, signed] {
@@ -105,7 +105,7 @@ struct KeyFormTests {
   func rawDigits() throws { #expect(try form(String(Self.base64.prefix(64))) == .raw) }
 
   @Test(
-    "what is no key is described, not shown",
+    "an invalid key is described but not printed",
     arguments: [
       ("", "nothing found"), ("0123456789", "10 hexadecimal digits found"), ("not a key", "9 bytes found"),
       (String(repeating: "ab", count: 63), "126 hexadecimal digits found"),

@@ -10,7 +10,7 @@ struct MountHelperTests {
     try Arguments(helper == .mount ? .mount : .umount, HelperCall(helper, words[...]).words)
   }
 
-  @Test("the program is a helper by its name alone")
+  @Test("the program acts as a mount helper only because of its name")
   func names() {
     #expect(MountHelper(program: "/sbin/mount.fuse.realmfs") == .mount)
     #expect(MountHelper(program: "umount.fuse.realmfs") == .umount)
@@ -18,7 +18,7 @@ struct MountHelperTests {
     #expect(MountHelper(program: "/mount.fuse.realmfs/realmfs") == nil)
   }
 
-  @Test("a line of fstab as mount(8) passes it on")
+  @Test("a line of fstab as passed by mount(8)")
   func fstab() throws {
     let arguments = try call(
       .mount,
@@ -38,7 +38,7 @@ struct MountHelperTests {
     #expect(arguments.has(.immutable) && arguments.has(.verbose))
   }
 
-  @Test("options for mount(8) and systemd are left to them")
+  @Test("options for mount(8) and systemd are ignored")
   func foreign() throws {
     let arguments = try call(
       .mount,
@@ -52,7 +52,7 @@ struct MountHelperTests {
     #expect(arguments.mountOptions.isEmpty)
   }
 
-  @Test("a name that mount(8) itself obeys is none of ours")
+  @Test("no option of realmfs has the name of one that mount(8) handles")
   func disjoint() {
     for name in MountHelper.foreignOptions {
       #expect(!Options.mountOptions.contains { $0.name == name })
@@ -60,7 +60,7 @@ struct MountHelperTests {
     }
   }
 
-  @Test("commas stay in a value between quotation marks or behind a backslash")
+  @Test("commas in quotation marks or after a backslash are part of a value")
   func commas() throws {
     let arguments = try call(.mount, "f", "d", "-o", #"fsname="a,b",ro,compact_on_launch="total > 1MB""#)
     #expect(arguments.kernelOptions() == ["fsname=a,b"])
@@ -69,7 +69,7 @@ struct MountHelperTests {
     #expect(try call(.mount, "f", "d", "-o", #"fsname=a\,b"#).kernelOptions() == ["fsname=a,b"])
   }
 
-  @Test("an unknown option is refused, with -s it is passed over")
+  @Test("an unknown option is refused, but ignored with -s")
   func sloppy() throws {
     #expect(throws: CommandFailure.self) { try call(.mount, "f", "d", "-o", "colour=red") }
     #expect(try call(.mount, "f", "d", "-s", "-o", "colour=red").mountOptions.isEmpty)
@@ -78,7 +78,7 @@ struct MountHelperTests {
     #expect(throws: CommandFailure.self) { try call(.mount, "f") }
   }
 
-  @Test("-f of mount pretends, -f and -l of umount detach")
+  @Test("mount -f does not mount, umount -f and -l detach")
   func force() throws {
     #expect(try HelperCall(.mount, ["f", "d", "-f"]).isFake)
     #expect(try call(.umount, "/d", "-n", "-r", "-v", "-t", "fuse.realmfs").operands == ["/d"])

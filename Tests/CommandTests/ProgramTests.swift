@@ -33,7 +33,7 @@ struct ProgramTests {
   }
 
   @Test(
-    "a command of other programs leads to the one that does the same",
+    "a command name of another program suggests the equivalent command",
     arguments: [
       ("ls", "cat FILE'"), ("list", "cat FILE'"), ("tables", "cat FILE'"), ("show", "cat FILE CLASS"),
       ("dump", "export FILE"), ("get", "cat FILE CLASS"), ("count", "query --count"), ("search", "query FILE CLASS"),
@@ -49,7 +49,7 @@ struct ProgramTests {
     #expect(outcome.errors.contains("'realmfs \(use)"))
   }
 
-  @Test("no guess hides a command, and each names commands that exist")
+  @Test("no suggestion shadows a command, and each names existing commands")
   func guessesAreTrue() {
     for (words, use) in Program.guesses {
       for word in words { #expect(CommandName(rawValue: word) == nil) }
@@ -70,7 +70,7 @@ struct ProgramTests {
     #expect(try String(contentsOfFile: log, encoding: .utf8) == "x\n")
   }
 
-  @Test("info tells what the file is")
+  @Test("info describes the file")
   func info() throws {
     let outcome = try realmfs("info", people)
     #expect(outcome.status == 0)
@@ -109,14 +109,14 @@ struct ProgramTests {
     #expect(schema?["primaryKey"] as? String == "name")
   }
 
-  @Test("check finds sound fixtures sound")
+  @Test("check accepts valid fixtures")
   func check() throws {
     let outcome = try realmfs("check", people)
     #expect(outcome.status == 0)
     #expect(outcome.output.contains(": sound: "))
   }
 
-  @Test("output to closed standard descriptors does not end up in a file that is opened later")
+  @Test("output to closed standard descriptors is not written to a file opened later")
   func closedDescriptors() throws {
     let folder = try TemporaryFolder(), copy = folder.url.appending(path: "a.realm")
     defer { folder.remove() }

@@ -35,7 +35,7 @@ struct RescuingCursorTests {
     }
   }
 
-  @Test("ends on files on which it once went round and round", arguments: Fixture.damaged)
+  @Test("ends on files that once caused an endless loop", arguments: Fixture.damaged)
   func knownLoops(_ fixture: Fixture) throws { walkAll(try fixture.bytes(), fixture.name) }
 
   @Test("ends on mutants, and each step leads to a larger key")
@@ -46,7 +46,7 @@ struct RescuingCursorTests {
     }
   }
 
-  @Test("loses the objects of a damaged cluster and no others")
+  @Test("skips only the objects of a damaged cluster")
   func oneCluster() throws {
     let fixture = Fixture.named("items-10k"), original = try fixture.bytes()
     let sound = try fixture.snapshot()

@@ -21,7 +21,7 @@ struct SQLiteVerificationTests {
     return digest
   }
 
-  @Test("the order of rows does not count, anything else does")
+  @Test("the order of rows is ignored, any other difference is not")
   func digestsTellRowsApart() {
     let rows: [(Int64, Int64, String)] = [(1, 7, "a"), (2, 8, "b")]
     let base = digest(rows)

@@ -11,7 +11,7 @@ import Testing
 @Suite("Small texts")
 struct SmallTextTests {
   @Test(
-    "lists are split at separators that no backslash precedes",
+    "lists are split at unescaped separators",
     arguments: [
       ("a,b", ["a", "b"]), (#"a\,b,c"#, ["a,b", "c"]), ("", []), (",a,,b,", ["a", "b"]),
       (#"a\:b,c\"#, [#"a\:b"#, #"c\"#]),
@@ -27,7 +27,7 @@ struct SmallTextTests {
     #expect(Array("\"\u{301}".quotedForSQL.utf8) == Array("\"\"\"\u{301}\"".utf8))
   }
 
-  @Test("names and values that begin with a combining mark are divided from what is before them")
+  @Test("a leading combining mark in a name or value is separated from the preceding text")
   func combiningMarks() throws {
     let name = try #require(ObjectName("K/\u{301}x"))
     #expect(name.directory == "K" && Array(name.file.utf8) == Array("\u{301}x".utf8))
@@ -37,7 +37,7 @@ struct SmallTextTests {
   }
 
   @Test(
-    "a name that is not there is followed by the one that was meant, if few letters differ",
+    "an unknown name suggests a similar existing one",
     arguments: [
       ("munt", "mount"), ("Mount", "mount"), ("mnut", "mount"), ("exprot", "export"), ("q", nil), ("", nil),
       ("umount", "umount"), ("colour", nil), ("inf", "info"), ("backpu", "backup"),
@@ -47,14 +47,14 @@ struct SmallTextTests {
     #expect(KnownNames(CommandName.allCases.map(\.rawValue)).nearest(to: word) == expected)
   }
 
-  @Test("the names that there are follow, but not all of many")
+  @Test("an unknown name lists the existing names, up to a limit")
   func hint() {
     #expect(KnownNames([]).hint(for: "A") == "it has none")
     #expect(KnownNames(["Dog", "Person"]).hint(for: "Persn") == "did you mean Person? it has Dog, Person")
     #expect(KnownNames((0..<30).map { "Name\($0)" }).hint(for: "zzz").hasSuffix("Name19, .."))
   }
 
-  @Test("reports are JSON whatever they hold")
+  @Test("reports are valid JSON, whatever they contain")
   func json() throws {
     let nasty = "\u{0}\u{1f}\u{7f}\"\\\n\r\tü😀"
     let text = JSONValue.object([
@@ -69,7 +69,7 @@ struct SmallTextTests {
     )
   }
 
-  @Test("exit codes are those of the manual, and different")
+  @Test("exit codes match the manual and are distinct")
   func exitCodes() {
     #expect(ExitCode.allCases.map(\.rawValue) == Array(0...12))
     #expect(Set(ExitCode.allCases.map(\.meaning)).count == 13)

@@ -7,7 +7,7 @@ import Testing
 @Suite("Tables")
 struct TableTests {
   @Test(
-    "the columns that a text takes",
+    "the display width of a text",
     arguments: [
       ("", 0), ("abc", 3), ("é", 1), ("e\u{301}", 1), ("犬", 2), ("😀", 2), ("ｱ", 1), ("Ａ", 2),
       ("a\u{200B}b", 2),
@@ -16,7 +16,7 @@ struct TableTests {
   func width(text: String, columns: Int) { #expect(text.displayWidth == columns) }
 
   @Test(
-    "a text is cut to whole characters",
+    "a text is truncated at character boundaries",
     arguments: [
       ("abcdef", 6, "abcdef"), ("abcdef", 5, "abcd…"), ("犬犬犬", 6, "犬犬犬"),
       ("犬犬犬", 5, "犬犬…"), ("犬犬犬", 4, "犬…"),

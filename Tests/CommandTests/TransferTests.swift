@@ -14,7 +14,7 @@ struct TransferTests {
   }
 
   @Test(
-    "what was done to a realm is found",
+    "the damage from a transfer is recognized",
     arguments: [
       ("bom.realm", Transfer.offset(3, end: 8195)), ("offset-512.realm", .offset(512, end: 8704)),
       ("offset-777.realm", .offset(777, end: 8969)), ("latin1-as-utf8.realm", .latin1),
@@ -23,7 +23,7 @@ struct TransferTests {
   )
   func found(name: String, transfer: Transfer) { #expect(Transfer.of(Self.rescue(name)) == transfer) }
 
-  @Test("nothing is found in files to which nothing was done")
+  @Test("files without transfer damage are not misdiagnosed")
   func nothing() {
     for name in [
       "empty-header", "cut-copy-half", "no-roots", "git-lfs-pointer", "adb-cat", "link-as-text", "tls-alert",
@@ -35,7 +35,7 @@ struct TransferTests {
     }
   }
 
-  @Test("realms within a file are found")
+  @Test("realms embedded in another file are found")
   func image() throws {
     let path = Self.rescue("image-two-realms.bin")
     #expect(Transfer.realms(in: path).map(\.lowerBound) == [1000, 12192])
@@ -54,7 +54,7 @@ struct TransferTests {
   }
 
   @Test(
-    "texts in the place of a realm are named",
+    "text files in place of a realm are identified",
     arguments: [
       ("git-lfs-pointer", "git lfs pull"), ("adb-cat", "No such file or directory"), ("adb-run-as", "not debuggable"),
       ("link-as-text", "'../shared/default.realm'"), ("powershell-utf16", "PowerShell"), ("bom", "byte order mark"),
@@ -66,7 +66,7 @@ struct TransferTests {
     #expect(kind.family == .other && kind.words.contains(words), "\(kind.words)")
   }
 
-  @Test("objects that need one damaged node are one complaint")
+  @Test("problems at one damaged node are reported once")
   func complaints() {
     var complaints = Complaints()
     for key in 0..<256 { complaints.add("Item/\(key), property sku: damaged: node at 348832: short string \(key)") }

@@ -11,7 +11,7 @@ import Testing
 @Suite("Attributes")
 struct AttributeTests {
   @Test(
-    "mode and owner follow from the realm file: read bits only, and x where r for directories",
+    "mode and owner derive from the realm file: only read bits, and x where there is r for directories",
     arguments: [(0o644, 0o444, 0o555), (0o600, 0o400, 0o500), (0o777, 0o444, 0o555), (0o040, 0o040, 0o050)]
   )
   func modeFollowsFromTheFile(_ mode: Int, _ file: Int, _ directory: Int) throws {
@@ -67,7 +67,7 @@ struct AttributeTests {
     }
   }
 
-  @Test("statfs counts the realm file as used, on top of what is free where it lies")
+  @Test("statfs reports the realm file as used space, and the free space of its file system")
   func statfsCountsTheFile() throws {
     let tree = try FileTree.of("strings")
     let status = try tree.fileSystemStatus()
@@ -78,7 +78,7 @@ struct AttributeTests {
     #expect(status.longestName == 255)
   }
 
-  @Test("extended attributes tell class, object key and version")
+  @Test("extended attributes contain class, object key and version")
   func extendedAttributes() throws {
     let tree = try FileTree.of("people")
     let object = try tree.find("Person/4.json").inode
@@ -93,7 +93,7 @@ struct AttributeTests {
     #expect(try tree.extendedAttribute(.root, FileTree.processAttribute) == "\(getpid())")
   }
 
-  @Test("a mount tells what it is, without reading the realm; what is no such report is none")
+  @Test("a mount reports its state without reading the realm, and an invalid report is rejected")
   func reportOfAMount() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()
@@ -113,7 +113,7 @@ struct AttributeTests {
     #expect(failure { try tree.extendedAttribute(object, MountReport.attribute) }?.kind == "unsupportedAttribute")
   }
 
-  @Test("the report of a mount is for the user who mounted, root, and the users who can enter")
+  @Test("the report of a mount is readable by root, the user who mounted, and users who can enter")
   func reportIsPrivate() throws {
     let scratch = try ScratchRealm("people")
     let other = Caller(user: getuid() + 1, group: getgid() + 1)

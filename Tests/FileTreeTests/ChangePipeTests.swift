@@ -43,7 +43,7 @@ struct ChangePipeTests {
     }
   }
 
-  @Test("a read waits for the next commit; readers are independent, and begin where they were opened")
+  @Test("a read waits for the next commit; readers are independent and start when they open the pipe")
   func waits() throws {
     let tree = try WritableTree("people")
     let first = try Reader(tree), second = try Reader(tree)
@@ -101,7 +101,7 @@ struct ChangePipeTests {
     tree.tree.finish()
   }
 
-  @Test("poll ends when there is something to read")
+  @Test("poll returns when there is data to read")
   func polls() throws {
     let tree = try WritableTree("people")
     let reader = try Reader(tree)
@@ -111,7 +111,7 @@ struct ChangePipeTests {
     tree.tree.finish()
   }
 
-  @Test("the end of the mount is the end of the file, after what was not read yet")
+  @Test("unmounting is the end of file, after the remaining lines")
   func ends() throws {
     let tree = try WritableTree("people")
     let early = try Reader(tree), late = try Reader(tree)

@@ -17,7 +17,7 @@ struct ChangeTests {
     return ObjKey(try #require(Int64(text)))
   }
 
-  @Test("a commit shows at the next lookup, moves the time of its object alone, and keeps inodes")
+  @Test("a commit is visible at the next lookup, changes only its objects' times, and keeps inodes")
   func commitShows() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()
@@ -37,7 +37,7 @@ struct ChangeTests {
     #expect(try tree.extendedAttribute(after.inode, "user.realm.version") == "6")
   }
 
-  @Test("handles opened after a commit bypass the page cache; a handle from before keeps its text")
+  @Test("handles opened after a commit bypass the page cache; earlier ones keep their text")
   func handlesAcrossCommits() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()
@@ -81,7 +81,7 @@ struct ChangeTests {
     #expect(other.inodes == [.root])
   }
 
-  @Test("names stay where only texts change, unless the kernel knows names that depend on texts")
+  @Test("names stay valid if only texts change, unless the kernel knows names that depend on texts")
   func namesThatStay() throws {
     let writable = try WritableTree("people"), tree = writable.tree
     let person = try tree.find("Person/4.json"), reader = try tree.changeReader()
@@ -105,7 +105,7 @@ struct ChangeTests {
     #expect(try #require(try tree.nextChange(reader)).namesStay == false)
   }
 
-  @Test("a commit by another program leaves names alone if it only changes objects")
+  @Test("a commit by another program does not invalidate names if it only changes objects")
   func namesThatOthersChange() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree(), reader = try tree.changeReader()
@@ -159,7 +159,7 @@ struct ChangeTests {
     }
   }
 
-  @Test("times move even if two commits fall into one tick of the clock, and never back")
+  @Test("times increase even if two commits fall into one clock tick, and never go back")
   func timesAlwaysMove() throws {
     let snapshot = try Fixture.named("people").snapshot()
     let person = try #require(try snapshot.table(named: "class_Person"))
@@ -177,7 +177,7 @@ struct ChangeTests {
     #expect(other[0] == stamp(3, Timestamp(seconds: 101, nanoseconds: 0)), "another file with an earlier time")
   }
 
-  @Test("a commit of another program moves the times of the objects that it changes, and of no others")
+  @Test("a commit by another program changes only the times of the objects that it changed")
   func changedObjectsAlone() throws {
     let scratch = try ScratchRealm("embedded")
     let tree = try scratch.tree()
@@ -237,7 +237,7 @@ struct ChangeTests {
     #expect(try moved(next, times()) == [names[3]])
   }
 
-  @Test("times of objects are forgotten when they are too many, and do not go back then")
+  @Test("times are dropped when there are too many, and never go back")
   func forgottenTimes() {
     func time(_ seconds: Int64) -> Timestamp { Timestamp(seconds: seconds, nanoseconds: 0) }
     let times = ObjectTimes(limit: 2)
@@ -254,7 +254,7 @@ struct ChangeTests {
     #expect(times.time(of: three, since: 6) == Timestamp(seconds: 30, nanoseconds: 1))
   }
 
-  @Test("eight threads read a realm that is replaced and committed to all the time, and see whole texts only")
+  @Test("eight threads read complete texts while the realm is replaced and committed to")
   func readersDuringChanges() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree(TreeOptions(), .immutable)
@@ -294,7 +294,7 @@ struct ChangeTests {
     #expect(tree.tree.namespace.objectInodes.count == 0 && tree.tree.handles.openFiles.inodes.isEmpty)
   }
 
-  @Test("an object that links wait for shows in them once it is made, and they count as changed")
+  @Test("links to a missing object show it once it is created, and count as changed")
   func hiddenLinks() throws {
     let tree = try WritableTree("unresolved-links"), files = tree.tree
     let before = try files.find("Origin/2.json"), text = try files.text("Origin/2.json")

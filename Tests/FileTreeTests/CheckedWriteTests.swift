@@ -18,7 +18,7 @@ struct CheckedWriteTests {
     ("null\n", "invalid"), ("\u{FF}", "invalid"), ("{\"name\": \"\u{7D}\", \"x\": {\"y\": [1, {}]}}", "invalid"),
   ]
 
-  @Test("whatever saving would refuse fails in write, in any pieces, for objects that exist and new ones")
+  @Test("an invalid text fails in write, in pieces of any size, for existing and new objects")
   func refusedWhenComplete() throws {
     let tree = try WritableTree("people")
     let version = try tree.version
@@ -34,7 +34,7 @@ struct CheckedWriteTests {
     #expect(try !tree.texts().keys.contains("Person/4000.json"))
   }
 
-  @Test("a refused draft reports its reason in each write and close until it is emptied; its text is kept once")
+  @Test("a rejected draft fails in each write and close until it is truncated; its text is kept once")
   func refusalsAreKept() throws {
     let tree = try WritableTree("people")
     let before = try tree.tree.text("Person/4.json"), file = try tree.open("Person/4.json")
@@ -61,7 +61,7 @@ struct CheckedWriteTests {
     #expect(failure { try tree.tree.find(".realm/rejected/Person/4.json") }?.kind == "notFound")
   }
 
-  @Test("the first removal of a file after a refusal fails, the next one deletes the object; the text is kept")
+  @Test("after a refusal, the first removal of the file fails and the second deletes the object; the text is kept")
   func clearingUp() throws {
     let tree = try WritableTree("people")
     let before = try tree.texts()
@@ -80,7 +80,7 @@ struct CheckedWriteTests {
     #expect(failure { try tree.unlink("Person/4000.json") }?.kind == "notFound")
   }
 
-  @Test("a text that is not complete when a handle is closed can be completed by the next write, but not later")
+  @Test("an incomplete text at close can be completed by the next write, but not later")
   func completedAfterClose() throws {
     let tree = try WritableTree("people")
     let file = try tree.open("Person/4.json")
@@ -97,7 +97,7 @@ struct CheckedWriteTests {
     #expect(tree.log.last?.contains("could not be saved when it was closed") == true)
   }
 
-  @Test("whole lines are checked in write, lines in parts when another process closes the file; each line once")
+  @Test("complete lines are checked in write, partial ones when another process closes the file, each once")
   func lines() throws {
     let tree = try WritableTree("people"), path = "Person/.all.jsonl", version = try tree.version
     let other = Caller(user: 0, group: 0, process: getppid())
@@ -130,7 +130,7 @@ struct CheckedWriteTests {
     #expect(try tree.tree.text("Person/4.json").contains("\"age\": 5"))
   }
 
-  @Test("a new file whose text is not complete is refused when its last handle is closed, whichever that is")
+  @Test("a new file with an incomplete text is refused when the last handle is closed")
   func lastReader() throws {
     let tree = try WritableTree("people")
     let file = try tree.open("Person/4000.json")
@@ -144,7 +144,7 @@ struct CheckedWriteTests {
     #expect(try tree.tree.text(".realm/rejected/Person/4000.json") == "{\"age\": ")
   }
 
-  @Test("a close by another process than the one that opened the file saves nothing as long as that one runs")
+  @Test("a close by a process that did not open the file saves nothing while the opener runs")
   func closedByOthers() throws {
     let tree = try WritableTree("people")
     let other = Caller(user: 0, group: 0, process: getppid())
@@ -172,7 +172,7 @@ struct CheckedWriteTests {
     tree.tree.release(left)
   }
 
-  @Test("texts of many writes are judged by the last of them, valid or not")
+  @Test("a text written in many pieces is accepted or refused at the last one")
   func longTexts() throws {
     let tree = try WritableTree("people")
     let long = String(repeating: "\\\"{[x", count: 100_000)
@@ -188,7 +188,7 @@ struct CheckedWriteTests {
     #expect(try tree.tree.text(".realm/rejected/Person/4.json").hasSuffix("\"}\n"))
   }
 
-  @Test("a text that is never complete, or is not written in order, is judged when it is closed")
+  @Test("a text that is incomplete or written out of order is checked when it is closed")
   func judgedAtClose() throws {
     let tree = try WritableTree("people")
     for text in [#"{"age": 1"#, "{\"name\": \"x}", "\n"] {
@@ -213,7 +213,7 @@ struct CheckedWriteTests {
     #expect(try tree.tree.text("Person/4.json").contains("\"age\": 3"))
   }
 
-  @Test("over the whole of an existing text the write is judged; a part that is exchanged is judged at close")
+  @Test("a rewrite of a whole text is checked in write; a partial overwrite is checked at close")
   func rewriting() throws {
     let tree = try WritableTree("people")
     let before = try tree.tree.text("Person/4.json"), age = try #require(before.range(of: "\"age\": 2"))
@@ -257,7 +257,7 @@ struct CheckedWriteTests {
     #expect(try tree.texts()["Person/5000.json"] == nil)
   }
 
-  @Test("scratch files take anything; schemas are checked, and nothing is changed by that")
+  @Test("scratch files accept anything; schemas are checked without being changed")
   func otherFiles() throws {
     let tree = try WritableTree("people")
     for name in ["Person/.4.json.swp", "Person/4.json~", "Person/4913", ".realm/x"] {
@@ -271,7 +271,7 @@ struct CheckedWriteTests {
     #expect(try tree.version == version)
   }
 
-  @Test("what is good when it is written can be refused when it is closed, because another program changed the realm")
+  @Test("a text that was valid in write can be refused at close, because another program changed the realm")
   func conflictsAtClose() throws {
     let tree = try WritableTree("people")
     let file = try tree.open("Person/4.json")
@@ -282,7 +282,7 @@ struct CheckedWriteTests {
     #expect(try tree.tree.text(".realm/rejected/Person/4.json") == #"{"dog": "Fido"}"#)
   }
 
-  @Test("a check waits for no writer and keeps none waiting")
+  @Test("a check neither waits for writers nor blocks them")
   func checksWhileOthersWrite() throws {
     let tree = try WritableTree("people") { $0.lockTimeout = .milliseconds(200) }
     let other = try RealmWriter(Configuration(path: tree.path))

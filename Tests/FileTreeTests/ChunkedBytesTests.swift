@@ -11,7 +11,7 @@ import Testing
 struct ChunkedBytesTests {
   private static let chunk = ChunkedBytes.chunkSize
 
-  @Test("any writes and cuts give what an array of bytes would have", arguments: 0..<8, [false, true])
+  @Test("random writes and truncations give the same result as an array of bytes", arguments: 0..<8, [false, true])
   func likeAnArray(_ seed: UInt64, isSpooled: Bool) throws {
     let scratch = try ScratchRealm("empty")
     var random = SplitMix64(seed: seed)
@@ -49,7 +49,7 @@ struct ChunkedBytesTests {
     #expect(budget.usage == 0)
   }
 
-  @Test("what is allocated is counted: a large file costs little more than its bytes, holes cost nothing")
+  @Test("allocated memory is counted: a large file costs little more than its bytes, holes cost nothing")
   func allocationIsCounted() throws {
     let budget = MemoryBudget(1 << 30)
     var bytes = ChunkedBytes(budget)
@@ -68,7 +68,7 @@ struct ChunkedBytesTests {
     #expect(try small.slice((1 << 40) - 3..<1 << 40) == [0, 0, 0])
   }
 
-  @Test("beyond the limit a write is refused as a whole, wherever it goes")
+  @Test("a write beyond the limit is refused as a whole, at any offset")
   func memoryIsLimited() throws {
     let budget = MemoryBudget(1 << 20)
     var bytes = ChunkedBytes(budget)
@@ -90,7 +90,7 @@ struct ChunkedBytesTests {
     #expect(ChunkedBytes([UInt8](repeating: 0, count: 1 << 19), budget) == nil && budget.usage == usage)
   }
 
-  @Test("lines are found across chunks, and a copy shares what it does not change")
+  @Test("lines are found across chunks, and a copy shares unchanged chunks")
   func linesAndCopies() throws {
     var random = SplitMix64(seed: 5)
     let budget = MemoryBudget(8 << 20)

@@ -13,7 +13,7 @@ struct ControlDirectoryTests {
     try #require(try JSONSerialization.jsonObject(with: Data(tree.text(path).utf8)) as? [String: Any])
   }
 
-  @Test("it is found always, and listed only on request")
+  @Test("the control directory is always found, but listed only on request")
   func hiddenUnlessAsked() throws {
     let tree = try FileTree.of("people")
     #expect(try tree.find(".realm").kind == .directory)
@@ -23,7 +23,7 @@ struct ControlDirectoryTests {
     #expect(try FileTree.of("people", options).list("").contains { $0.name == ".realm" && $0.kind == .directory })
   }
 
-  @Test("a snapshot of a file that was not written to yet outlives the first write")
+  @Test("a snapshot of a file that was never written to outlives the first write")
   func snapshotBeforeFirstWrite() throws {
     let tree = try WritableTree("streaming-form")
     let name = try #require(try tree.tree.list("").first { !$0.isDot }?.name)
@@ -40,7 +40,7 @@ struct ControlDirectoryTests {
     #expect(try tree.tree.list(".realm/snapshots/s/\(name)").map(\.name) == before)
   }
 
-  @Test("it holds these files and directories")
+  @Test("the control directory contains the documented files and directories")
   func entries() throws {
     let tree = try FileTree.of("people")
     #expect(
@@ -59,7 +59,7 @@ struct ControlDirectoryTests {
     #expect(failure { try tree.find(".realm/version/x") }?.kind == "notADirectory")
   }
 
-  @Test("a tree that can be changed has more")
+  @Test("a writable tree has additional control files")
   func entriesOfWritableTrees() throws {
     let tree = try WritableTree("people")
     #expect(
@@ -70,7 +70,7 @@ struct ControlDirectoryTests {
     )
   }
 
-  @Test("sizes are exact, and statistics are not made for a mere listing")
+  @Test("sizes are exact, and a listing does not compute statistics")
   func sizesAreExact() throws {
     let tree = try FileTree.of("people")
     for directory in [".realm", ".realm/schema", ".realm/tables/metadata"] {
@@ -84,7 +84,7 @@ struct ControlDirectoryTests {
     }
   }
 
-  @Test("version, info.json and stats.json tell the facts")
+  @Test("version, info.json and stats.json are correct")
   func facts() throws {
     let tree = try FileTree.of("people")
     #expect(try tree.text(".realm/version") == "5\n")
@@ -109,7 +109,7 @@ struct ControlDirectoryTests {
     #expect(encrypted["encrypted"] as? Bool == true)
   }
 
-  @Test("schema.json holds what the files of schema/ hold")
+  @Test("schema.json contains the same as the files in schema/")
   func schemas() throws {
     let tree = try FileTree.of("all-types")
     let all = try #require(try json(tree, ".realm/schema.json")["schema"] as? [[String: Any]])
@@ -122,7 +122,7 @@ struct ControlDirectoryTests {
     }
   }
 
-  @Test("tables of the SDK show their objects by object key")
+  @Test("objects in internal tables of the SDK are named by object key")
   func internalTables() throws {
     let tree = try FileTree.of("people")
     #expect(try tree.list(".realm/tables/metadata").map(\.name) == [".", "..", "0.json"])

@@ -55,7 +55,7 @@ struct DamageTests {
     outcome.readable += 1
   }
 
-  @Test("with any one node destroyed, each object is whole or fails alone, and listings are whole or fail")
+  @Test("with any one node destroyed, each object and listing is complete or fails on its own")
   func anyNodeDestroyed() throws {
     let bytes = try Fixture.named("people").bytes()
     var total = Outcome()
@@ -78,7 +78,7 @@ struct DamageTests {
     #expect(total.failedListings > 0, "and some does not")
   }
 
-  @Test("damage is logged once, with its place")
+  @Test("damage is logged once, with its location")
   func damageIsLogged() throws {
     let bytes = try Fixture.named("people").bytes()
     let lines = Mutex<[String]>([])
@@ -102,7 +102,7 @@ struct DamageTests {
     }
   }
 
-  @Test("a class whose table cannot be read costs its own objects, and those that link to it")
+  @Test("an unreadable table makes only its own objects, and those that link to it, fail")
   func damagedTable() throws {
     let fixture = Fixture.named("people")
     let realm = try Realm(Configuration(path: fixture.url.path, mode: .immutable))

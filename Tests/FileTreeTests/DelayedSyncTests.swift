@@ -28,7 +28,7 @@ struct DelayedSyncTests {
     try tree.flush(file)
   }
 
-  @Test("saves are on disk together after the delay, at fsync, and at the end")
+  @Test("saves reach the disk together after the delay, at fsync and at unmount")
   func bringsToDisk() throws {
     let scratch = try ScratchRealm("people")
     var options = TreeOptions()
@@ -51,7 +51,7 @@ struct DelayedSyncTests {
     while try !condition(), Date() < limit { usleep(5000) }
   }
 
-  @Test("nobody has to ask for it")
+  @Test("the delayed sync happens without a request")
   func comesByItself() throws {
     let scratch = try ScratchRealm("people")
     var options = TreeOptions()
@@ -64,7 +64,7 @@ struct DelayedSyncTests {
     #expect(try versionOnDisk(scratch.file.path) == before + 1)
   }
 
-  @Test("it is tried again after somebody else was writing for long")
+  @Test("the delayed sync is retried after another writer held the lock for long")
   func triesAgain() throws {
     let scratch = try ScratchRealm("people")
     let failures = Mutex(0)

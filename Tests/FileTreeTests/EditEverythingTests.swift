@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 import TreeSupport
 
-@Suite("Edits of everything", .serialized)
+@Suite("Random edits of every fixture", .serialized)
 struct EditEverythingTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let seconds = environment["EDIT_SECONDS"].flatMap(Double.init) ?? 10
@@ -25,7 +25,7 @@ struct EditEverythingTests {
       || !["items-10k", "v23-kotlin-random_games"].contains(fixture.name)
   }
 
-  @Test("a tree shows what edits of any realm make it, and its file stays sound", arguments: fixtures)
+  @Test("random edits of any realm have the expected results, and the file stays valid", arguments: fixtures)
   func edit(fixture: Fixture) throws {
     let seed = Self.environment["SEED"].flatMap(UInt64.init) ?? 1
     try withTemporaryFolder { folder in

@@ -29,7 +29,7 @@ struct FieldTests {
   }
 
   @Test(
-    "every property shows its value, links lead to their objects, and back",
+    "every property has its value, and links and backlinks lead to objects",
     arguments: [
       "people", "all-types", "embedded", "nested", "primary-keys", "empty-classes", "name-limits",
     ]
@@ -126,7 +126,7 @@ struct FieldTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("what a property cannot be is refused with its place, and nothing changes")
+  @Test("an invalid value is refused with its position, and nothing changes")
   func refusals() throws {
     let tree = try WritableTree("people")
     let before = try tree.texts()
@@ -148,7 +148,7 @@ struct FieldTests {
     #expect(try tree.tree.text(".realm/rejected/Person/4.age") == "1 2")
   }
 
-  @Test("a property that cannot be null takes its default when its file is removed, and the text that comes next")
+  @Test("removing a required property's file resets it to the default, and it accepts the next text")
   func removedRequired() throws {
     let tree = try WritableTree("people")
     let schema = """
@@ -191,7 +191,7 @@ struct FieldTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a property that does not exist is refused with the names that do; files that editors make are not")
+  @Test("an unknown property is refused with the names of the existing ones; editor files are not")
   func unknownProperties() throws {
     let tree = try WritableTree("people")
     for name in ["nmae", "names", "name2", "x", "name_old"] {
@@ -228,7 +228,7 @@ struct FieldTests {
     #expect(try tree.tree.text("Person/.fields/4/name") == "made\n")
   }
 
-  @Test("the text of a property is one JSON value by itself, and its reason speaks of nothing else")
+  @Test("the text of a property is a single JSON value, and errors refer only to it")
   func oneValue() throws {
     let tree = try WritableTree("people")
     let before = try tree.texts()
@@ -240,7 +240,7 @@ struct FieldTests {
     #expect(try tree.texts() == before)
   }
 
-  @Test("texts come in pieces of any size: characters, numbers and lists that are cut in two are not refused")
+  @Test("texts can be written in pieces of any size: partial characters, numbers and lists are not refused")
   func pieces() throws {
     let tree = try WritableTree("people")
     let text = String(repeating: "añ€😀", count: 40)
@@ -263,7 +263,7 @@ struct FieldTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("what completes a text that is none is refused in write, appended or not; a text without a part is not saved")
+  @Test("bytes that complete an invalid text are refused in write, even appended; a text with gaps is not saved")
   func refusedInWrite() throws {
     let tree = try WritableTree("people")
     let before = try tree.texts()
@@ -283,7 +283,7 @@ struct FieldTests {
     #expect(try tree.texts() == before)
   }
 
-  @Test("a value that was removed for a text that is refused comes back")
+  @Test("a removed value is restored when its replacement is refused")
   func takenBack() throws {
     let tree = try WritableTree("people")
     let before = try tree.texts()
@@ -314,7 +314,7 @@ struct FieldTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a property that was null takes all that is written, however often the handle is closed in between")
+  @Test("a null property accepts all writes, however often the handle is closed in between")
   func madeInPieces() throws {
     let tree = try WritableTree("people")
     for isSynchronized in [false, true] {
@@ -330,7 +330,7 @@ struct FieldTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("the file of a string ends with a line end that is not part of it: what is read can be written back")
+  @Test("the file of a string ends with a newline that is not part of it: what is read can be written back")
   func lineEnds() throws {
     let tree = try WritableTree("people"), path = "Person/.fields/4/name"
     for value in ["", "Bob", "Bob\n", "\n", "two\nlines", "\r\n", " "] {
@@ -349,7 +349,7 @@ struct FieldTests {
     }
   }
 
-  @Test("saving what a property is commits nothing")
+  @Test("saving an unchanged property commits nothing")
   func unchanged() throws {
     let tree = try WritableTree("people"), version = try tree.version
     for name in ["name", "age", "email", "joined"] {
@@ -358,7 +358,7 @@ struct FieldTests {
     #expect(try tree.version == version)
   }
 
-  @Test("a string that begins anew after a refused one is whole, and one that grows too large is refused in write")
+  @Test("after a rejected string is truncated, a new one is saved; one that grows too large is refused in write")
   func refusedThenGood() throws {
     let tree = try WritableTree("people")
     let file = try tree.open("Person/.fields/4/email")
@@ -374,7 +374,7 @@ struct FieldTests {
     #expect(tree.put("Person/.fields/4/email", large + "x", piece: 1 << 20)?.hasPrefix("write: ") == true)
   }
 
-  @Test("after a refusal links can be removed as before")
+  @Test("links can be removed after a refused save")
   func removedLink() throws {
     let tree = try WritableTree("people")
     #expect(tree.put("Person/.fields/4/age", "x") != nil)
@@ -383,7 +383,7 @@ struct FieldTests {
   }
 
   @Test(
-    "a string that is only emptied is empty when the last handle is closed; a shell that writes afterwards commits once"
+    "a truncated string is saved as empty at the last close; a shell that then writes commits only once"
   )
   func emptied() throws {
     let tree = try WritableTree("people")

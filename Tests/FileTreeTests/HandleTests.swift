@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Open files")
 struct HandleTests {
-  @Test("reads give exactly the asked range, and nothing beyond the end")
+  @Test("reads return exactly the requested range, and nothing beyond the end")
   func ranges() throws {
     let tree = try FileTree.of("people")
     let file = try tree.open(tree.find("Person/4.json").inode)
@@ -40,7 +40,7 @@ struct HandleTests {
     #expect(failure { try tree.attributes(inode) }?.kind == "stale")
   }
 
-  @Test("a class that comes with another file has other inodes than the one it takes the place of")
+  @Test("a class of a replacement file gets new inodes")
   func replacedClassesHaveNewInodes() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()
@@ -52,7 +52,7 @@ struct HandleTests {
     #expect(try Set(tree.list("").filter { !$0.isDot }.map(\.inode)) == before)
   }
 
-  @Test("who reads a file that somebody is writing over reads past the page cache, which would be filled up with zeros")
+  @Test("a reader of a file that is being overwritten bypasses the page cache, which would contain zeros")
   func writtenFilesBypass() throws {
     let scratch = try ScratchRealm("people")
     let tree = try FileTree(RealmWriter(Configuration(path: scratch.file.path)), options: TreeOptions())
@@ -81,7 +81,7 @@ struct HandleTests {
     ]
   }
 
-  @Test("a process is told the size of what it reads by the handle that it opened last, others that of the stored text")
+  @Test("a process gets the size of the handle it opened last, others that of the stored text")
   func sizeBelongsToTheHandle() throws {
     let tree = try WritableTree("people")
     let inode = try tree.tree.find("Person/4.json").inode
@@ -116,7 +116,7 @@ struct HandleTests {
     #expect(tree.tree.isCacheable(inode))
   }
 
-  @Test("a program that writes is told the size of its own bytes until it closes them, and nobody else is")
+  @Test("only the writing program gets the size of its unsaved bytes, until it closes the file")
   func sizeOfWrittenHandles() throws {
     let tree = try WritableTree("people"), inode = try tree.tree.find("Person/4.json").inode
     let text = try tree.tree.text("Person/4.json"), stored = text.utf8.count
@@ -152,7 +152,7 @@ struct HandleTests {
     #expect(tree.tree.isCacheable(inode))
   }
 
-  @Test("the kernel empties a file for a thread that opens it with O_TRUNC: what that thread writes begins anew")
+  @Test("after O_TRUNC, the kernel truncates for the opening thread, whose writes start a new text")
   func emptiedByNumber() throws {
     let tree = try WritableTree("people"), inode = try tree.tree.find("Person/4.json").inode
     let stored = try tree.tree.text("Person/4.json").utf8.count
@@ -170,7 +170,7 @@ struct HandleTests {
     #expect(try tree.tree.text("Person/4.json").contains("\"age\": 41"))
   }
 
-  @Test("control files too have the size of what the handle reads")
+  @Test("control files also have the size of the handle's text")
   func sizeOfControlFiles() throws {
     let tree = try WritableTree("people")
     let inode = try tree.tree.find(".realm/errors").inode
@@ -194,7 +194,7 @@ struct HandleTests {
     return file
   }
 
-  @Test("the first handle on an unchanged text may seed the page cache, and all may keep what is in it")
+  @Test("the first handle of an unchanged text may fill the page cache, and all others may keep it")
   func unchangedTextsAreKept() {
     let files = OpenFiles()
     let first = open(files, "a", .unchanged), second = open(files, "a", .unchanged)
@@ -206,7 +206,7 @@ struct HandleTests {
     #expect(!open(OpenFiles(), String(repeating: "a", count: 40_000), .unchanged).maySeedPageCache)
   }
 
-  @Test("a text that changed a moment ago is read past the page cache, and its only reader makes its size known")
+  @Test("a recently changed text bypasses the page cache, and its only reader updates the size")
   func liveTextsBypass() {
     let files = OpenFiles()
     let first = open(files, "a", .live), second = open(files, "a", .live)
@@ -214,7 +214,7 @@ struct HandleTests {
     #expect(first.maySeedPageCache && !second.maySeedPageCache, "the second would have to wait for the first")
   }
 
-  @Test("a text that changed long ago replaces what is in the page cache")
+  @Test("a text that changed long ago replaces the cached one")
   func quietTextsRefresh() {
     #expect(open(OpenFiles(), "a", .quiet).caching == .refresh)
   }
@@ -231,7 +231,7 @@ struct HandleTests {
     #expect(open(files, "b", .quiet).caching == .bypass, "the third handle still has the old text")
   }
 
-  @Test("while one handle seeds the page cache, no other gets one")
+  @Test("while one handle fills the page cache, no other may use it")
   func seedingExcludes() {
     let files = OpenFiles()
     let text = Array("a".utf8)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import FileTree
 
-@Suite("files that no object has")
+@Suite("scratch files")
 struct KeptFileTests {
   @Test(
-    "files of editors and tools are no news",
+    "temporary files of editors and tools are recognized",
     arguments: [
       ("notes.txt", false), ("4.json.bak", false), (".gitignore", false), ("sediment.txt", false), ("sedA1b2C3", true),
       ("4913", true), (".4.json.swp", true), ("4.json~", true), ("#4.json#", true), (".#4.json", true),
@@ -20,7 +20,7 @@ struct KeptFileTests {
     #expect(ScratchNames.contains(Array(name.utf8)) == isTools)
   }
 
-  @Test("mkdir makes a class only if the user wants that; in the root there are no other files")
+  @Test("mkdir creates a class only with create_classes; the root accepts no other files")
   func rootTakesNoFiles() throws {
     let plain = try WritableTree("people") { $0.createsClasses = false }
     #expect(

@@ -25,7 +25,7 @@ struct LineSizesTests {
     }
   }
 
-  @Test("the size is that of the text, whatever is made, changed, linked and deleted, by this mount and by others")
+  @Test("the size matches the text after any change, by this mount or by others")
   func sizesAreExact() throws {
     let tree = try WritableTree.ofLinks(), seed = UInt64.random(in: 0...UInt64.max)
     let other = try WritableTree(sharing: tree, TreeOptions())
@@ -54,7 +54,7 @@ struct LineSizesTests {
     }
   }
 
-  @Test("a commit makes only those objects be rendered again that lie near those that it changed")
+  @Test("after a commit, only objects near the changed ones are rendered again")
   func changesAreCounted() throws {
     let tree = try WritableTree("items-10k")
     let other = try WritableTree(sharing: tree, TreeOptions())
@@ -83,7 +83,7 @@ struct LineSizesTests {
     #expect(sizes.renderedCount <= before + 257)
   }
 
-  @Test("a handle has the size of the version that it reads; other programs are told that of the newest")
+  @Test("a handle has the size of its version; other programs get that of the newest")
   func sizeBelongsToTheVersion() throws {
     let tree = try WritableTree("people"), reader = Caller(user: 0, group: 0, process: 2_000_000_001)
     let inode = try tree.tree.find("Person/.all.jsonl").inode

@@ -10,7 +10,7 @@ import Testing
 @Suite("Listings")
 struct ListingTests {
   @Test(
-    "a listing begins with . and .. and can be resumed behind each of its entries",
+    "a listing begins with . and .. and can be resumed after each entry",
     arguments: ["", "Person", "Dog", ".realm", ".realm/schema", ".realm/tables", ".realm/tables/metadata"]
   )
   func resumesAnywhere(_ path: String) throws {
@@ -79,7 +79,7 @@ struct ListingTests {
     #expect(try tree.find("Thing/\(Int64.max).json").inode == found, "the number comes again")
   }
 
-  @Test("a stream lists so many entries with attributes as its budget allows, and more once somebody uses them")
+  @Test("a stream lists as many entries with attributes as its budget allows, and more once they are used")
   func budget() throws {
     let realm = try Realm(Fixture.named("items-10k").configuration())
     let tree = try FileTree(realm, nil, options: TreeOptions(), listingBudget: 100)
@@ -108,7 +108,7 @@ struct ListingTests {
     #expect(sink.entries.allSatisfy { $0.attributes == nil }, "nobody asked for attributes")
   }
 
-  @Test("the texts that a listing comes to next are made ahead, once it goes on")
+  @Test("a listing that continues prefetches the next texts")
   func madeAhead() throws {
     let tree = try FileTree.of("items-10k")
     let stream = try tree.openDirectory(tree.find("Item").inode)
@@ -128,7 +128,7 @@ struct ListingTests {
     #expect(third.entries.count == 100 && third.entries.allSatisfy { $0.attributes?.size ?? 0 > 0 })
   }
 
-  @Test("a listing goes on in a realm that was replaced meanwhile")
+  @Test("a listing continues in a realm that was replaced meanwhile")
   func listingGoesOnAfterReplacement() throws {
     let scratch = try ScratchRealm("items-10k")
     let tree = try scratch.tree()

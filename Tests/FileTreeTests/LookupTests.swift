@@ -53,13 +53,13 @@ struct LookupTests {
   }
 
   @Test(
-    "the files of Realm's SDKs take part in the tests",
+    "the fixtures of Realm's SDKs are present",
     .enabled(if: !Fixture.sdk.isEmpty, "they are not at ../shared")
   )
   func sdkFilesArePresent() { #expect(Fixture.sdk.contains { $0.format == 10 }) }
 
   @Test(
-    "only the exact name of an object finds it",
+    "an object is found only by its exact name",
     arguments: [
       "04.json", "+4.json", "4", "4.JSON", "4.json.json", "4 .json", "%34.json", "", ".json", "5.json",
       "99999999999999999999.json", "-4.json", "%null.json", "%empty.json",
@@ -71,7 +71,7 @@ struct LookupTests {
     #expect(failure { try tree.lookup(directory, Array(name.utf8)) }?.kind == "notFound")
   }
 
-  @Test("an inode that the kernel has forgotten is found again by its number; one that is gone is not")
+  @Test("a forgotten inode is found again by its number, unless its object was deleted")
   func lookedUpAgain() throws {
     let tree = try WritableTree("people"), dots = [Array(".".utf8), Array("..".utf8)]
     for path in ["", "Person", "Person/4.json", ".realm", ".realm/trash"] {
@@ -128,7 +128,7 @@ struct LookupTests {
     }
   }
 
-  @Test("a mount of some classes shows only those, and their directories' links count them")
+  @Test("a mount of selected classes shows only these, and its link counts match")
   func subsetOfClasses() throws {
     var options = TreeOptions()
     options.classes = ["Dog"]

@@ -16,7 +16,7 @@ struct MemoryTests {
     )
   }
 
-  @Test("a text is found for its inode and generation only")
+  @Test("a cached text is found only by its inode and generation")
   func textsBelongToGenerations() {
     let cache = TextCache(maximumBytes: 10_000, slots: 16)
     cache.insert([item(1, 1, 10)])
@@ -29,7 +29,7 @@ struct MemoryTests {
     #expect(cache.usage == (84, 1))
   }
 
-  @Test("the cache is bounded in bytes and in entries, and the oldest go first")
+  @Test("the cache is limited in bytes and entries, and evicts the oldest first")
   func textsAreBounded() {
     let cache = TextCache(maximumBytes: 2000, slots: 16)
     for number in 1...100 { cache.insert([item(UInt64(number), 1, 36)]) }
@@ -42,7 +42,7 @@ struct MemoryTests {
     #expect(cache.usage.count == 1, "a text beyond the bound is alone")
   }
 
-  @Test("who is told of each version is told the same way the millionth time")
+  @Test("the millionth notification of the observer works like the first")
   func observersStayAsTheyAre() {
     let observer = Observer()
     let calls = Mutex(0)
@@ -52,7 +52,7 @@ struct MemoryTests {
     #expect(calls.withLock { $0 } == 1_000_000)
   }
 
-  @Test("of a very large text only the size is remembered")
+  @Test("for a very large text, only the size is cached")
   func largeTextsAreSizes() {
     let cache = TextCache()
     cache.insert([item(1, 1, TextCache.largestText + 1)])
@@ -89,7 +89,7 @@ struct MemoryTests {
     #expect(cache.usage.count <= 64)
   }
 
-  @Test("snapshots of one version share what shows it, until the last one is removed")
+  @Test("snapshots of one version share its view until the last one is removed")
   func snapshotsShare() throws {
     let tree = try WritableTree("people"), context = tree.tree.tree
     let home = try tree.tree.find(".realm/snapshots").inode
@@ -108,7 +108,7 @@ struct MemoryTests {
     #expect(try tree.tree.find(".realm/snapshots/c").inode != tree.tree.find(".realm/snapshots/d").inode)
   }
 
-  @Test("files in memory are listed once each, in the order of their numbers, however they were renamed")
+  @Test("in-memory files are listed once each in order of inode number, even after renames")
   func scratchListings() throws {
     let tree = try WritableTree("people")
     func names() throws -> [String] { try tree.tree.list("Dog").map(\.name).filter { $0.hasPrefix("f") } }
@@ -124,7 +124,7 @@ struct MemoryTests {
   }
 
   @Test(
-    "the number of an object holds its table and key",
+    "the inode number of an object contains its table and key",
     arguments: [
       (0, ObjKey(0)), (5, ObjKey(123_456)), (InodeNumber.maximumOrdinal, ObjKey(1 << 44 - 1)),
     ] as [(TableOrdinal, ObjKey)]
@@ -136,7 +136,7 @@ struct MemoryTests {
     #expect(!number.isHashed && number.value >= 1 << 44 && number.value < 1 << 62)
   }
 
-  @Test("keys that do not fit are not packed, and the numbers of the first 511 tables fit a double")
+  @Test("large keys are not packed, and the inode numbers of the first 511 tables fit into a double")
   func numbersThatDoNotFit() throws {
     #expect(InodeNumber(object: 0, ObjKey(1 << 44)) == nil)
     #expect(InodeNumber(object: 0, ObjKey(-2)) == nil)
@@ -144,7 +144,7 @@ struct MemoryTests {
     #expect(InodeNumber.root.value == 1 && InodeNumber.root.packedObject == nil)
   }
 
-  @Test("a node keeps its number; one that nothing leads to is gone when the kernel has forgotten it")
+  @Test("a node keeps its number, and an unreferenced one is removed once the kernel forgets it")
   func nodeTable() {
     let table = NodeTable()
     let identity = NodeIdentity(TablesDirectoryNode.self)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import FileTree
 
-@Suite("a realm that goes away during a save")
+@Suite("realms that are moved or replaced during a save")
 struct MovedRealmTests {
   private let text = #"{"age": 79}"#
 
@@ -27,7 +27,7 @@ struct MovedRealmTests {
     return (write, tree.failed("close") { try tree.tree.flush(file) })
   }
 
-  @Test("a request looks where the path leads once, and the next request looks again")
+  @Test("a request resolves the path once, and the next request resolves it again")
   func oneLook() throws {
     let tree = try WritableTree("people"), context = tree.tree.tree
     func names(_ request: Request) throws -> [String] {
@@ -39,7 +39,7 @@ struct MovedRealmTests {
     #expect(try names(Request()) != before)
   }
 
-  @Test("nothing is saved to a realm that was moved after it was opened", arguments: [true, false])
+  @Test("a save to a realm that was moved after it was opened fails", arguments: [true, false])
   func moved(beforeWrite: Bool) throws {
     let tree = try WritableTree("people"), away = tree.path + ".away"
     let before = try Data(contentsOf: URL(fileURLWithPath: tree.path))
@@ -69,7 +69,7 @@ struct MovedRealmTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a text that the realm has already is found to be that of the realm at the path")
+  @Test("saving an unchanged text fails if the realm at the path was replaced")
   func storedText() throws {
     let tree = try WritableTree("people"), stored = try tree.tree.text("Person/4.json")
     let failed = try save(tree, stored) { try tree.scratch.replace(by: "empty-classes") }
@@ -77,7 +77,7 @@ struct MovedRealmTests {
     #expect(failed.close != nil, "the realm at the path lacks the object")
   }
 
-  @Test("a text that changes nothing is not taken for saved if another realm is at the path")
+  @Test("saving an equal text does not succeed if another realm is at the path")
   func equalText() throws {
     let tree = try WritableTree("people")
     #expect(try tree.tree.text("Person/4.json").contains(#""age": 21"#))
@@ -86,7 +86,7 @@ struct MovedRealmTests {
     #expect(failed.close == "close: refused moved")
   }
 
-  @Test("a realm that was cut during a save is reported, and is not written to")
+  @Test("a realm that is truncated during a save is reported, and not written to")
   func cut() throws {
     let tree = try WritableTree("people"), path = tree.path
     let failed = try save(tree, text) { #expect(truncate(path, 4096) == 0) }

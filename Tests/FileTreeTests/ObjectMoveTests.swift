@@ -20,7 +20,7 @@ struct ObjectMoveTests {
     try tree.tree.list("Free").map(\.name).filter { $0 != "." && $0 != ".." }
   }
 
-  @Test("the object takes the text and the new one is gone, in one commit")
+  @Test("the object gets the text and the new object is removed, in one commit")
   func takesTheText() throws {
     let tree = try tree()
     #expect(tree.put("Free/tmp.json", #"{"n": 7, "to": 1}"#) == nil)
@@ -33,7 +33,7 @@ struct ObjectMoveTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a property that was not written keeps its value, unless the new object was changed by another name")
+  @Test("a property that was not written keeps its value, unless another program changed the new object")
   func patches() throws {
     let tree = try tree()
     #expect(tree.put("Free/tmp.json", #"{"n": 7}"#) == nil)
@@ -56,7 +56,7 @@ struct ObjectMoveTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("the name of an object that does not exist makes one, and another name stays a name")
+  @Test("renaming to the name of a missing object creates it; other names stay in memory")
   func otherNames() throws {
     let tree = try tree()
     #expect(tree.put("Free/a.json", #"{"n": 5}"#) == nil)
@@ -74,7 +74,7 @@ struct ObjectMoveTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("an object keeps its name; one that others link to, and a text that is refused, stay")
+  @Test("objects cannot be renamed; linked objects and rejected texts are kept")
   func refusals() throws {
     let tree = try tree()
     #expect(failure { try tree.rename("Free/0.json", to: "Free/1.json") }?.kind == "refused forbidden")

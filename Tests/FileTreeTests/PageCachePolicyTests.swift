@@ -15,14 +15,14 @@ struct PageCachePolicyTests {
     size: Int = 100
   ) -> PageCachePolicy.Use { policy.use(ofSize: size, liveliness, beside: others) }
 
-  @Test("a handle without others keeps, refreshes or bypasses the cache, by how lately the text changed")
+  @Test("a single handle keeps, refreshes or bypasses the cache, depending on the time of the last change")
   func alone() {
     #expect(use(.unchanged) == .init(caching: .keep, maySeed: true))
     #expect(use(.quiet) == .init(caching: .refresh, maySeed: false))
     #expect(use(.live) == .init(caching: .bypass, maySeed: true))
   }
 
-  @Test("empty texts are not stored, nor large ones that the cache keeps")
+  @Test("empty texts and large cached ones are not stored")
   func sizes() {
     for liveliness in [PageCachePolicy.Liveliness.unchanged, .quiet, .live] {
       #expect(!use(liveliness, size: 0).maySeed)
@@ -32,7 +32,7 @@ struct PageCachePolicyTests {
     #expect(use(.live, size: most + 1).maySeed, "the end of the text")
   }
 
-  @Test("handles share the cache only with the same text, and not beside a writer")
+  @Test("handles share the cache only if they have the same text and there is no writer")
   func others() {
     let reader = Others(handles: 1), other = Others(handles: 1, cacheAnotherText: true)
     #expect(use(.unchanged, reader) == .init(caching: .keep, maySeed: false))
@@ -46,7 +46,7 @@ struct PageCachePolicyTests {
     #expect(use(.unchanged, Others(handles: 2, writers: 1)) == .init(caching: .bypass, maySeed: false))
   }
 
-  @Test("a tree whose numbers the kernel does not know stores nothing")
+  @Test("a tree whose inode numbers the kernel does not know stores nothing")
   func withoutSeeds() {
     let policy = PageCachePolicy(seeds: false)
     for liveliness in [PageCachePolicy.Liveliness.unchanged, .quiet, .live] {

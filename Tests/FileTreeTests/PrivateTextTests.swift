@@ -26,7 +26,7 @@ struct PrivateTextTests {
     ".realm/rejected/Person@\(caller.user)/\(name)"
   }
 
-  @Test("a refused text is neither replaced nor removed by what another user saves")
+  @Test("a rejected text is neither replaced nor removed by another user's save")
   func textsAreApart() throws {
     let tree = try WritableTree("people")
     #expect(save(tree, "Person/4.json", #"{"age": "ada"}"#, by: ada) != nil)
@@ -76,7 +76,7 @@ struct PrivateTextTests {
     try tree.tree.unlink(person, Array("common".utf8), by: bob)
   }
 
-  @Test("reasons quote a text only to the user who wrote it, to root and to the user who serves")
+  @Test("error messages quote a text only to its author, root and the user who mounted")
   func reasons() throws {
     let tree = try WritableTree("people"), object = try tree.tree.find("Person/4.json").inode
     #expect(save(tree, "Person/4.json", #"{"age": "secret words"}"#, by: ada) != nil)
@@ -110,7 +110,7 @@ struct PrivateTextTests {
     #expect(try !attribute(bob).contains("words"))
   }
 
-  @Test("no user fills the memory that others save with; of refused texts the oldest go")
+  @Test("no user can exhaust the memory for the saves of others; the oldest rejected texts are dropped")
   func shares() throws {
     let limit = 1 << 20
     let tree = try WritableTree("people") { $0.memoryLimit = limit }

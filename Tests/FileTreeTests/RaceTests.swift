@@ -19,7 +19,7 @@ struct RaceTests {
     var counts: [String: Int] { all.withLock { $0 } }
   }
 
-  @Test("a rename onto a name that others remove and make does not fail")
+  @Test("a rename onto a name that is concurrently removed and created does not fail")
   func renamesDoNotRace() throws {
     let tree = try WritableTree("people")
     let renames = Failures(), others = Failures()
@@ -45,7 +45,7 @@ struct RaceTests {
     init(_ text: String) { self.text = text }
   }
 
-  @Test("of many that take a name by RENAME_NOREPLACE or mkdir, one gets it")
+  @Test("of concurrent RENAME_NOREPLACE and mkdir calls for one name, exactly one succeeds")
   func onlyOneTakesAName() throws {
     let tree = try WritableTree("people")
     for round in 0..<20 {
@@ -122,7 +122,7 @@ struct RaceTests {
     return failed.withLock { $0 }
   }
 
-  @Test("a forked process that closes its copy of a handle puts no older text in the place of a newer one")
+  @Test("a forked process that closes its copy of a handle does not overwrite a newer text")
   func olderTextDoesNotComeLast() throws {
     let tree = try WritableTree("people")
     let refused = try overtake(tree, "{\"age\": 4}") { try tree.write($0, "{\"age\": true}") }
@@ -168,7 +168,7 @@ struct RaceTests {
     #expect(try tree.texts()["Target/2.json"] == nil)
   }
 
-  @Test("a refused text outlives its class, and does not mix with those of a class that takes the name")
+  @Test("a rejected text outlives its class, and is separate from those of a new class with the same name")
   func refusedTextOutlivesItsClass() throws {
     let tree = try WritableTree("people")
     for text in ["first", "second"] {
@@ -187,7 +187,7 @@ struct RaceTests {
     #expect(texts == [#"{"first": 1}"#, #"{"second": 1}"#])
   }
 
-  @Test("removing what another program has removed says that it is not there")
+  @Test("removing an object that another program has removed is ENOENT")
   func removedOnce() throws {
     let tree = try WritableTree.ofLinks()
     let errors = Failures()

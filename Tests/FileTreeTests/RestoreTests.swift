@@ -28,7 +28,7 @@ struct RestoreTests {
     _ = try tree.tree.makeDirectory(tree.tree.find(".realm/snapshots").inode, Array("s".utf8))
   }
 
-  @Test("a class that was embedded and is top-level now is refused: EINVAL, the reason, and nothing changed")
+  @Test("restoring a class that has changed from embedded to top-level is refused with EINVAL")
   func kinds() throws {
     let tree = try WritableTree.ofLinks()
     try Self.snapshot(tree)
@@ -47,7 +47,7 @@ struct RestoreTests {
     #expect(try tree.tree.text("Target/4.json").contains("t4"))
   }
 
-  @Test("objects of an asymmetric class are brought back")
+  @Test("objects of an asymmetric class are restored")
   func asymmetric() throws {
     let tree = try WritableTree("empty")
     let schema = #"{"schemaVersion": 1, "schema": [{"name": "Log", "primaryKey": "_id", "properties": {"#
@@ -70,7 +70,7 @@ struct RestoreTests {
     #expect(Verifier(try tree.writer.realm.latest(), isStrict: true).problems(limit: 3) == [])
   }
 
-  @Test("what links to objects that do not exist yet is refused where it differs: EPERM, the reason, nothing changed")
+  @Test("restoring changed links to missing objects is refused with EPERM")
   func unresolvedLinks() throws {
     let tree = try WritableTree("unresolved-links")
     try Self.snapshot(tree)

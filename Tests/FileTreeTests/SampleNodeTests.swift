@@ -71,7 +71,7 @@ struct SampleNodeTests {
     return (tree, squares, scratch)
   }
 
-  @Test("it is listed, looked up and read like any other")
+  @Test("a new kind of node is listed, looked up and read like any other")
   func reading() throws {
     let (tree, squares, _) = try make()
     let entries = try tree.list(tree.openDirectory(squares), attributes: true)
@@ -85,7 +85,7 @@ struct SampleNodeTests {
     #expect(failure { try tree.lookup(squares, Array("4".utf8)) }?.kind == "notFound")
   }
 
-  @Test("what it does not do is refused by the defaults")
+  @Test("operations that it does not implement are refused by the defaults")
   func refusing() throws {
     let (tree, squares, _) = try make()
     let me = Caller(user: 0, group: 0), file = try tree.lookup(squares, Array("2".utf8)).inode

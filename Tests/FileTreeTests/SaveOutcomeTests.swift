@@ -11,7 +11,7 @@ import Testing
 
 @Suite("outcomes of saves")
 struct SaveOutcomeTests {
-  @Test("a save that does not come to the disk fails", arguments: [0, 1, 2])
+  @Test("a save that cannot be written to disk fails", arguments: [0, 1, 2])
   func failedCommit(sync: Int) throws {
     let scratch = try ScratchRealm("people")
     let made = Mutex<FaultyStorage?>(nil)
@@ -50,7 +50,7 @@ struct SaveOutcomeTests {
 
   private func isDirty(_ file: MemoryFile) -> Bool { if case .dirty = file.draft { true } else { false } }
 
-  @Test("a text is parsed once from its check to its save, and anew after a write")
+  @Test("a text is parsed once for its check and its save, and again after another write")
   func parsedOnce() throws {
     let file = try file(#"{"age": 1}"#)
     func parsed() throws -> ParsedText {
@@ -65,7 +65,7 @@ struct SaveOutcomeTests {
     #expect(try parsed() !== second, "a saved text takes no memory for its value")
   }
 
-  @Test("what is written while a text is being saved is still to be saved")
+  @Test("data written during a save still has to be saved")
   func writtenMeanwhile() throws {
     let file = try file(#"{"age": 1}"#)
     try file.withContents { contents throws(FileTreeError) in
@@ -77,7 +77,7 @@ struct SaveOutcomeTests {
     #expect(!isDirty(file))
   }
 
-  @Test("a text that was refused stays so, whatever is written, until it is truncated to nothing")
+  @Test("a rejected text stays rejected, whatever is written, until it is truncated to 0")
   func refused() throws {
     let file = try file(#"{"age": "x"}"#)
     try file.withContents { contents throws(FileTreeError) in

@@ -39,7 +39,7 @@ struct SelectionTests {
   }
 
   @Test(
-    "a query shows what the engine finds, in its order, by the objects' own numbers",
+    "a query shows the objects that the engine finds, in its order, with their own inode numbers",
     arguments: Fixture.own.map(\.name)
   )
   func sameObjectsInDirectories(file: String) throws {
@@ -75,7 +75,7 @@ struct SelectionTests {
   }
 
   @Test(
-    "the values of a property are those that its objects have, each with its objects",
+    "the values of a property are those of its objects, each with the objects that have it",
     arguments: [
       "people", "all-types", "strings", "primary-keys", "nested", "embedded", "name-limits", "leaf-states",
     ]
@@ -114,7 +114,7 @@ struct SelectionTests {
     #expect(checked > 0)
   }
 
-  @Test("a search index gives the same values as asking all objects", arguments: Fixture.own.map(\.name))
+  @Test("a search index gives the same values as a scan of all objects", arguments: Fixture.own.map(\.name))
   func indexedValues(file: String) throws {
     let snapshot = try Fixture.named(file).snapshot()
     for key in try snapshot.tableKeys() {
@@ -131,7 +131,7 @@ struct SelectionTests {
     }
   }
 
-  @Test("few values of many objects are found through the index, and stay in the order of their values")
+  @Test("a few values of many objects are found through the index, in order of value")
   func valuesThroughIndex() throws {
     let tree = try WritableTree("people"), long = String(repeating: "long", count: 60)
     let schema = #"""
@@ -164,7 +164,7 @@ struct SelectionTests {
     #expect(try values("b") == ["false", "true"])
   }
 
-  @Test("conditions hold one after another")
+  @Test("conditions can be nested")
   func narrowed() throws {
     let tree = try FileTree.of("people")
     let both = try names(tree, ["Person", ".where", "age > 24", ".where", "age < 34"])
@@ -183,7 +183,7 @@ struct SelectionTests {
     #expect(failure { try child(tree, ["Person", ".where", "age > 24 LIMIT(1)", both[1]]) }?.kind == "notFound")
   }
 
-  @Test("mistakes are EINVAL with their column, and names that nothing has are not there")
+  @Test("invalid queries are EINVAL with the column, and unknown names are ENOENT")
   func mistakes() throws {
     let tree = try WritableTree("people")
     for query in ["agee > 3", "age >", "nonsense", "age > 1" + String(repeating: "+1", count: 110)] {
@@ -198,7 +198,7 @@ struct SelectionTests {
     #expect(failure { try child(tree.tree, ["Person", ".nothing"]) }?.kind == "notFound")
   }
 
-  @Test("nothing is made, removed or renamed in what a query finds")
+  @Test("nothing can be created, removed or renamed in a query directory")
   func noHome() throws {
     let tree = try WritableTree("people")
     let before = try tree.texts()
@@ -211,7 +211,7 @@ struct SelectionTests {
     #expect(try tree.texts() == before)
   }
 
-  @Test("a commit shows at the next opening; within one, the list is one version's")
+  @Test("a commit is visible when the directory is next opened; one listing shows one version")
   func commits() throws {
     let tree = try WritableTree("people")
     let path = ["Person", ".where", "age == 77"]
@@ -249,7 +249,7 @@ struct SelectionTests {
     }
   }
 
-  @Test("a text whose version cannot be held ends with an error once that is overwritten, and stays so")
+  @Test("a text whose version cannot be held fails permanently once that version is overwritten")
   func overtaken() throws {
     let writable = try WritableTree("items-10k")
     let tree = try writable.scratch.tree(TreeOptions(), .immutable)
@@ -267,7 +267,7 @@ struct SelectionTests {
     }
   }
 
-  @Test("each line is saved once, whenever the handle is closed or synchronized in between", arguments: ["I", "N"])
+  @Test("each line is saved once, even if the handle is closed or synchronized in between", arguments: ["I", "N"])
   func linesAreSavedOnce(className: String) throws {
     let tree = try WritableTree("primary-keys"), path = className + "/.all.jsonl"
     let key = className == "I" ? "k" : "v", count = try tree.tree.list(className).count
@@ -319,7 +319,7 @@ struct SelectionTests {
     #expect(try tree.tree.text(".realm/rejected/Person/.all.jsonl") == half)
   }
 
-  @Test("lines that are more than memory may take are saved in one commit; what is in the way keeps them")
+  @Test("lines beyond the memory limit are saved in one commit, and kept if something prevents it")
   func linesBesideTheRealm() throws {
     let tree = try WritableTree("people") { $0.memoryLimit = 5 << 20 }
     func line(_ key: Int, _ letter: String) -> String {
@@ -356,7 +356,7 @@ struct SelectionTests {
     #expect(try tree.tree.text(".realm/version") == "6\n")
   }
 
-  @Test("any names of classes, properties, objects and values lead to what has them", arguments: [1, 2, 3] as [UInt64])
+  @Test("any names of classes, properties, objects and values can be resolved", arguments: [1, 2, 3] as [UInt64])
   func anyNames(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     /// Up to `limit` bytes of what paths, escapes and JSON could trip over.

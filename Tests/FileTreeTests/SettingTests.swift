@@ -15,7 +15,7 @@ struct SettingTests {
   }
 
   @Test(
-    "modes and groups that are set are kept, another owner is refused",
+    "modes and groups can be set, another owner is refused",
     arguments: [
       "Person/4.json", "Person", "Person/.fields/4/name", ".realm/schema.json", "Person/.all.jsonl",
     ]
@@ -32,7 +32,7 @@ struct SettingTests {
     #expect(try tree.version == version)
   }
 
-  @Test("a time and a mode that are set before the text is saved are those of the object")
+  @Test("the time and mode set before a save become those of the object")
   func settingsOutliveTheSave() throws {
     let tree = try WritableTree("people")
     for path in ["Person/4.json", "Person/500.json", "Person/tmp"] {
@@ -55,7 +55,7 @@ struct SettingTests {
     #expect(try tree.tree.find("Person/4.json").modifiedSeconds > 1_000_000)
   }
 
-  @Test("a mode that nothing was set for does not show, as that of a temporary file")
+  @Test("a mode that was not set explicitly, as that of a temporary file, is not kept")
   func modesOfTemporaryFiles() throws {
     let tree = try WritableTree("people")
     let mode = try tree.tree.find("Person/4.json").permissions
@@ -75,7 +75,7 @@ struct SettingTests {
     #expect(try tree.tree.find("Person/4.json").permissions == mode)
   }
 
-  @Test("what is computed and only read has no write bits")
+  @Test("computed read-only files have no write bits")
   func computedFilesAreReadOnly() throws {
     let tree = try WritableTree("people")
     for path in ["README", "version", "info.json", "stats.json", "errors", "unsaved"] {
@@ -86,7 +86,7 @@ struct SettingTests {
     }
   }
 
-  @Test("bytes that were allocated and not written are no part of a text", arguments: [0, 4, 4096])
+  @Test("allocated but unwritten bytes are not part of a text", arguments: [0, 4, 4096])
   func allocation(_ more: Int) throws {
     let tree = try WritableTree("people")
     let text = #"{"age": 61}"#
@@ -122,7 +122,7 @@ struct SettingTests {
     #expect(try tree.tree.text("Person/tmp2").utf8.count == 8)
   }
 
-  @Test("properties that cannot be null and that a new text does not name are reported, each once")
+  @Test("required properties that a new text omits are reported once each")
   func defaultsAreReported() throws {
     let tree = try WritableTree("people")
     #expect(tree.put("Person/600.json", #"{"name": "x"}"#) == nil)
@@ -137,7 +137,7 @@ struct SettingTests {
     #expect(try tree.errors() == lines, "an object that exists keeps its values")
   }
 
-  @Test("a write beyond the memory for scratch files says why in the errors, the attribute and the log")
+  @Test("a write beyond the memory for scratch files is explained in errors, the attribute and the log")
   func memoryLimitIsSaid() throws {
     let tree = try WritableTree("people") { $0.memoryLimit = 64 << 10 }
     #expect(tree.put("Person/big", String(repeating: "x", count: 100_000), piece: 4096) == "write: refused noSpace")
@@ -150,7 +150,7 @@ struct SettingTests {
   }
 
   @Test(
-    "the paths of reasons are full ones",
+    "errors contain full paths",
     arguments: [
       ("Person/.where/TRUEPREDICATE/x.json", "Person/.where/TRUEPREDICATE/x.json"),
       ("Person/.where/x.json", "Person/.where/x.json"), ("Person/.by/x", "Person/.by/x"),
@@ -169,7 +169,7 @@ struct SettingTests {
     #expect(line.contains("\"path\": \"\(shown)\""), "\(line)")
   }
 
-  @Test("a class that was removed has no entries, as any directory that was removed")
+  @Test("a removed class has no entries, like any removed directory")
   func removedClass() throws {
     let tree = try WritableTree("people")
     let made = try tree.tree.makeDirectory(.root, Array("Cat".utf8)).inode
@@ -184,7 +184,7 @@ struct SettingTests {
     #expect(try tree.tree.text(".realm/schema/Dog.json").contains("weight"))
   }
 
-  @Test("a file that was emptied and closed takes what is written next as a whole text, wherever that begins")
+  @Test("a file that was truncated and closed accepts the next write as a whole text, at any offset")
   func emptiedAndWritten() throws {
     let tree = try WritableTree("people")
     for appends in [false, true] {
@@ -224,7 +224,7 @@ struct SettingTests {
     tree.tree.release(next)
   }
 
-  @Test("a file that a shell emptied takes what it appends next")
+  @Test("a file that a shell truncated accepts what it appends next")
   func emptiedAndAppended() throws {
     let tree = try WritableTree("people")
     for path in ["Person/4.json", "Person/502.json"] {

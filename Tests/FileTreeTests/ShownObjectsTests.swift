@@ -22,7 +22,7 @@ struct ShownObjectsTests {
     try tree.list(tree.openDirectory(tree.find(path).inode)).map(\.name).filter { $0 != "." && $0 != ".." }
   }
 
-  @Test("a class lists what its query finds, as whole file and number too; conditions narrow it")
+  @Test("a class lists the objects of its query, also in .all.jsonl and .count; conditions narrow it")
   func lists() throws {
     let shown = try tree("_id > 2 AND name != 't4'")
     #expect(try names(shown.tree, "Target") == ["3.json", "7.json"])
@@ -35,7 +35,7 @@ struct ShownObjectsTests {
     #expect(try names(tree("name BEGINSWITH '100%'").tree, "Target") == ["7.json"])
   }
 
-  @Test("names lead to every object: links work, a save changes the object that is there, a new one need not be listed")
+  @Test("every object is reachable by name: links work, saves change it, and new ones need not match the query")
   func outside() throws {
     let shown = try tree("_id > 2")
     #expect(try shown.tree.text("Target/1.json").contains("first"))
@@ -48,7 +48,7 @@ struct ShownObjectsTests {
     #expect(try names(shown.tree, "Target") == ["3.json", "4.json", "7.json", "9.json"])
   }
 
-  @Test("a query of a class that is not there, or that is wrong, is refused when the tree is made")
+  @Test("an invalid query, or one of a missing class, is refused when the tree is created")
   func refused() throws {
     var options = TreeOptions()
     options.queries = ["Cat": "age > 3"]

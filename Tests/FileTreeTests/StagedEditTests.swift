@@ -21,7 +21,7 @@ struct StagedEditTests {
   }
 
   @Test(
-    "what is edited in a transaction of any realm shows there, and after the commit everywhere",
+    "edits in a transaction are visible there, and everywhere after the commit, in any realm",
     arguments: fixtures
   )
   func edit(fixture: Fixture) throws {

@@ -36,7 +36,7 @@ struct StagedTransactionTests {
 
   private func exists(_ tree: WritableTree, _ path: String) -> Bool { (try? tree.tree.find(path)) != nil }
 
-  @Test("a transaction belongs to the user who began it, and nobody else but root ends it")
+  @Test("only the user who began a transaction, or root, can end it")
   func belongs() throws {
     let tree = try items(), home = try tree.tree.find(".realm/tx").inode
     let owner = Caller(user: 1000, group: 1000), other = Caller(user: 1001, group: 1001)
@@ -59,7 +59,7 @@ struct StagedTransactionTests {
     #expect(!exists(tree, staged))
   }
 
-  @Test("a transaction says what became of it, also after its end and when another has its name")
+  @Test("a transaction reports its outcome, even after its end and when its name is reused")
   func outcomes() throws {
     let tree = try items(), home = try tree.tree.find(".realm/tx").inode, name = Array("t".utf8)
     func outcome(_ directory: InodeNumber, by user: UInt32 = 0) throws -> TransactionOutcome? {
@@ -94,7 +94,7 @@ struct StagedTransactionTests {
     }
   }
 
-  @Test("what is saved, made and removed shows there alone until the commit, which is one")
+  @Test("changes are visible only in the transaction until it is committed as one version")
   func commit() throws {
     let tree = try items(), version = try tree.version, before = try tree.texts()
     try begin(tree)
@@ -120,7 +120,7 @@ struct StagedTransactionTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("new objects without a primary key are no conflict, unless their names say their keys; links to them follow")
+  @Test("new objects without a primary key do not conflict unless named by object key; links to them are adjusted")
   func keylessObjects() throws {
     let tree = try WritableTree.ofLinks()
     func names() throws -> [String] {
@@ -151,7 +151,7 @@ struct StagedTransactionTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("what begins on a file that was not written to yet, such as a copy, keeps what it began with")
+  @Test("a transaction on a file that was never written to, such as a copy, keeps its snapshot")
   func beforeFirstWrite() throws {
     let tree = try WritableTree("streaming-form")
     let name = try #require(try tree.tree.list("").first { !$0.isDot }?.name)
@@ -173,7 +173,7 @@ struct StagedTransactionTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("emptying .commit commits, as the kernel does for a shell before it writes, and what is written says no more")
+  @Test("truncating .commit commits, as when a shell redirects to it; the data written afterwards is ignored")
   func emptied() throws {
     let tree = try items(), shell = Caller(user: 0, group: 0, process: 2_000_000_001), version = try tree.version
     try begin(tree)
@@ -189,7 +189,7 @@ struct StagedTransactionTests {
     #expect(try tree.version == version + 1)
   }
 
-  @Test("touching .commit commits, .test only looks, .abort and rmdir drop")
+  @Test("touching .commit commits, .test checks, and .abort and rmdir discard")
   func commands() throws {
     let tree = try items(), version = try tree.version
     var now = MetadataChange()
@@ -206,7 +206,7 @@ struct StagedTransactionTests {
     #expect(try tree.tree.text("Item/1.json").contains(#""a": 77"#))
   }
 
-  @Test("new objects link to each other in any order, and show their links before")
+  @Test("new objects can link to each other in any order, and show their links before the commit")
   func order() throws {
     let tree = try items()
     try begin(tree)
@@ -237,7 +237,7 @@ struct StagedTransactionTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a text that is refused keeps all from being committed until it is mended")
+  @Test("a rejected text prevents the commit until it is corrected")
   func refusal() throws {
     let tree = try items(), version = try tree.version
     try begin(tree)
@@ -256,7 +256,7 @@ struct StagedTransactionTests {
     #expect(commit(tree) == nil)
   }
 
-  @Test("objects that others changed are conflicts, all of them are named, and nothing changes")
+  @Test("objects changed elsewhere are conflicts, which are all reported, and nothing is committed")
   func conflicts() throws {
     let tree = try items()
     try begin(tree)
@@ -293,7 +293,7 @@ struct StagedTransactionTests {
     #expect(exists(tree, "Item/3.json"))
   }
 
-  @Test("a schema changes with its objects; if another program changed it, too, that is a conflict")
+  @Test("a schema is changed together with its objects; a concurrent change of it is a conflict")
   func schema() throws {
     let tree = try items()
     let text = try tree.tree.text(".realm/schema.json")
@@ -310,7 +310,7 @@ struct StagedTransactionTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("nothing is saved after the end, and a rename does not lead out of it")
+  @Test("after the end nothing is saved, and files cannot be renamed out of a transaction")
   func end() throws {
     let tree = try items(), before = try tree.texts()
     try begin(tree)
@@ -326,7 +326,7 @@ struct StagedTransactionTests {
     #expect(try tree.texts() == before)
   }
 
-  @Test("its memory is bounded, is used again, and given back")
+  @Test("the memory of transactions is limited, reused and released")
   func memory() throws {
     let tree = try items { $0.memoryLimit = 4 << 20 }
     try begin(tree)
@@ -344,7 +344,7 @@ struct StagedTransactionTests {
     #expect(commit(tree) == nil)
   }
 
-  @Test("what is open when the mount ends is dropped, and the log says so")
+  @Test("transactions that are open at unmount are discarded and logged")
   func finish() throws {
     let tree = try items(), version = try tree.version
     try begin(tree)
@@ -364,7 +364,7 @@ struct StagedTransactionTests {
   /// What the objects are: how they came to be, and their values.
   private typealias State = [Int: [Int]]
 
-  @Test("two transactions, saves and another program: all or nothing, conflicts exactly where both sides changed")
+  @Test("concurrent transactions, saves and programs: all or nothing, with exactly the expected conflicts")
   func interleavings() throws {
     for seed in Self.seeds {
       do { try interleave(seed) } catch { Issue.record("SEED=\(seed): \(error)") }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import FileTree
 
-@Suite("refused replacements")
+@Suite("Restoring objects after refused replacements")
 struct TakeBackTests {
   private static let refused = #"{"name": 7}"#
 
@@ -30,7 +30,7 @@ struct TakeBackTests {
   }
 
   @Test(
-    "the object is back as it was, with its key, its embedded objects and every link to it",
+    "the object is restored with its key, its embedded objects and all links to it",
     arguments: Way.allCases
   )
   func refusedReplacementComesBack(_ way: Way) throws {
@@ -46,7 +46,7 @@ struct TakeBackTests {
     #expect(tree.log.contains { $0.contains("was restored") })
   }
 
-  @Test("a text that is taken gives the object its key and every link again")
+  @Test("an accepted text restores the object's key and all links to it")
   func replacementKeepsLinks() throws {
     let tree = try WritableTree.ofLinks()
     let before = try tree.texts()
@@ -59,7 +59,7 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("an object of a class without primary key comes back too, by its number and by another name")
+  @Test("an object of a class without primary key is also restored, by number and under another name")
   func withoutPrimaryKey() throws {
     let tree = try WritableTree.ofLinks()
     #expect(tree.put("Free/mine.json", #"{"n": 1}"#) == nil)
@@ -90,7 +90,7 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("with grouped commits too")
+  @Test("objects are also restored with grouped commits")
   func grouped() throws {
     let tree = try WritableTree.ofLinks { $0.groupCommit = 60_000 }
     let before = try tree.texts()
@@ -100,7 +100,7 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("what another program committed in between stands: links that it set, objects that it made")
+  @Test("another program's changes in between are kept: links that it set, objects that it created")
   func comesBackBetweenOthers() throws {
     let tree = try WritableTree.ofLinks()
     let before = try tree.texts()
@@ -136,7 +136,7 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("nothing comes back that was only removed, or that another process replaces")
+  @Test("an object that was only removed, or that another process replaced, is not restored")
   func realRemovalsStay() throws {
     let tree = try WritableTree.ofLinks()
     try tree.unlink("Target/1.json")
@@ -154,7 +154,7 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a process is known by its number and its start: a later one with the same number is another process")
+  @Test("processes are identified by PID and start time, so a reused PID is another process")
   func processes() throws {
     let now = WritableTree.me.now
     #expect(WritableTree.me.isProcess(of: now))
@@ -184,7 +184,7 @@ struct TakeBackTests {
     #expect(records.usage == 0, "a process that has ended replaces nothing")
   }
 
-  @Test("a file that is being written holds what was removed for it, whoever removes other files meanwhile")
+  @Test("a file being written keeps the object removed for it, even if others remove further files")
   func slowReplacement() throws {
     let tree = try WritableTree.ofLinks()
     let before = try tree.texts()
@@ -200,7 +200,7 @@ struct TakeBackTests {
     #expect(try tree.texts() == before)
   }
 
-  @Test("a program that removes the file that it could not write has not removed the object")
+  @Test("removing a rejected file does not delete the object")
   func clearedUpReplacement() throws {
     let tree = try WritableTree.ofLinks()
     let before = try tree.texts()
@@ -216,7 +216,7 @@ struct TakeBackTests {
     #expect(try tree.texts() == before)
   }
 
-  @Test("what cannot come back says so, and its text is kept; what can later comes back later")
+  @Test("an object that cannot be restored is reported and its text kept; it may be restored later")
   func comesBackLater() throws {
     let tree = try WritableTree.ofLinks { $0.lockTimeout = .milliseconds(200) }
     let before = try tree.texts(), text = try tree.tree.text("Target/1.json")
@@ -232,7 +232,7 @@ struct TakeBackTests {
     #expect(failure { try tree.tree.find(".realm/rejected/Target/1.json.removed") }?.kind == "notFound")
   }
 
-  @Test("a save that failed because another program wrote is tried again, by the same handle and under the same name")
+  @Test("a save that failed because of another writer is retried, by the same handle and name")
   func passingReasons() throws {
     let tree = try WritableTree.ofLinks { $0.lockTimeout = .milliseconds(200) }
     let before = try tree.texts(), other = try RealmWriter(Configuration(path: tree.path))
@@ -256,7 +256,7 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a program that removes an object and writes nothing in its place has not deleted it")
+  @Test("removing an object and closing an empty file in its place does not delete it")
   func nothingInItsPlace() throws {
     let tree = try WritableTree.ofLinks()
     let before = try tree.texts()
@@ -289,7 +289,7 @@ struct TakeBackTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("a closing that fails protects the object before the last handle is gone")
+  @Test("a failed close protects the object before the last handle is released")
   func protectedAtOnce() throws {
     let tree = try WritableTree("people")
     let file = try tree.open("Person/4.json")
@@ -300,7 +300,7 @@ struct TakeBackTests {
     #expect(try tree.texts()["Person/4.json"] != nil)
   }
 
-  @Test("what is remembered is bounded; the oldest goes first, and what is gone is not taken for what was never there")
+  @Test("the memory for removals is limited; the oldest are dropped, and reported as dropped")
   func removalsAreBounded() {
     let removals = RemovalRecords(room: 1000), me = WritableTree.me
     func place(_ number: Int) -> Overlay.Place { Overlay.Place(directory: .root, name: Array("\(number)".utf8)) }
@@ -332,7 +332,7 @@ struct TakeBackTests {
     #expect(removals.usage == 0)
   }
 
-  @Test("an object that was too large to remember is said to be gone")
+  @Test("an object that was too large to keep is reported as lost")
   func forgottenDeletionIsSaid() throws {
     let tree = try WritableTree.ofLinks()
     let long = String(repeating: "x", count: 14_000_000)

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Trash")
 struct TrashTests {
-  @Test("a text that a save, a property or a removal replaces is in the trash; new objects and equal texts are not")
+  @Test("texts replaced by a save, a property or a removal are in the trash, except equal ones")
   func formerTextsAreKept() throws {
     let tree = try WritableTree("people")
     #expect(try names(tree, ".realm/trash") == [])
@@ -37,7 +37,7 @@ struct TrashTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  @Test("lines of .all.jsonl keep each text once")
+  @Test("writing lines to .all.jsonl keeps each former text once")
   func linesKeepTextsOnce() throws {
     let tree = try WritableTree.ofLinks()
     let before = try tree.tree.text("Target/2.json")
@@ -47,7 +47,7 @@ struct TrashTests {
     #expect(try !names(tree, ".realm/trash/Target").contains("9.json"))
   }
 
-  @Test("former texts are read and removed, not written; they are not unsaved files")
+  @Test("former texts can be read and removed but not written, and are not unsaved files")
   func formerTextsAreNoFiles() throws {
     let tree = try WritableTree("people")
     try tree.unlink("Dog/Rex.json")
@@ -60,7 +60,7 @@ struct TrashTests {
     #expect(try names(tree, ".realm/trash") == [])
   }
 
-  @Test("the oldest texts go first, by number and by bytes")
+  @Test("the oldest texts are dropped first, by number and by size")
   func trashIsBounded() throws {
     let tree = try WritableTree("people")
     let text = String(repeating: "x", count: 3 << 20)
@@ -71,7 +71,7 @@ struct TrashTests {
     #expect(try tree.tree.text(".realm/trash/Person/\(kept[0])").contains(#""age": 2"#))
   }
 
-  @Test("--trash gets each text before the commit; what it cannot keep is reported and saved all the same")
+  @Test("--trash receives each text before the commit; failures are reported but do not prevent saving")
   func textsGoOutside() throws {
     let kept = Mutex<[String]>([])
     let tree = try WritableTree("people") { options in
@@ -89,7 +89,7 @@ struct TrashTests {
     #expect(failure { try tree.tree.find("Dog/Rex.json") }?.kind == "notFound")
   }
 
-  @Test("the schema before a change is kept, and can be brought back")
+  @Test("the previous schema is kept, and can be restored")
   func formerSchemaIsKept() throws {
     let outside = Mutex<[String]>([])
     let tree = try WritableTree("people") { options in

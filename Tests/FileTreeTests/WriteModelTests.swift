@@ -356,7 +356,7 @@ struct WriteModelTests {
     ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? usual
   }
 
-  @Test("random operations by several handles do what the model says")
+  @Test("random operations by several handles match the model")
   func randomOperations() throws {
     let seed = Self.number("SEED", 1)
     for run in 0..<Self.number("RUNS", 10) {
@@ -377,7 +377,7 @@ struct WriteModelTests {
     }
   }
 
-  @Test("names that objects were created by lead to these objects, and to no others")
+  @Test("the names under which objects were created refer to exactly these objects")
   func aliases() throws {
     let seed = Self.number("SEED", 1)
     for run in 0..<Self.number("RUNS", 4) {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("sessions at a device", .serialized)
 struct SessionTests {
-  @Test("each request is answered once, and a forgotten inode not at all", arguments: [1, 4])
+  @Test("each request is answered once, and FORGET is not answered", arguments: [1, 4])
   func answeredOnce(threads: Int) throws {
     let device = try FakeDevice(threads: threads)
     var sent: Set<UInt64> = []
@@ -25,7 +25,7 @@ struct SessionTests {
     #expect(try device.finish() == 0)
   }
 
-  @Test("errors of the tree arrive as errno")
+  @Test("errors of the tree are returned as errno")
   func errors() throws {
     let device = try FakeDevice()
     #expect(try device.request(.lookup, 1, FakeDevice.name("Nobody")).error == -ENOENT)
@@ -54,7 +54,7 @@ struct SessionTests {
     #expect(try device.finish() == 0)
   }
 
-  @Test("a file is read, and its handle goes with the release")
+  @Test("a file is read, and RELEASE frees its handle")
   func reading() throws {
     let device = try FakeDevice()
     let file = try device.inode("Person/4.json")
@@ -68,7 +68,7 @@ struct SessionTests {
     #expect(device.tree.tree.handles.openFiles.inodes.isEmpty)
   }
 
-  @Test("a file whose open the device does not hear of is closed again")
+  @Test("a file is closed again if the reply to its open fails")
   func replyFails() throws {
     let device = try FakeDevice(writable: true)
     let file = try device.inode("Person/4.json")

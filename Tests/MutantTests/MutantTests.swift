@@ -14,7 +14,7 @@ import Testing
 struct MutantTests {
   private static let fixtures = MutantRun.chosen(Fixture.all)
 
-  @Test("a damaged file is an error or a smaller realm, never a crash", arguments: fixtures)
+  @Test("a damaged file causes an error or reads as a smaller realm, but never crashes", arguments: fixtures)
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)
     // Large files take long in a debug build; all of them get some.

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Queries of damaged files", .serialized)
 struct QueryMutantTests {
-  @Test("a query of a damaged file ends with objects or an error", arguments: Fixture.own.map(\.name))
+  @Test("a query of a damaged file returns objects or an error", arguments: Fixture.own.map(\.name))
   func mutants(file: String) throws {
     let queries = ExpectedQuery.all.filter { $0.file == file }
     if queries.isEmpty { return }

@@ -12,7 +12,7 @@ struct WriteMutantTests {
     Fixture.own.filter { !$0.isEncrypted && $0.name != "synced" }
   )
 
-  @Test("a change of a damaged file is made, or is an error", arguments: fixtures)
+  @Test("a change of a damaged file succeeds or is an error", arguments: fixtures)
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)
     let guardian = Watchdog()
@@ -43,7 +43,7 @@ struct WriteMutantTests {
     case freeSpaceToRoot
   }
 
-  @Test("a node that is referred to twice, or free as well, is changed by nobody", arguments: WrongRef.allCases)
+  @Test("a node that is referenced twice, or also listed as free, is never changed", arguments: WrongRef.allCases)
   func sharedNode(wrongRef: WrongRef) throws {
     let storage = try MemoryStorage(name: "shared node")
     var writer = try RealmWriter(memory: storage)

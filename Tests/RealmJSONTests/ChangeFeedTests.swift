@@ -51,7 +51,7 @@ struct ChangeFeedTests {
     }
   }
 
-  @Test("each commit comes once, those between two looks together")
+  @Test("each commit is reported once, commits between two polls together")
   func commits() throws {
     try withTemporaryPath { path in
       let items = try Items(path)
@@ -72,7 +72,7 @@ struct ChangeFeedTests {
     }
   }
 
-  @Test("a reader that is too slow gets a gap, and keeps no version and no text")
+  @Test("a slow reader gets a gap, and holds neither version nor text")
   func slowReaders() throws {
     try withTemporaryPath { path in
       let items = try Items(path)
@@ -102,7 +102,7 @@ struct ChangeFeedTests {
     }
   }
 
-  @Test("a reader that never takes all of it makes nothing grow")
+  @Test("a reader that never catches up makes nothing grow")
   func laggingReaders() throws {
     try withTemporaryPath { path in
       let items = try Items(path)
@@ -133,7 +133,7 @@ struct ChangeFeedTests {
     }
   }
 
-  @Test("another file in the place of this one is a gap")
+  @Test("a replaced file causes a gap")
   func otherFiles() throws {
     try withTemporaryPath { path in
       let items = try Items(path)

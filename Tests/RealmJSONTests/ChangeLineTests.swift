@@ -37,7 +37,7 @@ struct ChangeLineTests {
     }
   }
 
-  @Test("an insert has the whole object, a delete too, an update what differs")
+  @Test("inserts and deletes contain the whole object, updates the differences")
   func forms() throws {
     try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
@@ -178,7 +178,7 @@ struct ChangeLineTests {
     return objects
   }
 
-  @Test("the objects before with the lines applied are the objects after, and lines go on from any place")
+  @Test("applying the lines to the old objects gives the new ones, from any position")
   func histories() throws {
     let seed = ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init)
     let first = seed ?? 1

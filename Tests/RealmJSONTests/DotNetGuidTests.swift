@@ -43,7 +43,7 @@ struct DotNetGuidTests {
   }
 
   @Test(
-    "they show, and are found, as the app has them; a converted realm shows what it stores",
+    "GUIDs are shown and found as in the app; a converted realm shows them as stored",
     arguments: [false, true]
   )
   func showing(isMarked: Bool) throws {
@@ -67,7 +67,7 @@ struct DotNetGuidTests {
     }
   }
 
-  @Test("a realm that shows them is not written to")
+  @Test("a realm with swapped GUIDs is read-only")
   func writing() throws {
     try withTemporaryPath { path in
       try Self.make(path, isMarked: false)
@@ -80,7 +80,7 @@ struct DotNetGuidTests {
     }
   }
 
-  @Test("UUIDs of other kinds do not look so")
+  @Test("other kinds of UUIDs are not taken for swapped GUIDs")
   func looks() throws {
     try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)

@@ -48,7 +48,7 @@ struct FloatTextTests {
     #expect(text { $0.append(real: value) } == expected)
   }
 
-  @Test("every finite number reads back as itself and shows a point or an exponent")
+  @Test("every finite number round-trips and has a point or an exponent")
   func roundTrip() {
     var random = SystemRandomNumberGenerator()
     for _ in 0..<20_000 {

@@ -64,7 +64,7 @@ struct FormerVersionTests {
     return found
   }
 
-  @Test("each version that is found without a header is what it was, before and after undos")
+  @Test("each version found without a header has its original content, before and after undos")
   func histories() throws {
     let seed = Self.environment["SEED"].flatMap(UInt64.init)
     let count = Self.environment["FORMER_HISTORIES"].flatMap(Int.init) ?? 6
@@ -80,7 +80,7 @@ struct FormerVersionTests {
     #expect(seed != nil || found > count)
   }
 
-  @Test("a changeset says that it is an undo, and no other changeset does")
+  @Test("the changeset of an undo is marked, and no other is")
   func marks() {
     for steps in [1, 2, 63, 64, 300] {
       for table in [TableKey(0), TableKey(20), TableKey(0x1_0003)] {

@@ -8,22 +8,22 @@ import Testing
 
 @Suite("golden trees")
 struct GoldenTreeTests {
-  @Test("every object reads as the real engine shows it", arguments: FixtureTree.made)
+  @Test("every object matches the output of the reference engine", arguments: FixtureTree.made)
   func madeFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
 
   @Test(
-    "every object of a file of an older format reads as the real engine shows it after its upgrade",
+    "every object of an older file matches the reference engine's output after its upgrade",
     .enabled(if: !FixtureTree.sdk.isEmpty, FixtureTree.whereSDKFilesAre),
     arguments: FixtureTree.sdk
   )
   func sdkFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
 
-  @Test("every object of a file of formats 2 to 10 reads as old engines show it", arguments: FixtureTree.legacy)
+  @Test("every object of a file of formats 2 to 10 matches the output of old engines", arguments: FixtureTree.legacy)
   func legacyFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
 
   private func compare(_ fixture: FixtureTree) throws { try fixture.compare(with: fixture.snapshot()) }
 
-  @Test("an object that is asked for by key reads as in a scan", arguments: FixtureTree.made)
+  @Test("an object read by key equals that of a scan", arguments: FixtureTree.made)
   func byKey(_ fixture: FixtureTree) throws {
     let snapshot = try fixture.snapshot()
     let (scan, random) = (ObjectRenderer(snapshot), ObjectRenderer(snapshot))
@@ -47,7 +47,7 @@ struct GoldenTreeTests {
   }
 
   @Test(
-    "jq leaves the text as it is",
+    "jq does not change the text",
     .enabled(if: FileManager.default.isExecutableFile(atPath: jq), "jq is not there"),
     arguments: FixtureTree.made,
     JSONStyle.allCases

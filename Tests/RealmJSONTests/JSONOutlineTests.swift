@@ -25,7 +25,7 @@ struct JSONOutlineTests {
   }
 
   @Test(
-    "objects are complete at their last bracket, and hopeless with anything but white space around them",
+    "objects are complete at their last bracket, and hopeless if anything but white space surrounds them",
     arguments: [
       ("", .blank), (" \r\n\t", .blank), ("\u{FEFF}", .blank), ("\u{FEFF}\n", .blank), ("{", .open),
       (" {\"a\": [", .open),
@@ -57,7 +57,7 @@ struct JSONOutlineTests {
     for piece in [1, 2, 3, .max] { #expect(verdict(Array(text.utf8), piece: piece, .value) == expected) }
   }
 
-  @Test("a number that goes on is judged again, white space behind it is not")
+  @Test("a number that continues is checked again, white space after it is not")
   func decisions() {
     var outline = JSONOutline(.value)
     for (text, count) in [("4", 1), ("2", 2), (".", 2), ("5", 3), (" ", 3), ("\n", 3), ("x", 4), ("y", 4)] {
@@ -71,7 +71,7 @@ struct JSONOutlineTests {
     }
   }
 
-  @Test("judging a number of many digits, written one by one, costs as much as reading it a few times")
+  @Test("checking a number digit by digit costs only a few times as much as reading it")
   func longNumbers() {
     var outline = JSONOutline(.value), judged = 0, decisions = 0
     for length in 1...100_000 {
@@ -87,7 +87,7 @@ struct JSONOutlineTests {
     #expect(outline.decisions == decisions + 1)
   }
 
-  @Test("a byte order mark that is cut short is no white space")
+  @Test("an incomplete byte order mark is not white space")
   func shortMarks() {
     #expect(verdict([0xEF, 0xBB]) == .blank)
     #expect(verdict([0xEF, 0x20]) == .hopeless)
@@ -96,7 +96,7 @@ struct JSONOutlineTests {
   }
 
   @Test(
-    "whatever JSONText takes as an object is complete, and no part of it is complete or hopeless",
+    "every object that JSONText accepts is complete, and none of its prefixes is complete or hopeless",
     arguments: 0..<20
   )
   func agreesWithTheGrammar(_ seed: UInt64) throws {

@@ -20,7 +20,7 @@ struct JSONTextTests {
   func taken(_ text: String) throws { _ = try read(text) }
 
   @Test(
-    "the time to read a text is in proportion to its length",
+    "reading a text takes linear time",
     arguments: ["members", "numbers", "escapes", "nested arrays", "end without brackets", "classes"]
   )
   func growing(shape: String) throws {
@@ -41,7 +41,7 @@ struct JSONTextTests {
     #expect(growth < largestGrowth)
   }
 
-  @Test("strings are read with their escapes, other bytes stay as they are")
+  @Test("escapes in strings are decoded, other bytes are unchanged")
   func strings() throws {
     let text = try read(#"["plain é","\u0041\n\ud83d\ude00\u0000",""]"#)
     let strings = text.elements(0).map { Array(text.content($0)) }
@@ -56,7 +56,7 @@ struct JSONTextTests {
     )
   }
 
-  @Test("a date without quotes is refused with what to do")
+  @Test("an unquoted date is refused with a hint")
   func datesWithoutQuotes() {
     for text in ["2024-05-01", "[2024-05-01T10:00:00Z]"] {
       let problem = inputError { _ = try read(text) }?.problem
@@ -66,7 +66,7 @@ struct JSONTextTests {
   }
 
   @Test(
-    "what is not JSON is refused with its place",
+    "invalid JSON is refused with its position",
     arguments: [
       ("", 1, 1), ("  ", 1, 3), ("{", 1, 2), ("[1", 1, 3), ("[1,]", 1, 4), ("{\"a\":1,}", 1, 8), ("{\"a\"}", 1, 5),
       ("{a:1}", 1, 2), ("{'a':1}", 1, 2), ("[1 2]", 1, 4), ("{\"a\":1 \"b\":2}", 1, 8), ("1 2", 1, 3), ("01", 1, 1),
@@ -88,7 +88,7 @@ struct JSONTextTests {
     #expect(error?.description.contains("\n") == false)
   }
 
-  @Test("a member that stands there twice is refused, however many there are and however it is spelled")
+  @Test("a duplicate member is refused, however many members there are and however it is escaped")
   func duplicates() throws {
     #expect(inputError { _ = try read(#"{"a":1,"\u0061":2}"#) }?.column == 8)
     let many = (0..<100).map { "\"k\($0)\":0" }.joined(separator: ",")

@@ -99,7 +99,7 @@ struct LinkTextTests {
     )
   }
 
-  @Test("a link to an object that does not exist is an error of that object alone, and says where")
+  @Test("a dangling link is an error of that object alone, with its location")
   func danglingLink() throws {
     var realm = kennel()
     let dogs = realm.ints([100, 1])
@@ -111,7 +111,7 @@ struct LinkTextTests {
     #expect(try text(snapshot, "class_Owner", 1) == #"{"dog":"Fido"}"#)
   }
 
-  @Test("nothing of an object that cannot be rendered stays in the buffer")
+  @Test("an object that cannot be rendered leaves nothing in the buffer")
   func bufferAfterError() throws {
     var realm = kennel()
     let dogs = realm.ints([100])
@@ -183,7 +183,7 @@ struct LinkTextTests {
     }
   }
 
-  @Test("embedded objects that hold themselves end in an error, not in a crash")
+  @Test("cyclic embedded objects cause an error, not a crash")
   func cycle() throws {
     var realm = TinyRealm()
     let children = realm.ints([1])
@@ -195,7 +195,7 @@ struct LinkTextTests {
     #expect(error?.reason == .tooDeep)
   }
 
-  @Test("objects that multiply at each level hit the limit of what the file has room for, or that of length")
+  @Test("exponential nesting hits the limit of the file's size or of the text's length")
   func explosion() throws {
     var realm = TinyRealm()
     // Object i holds object i + 1 twice: 2^60 objects in all. Links to a tombstone print nothing, but count.

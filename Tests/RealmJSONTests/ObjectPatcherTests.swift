@@ -17,7 +17,7 @@ struct ObjectPatcherTests {
 
   // MARK: creating
 
-  @Test("an object comes with its defaults, and what the text names")
+  @Test("a new object has its defaults and the values in the text")
   func create() throws {
     let outcome = try realm.write(#"{"string":"x","_id":7,"scores":[3,1]}"#, to: .new())
     #expect(outcome.wasCreated && outcome.hasChanged)
@@ -28,7 +28,7 @@ struct ObjectPatcherTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("a new object names the required properties that its text did not give, embedded ones included")
+  @Test("a new object reports the required properties that its text omits, embedded ones included")
   func defaulted() throws {
     func names(_ text: String, to target: PatchTarget, of className: String = "Person") throws -> [String] {
       let transaction = try realm.writer.begin()
@@ -72,7 +72,7 @@ struct ObjectPatcherTests {
     #expect(try realm.table("Person").objectCount == 3)
   }
 
-  @Test("in a class without primary key an object can have a key of choice")
+  @Test("in a class without primary key, the object key can be chosen")
   func objectKeys() throws {
     #expect(try realm.write("{}", to: .keyed(ObjKey(17)), of: "Dog").object == ObjKey(17))
     #expect(try realm.write("{}", to: .new(), of: "Dog").object != ObjKey(17))
@@ -81,7 +81,7 @@ struct ObjectPatcherTests {
     #expect(kind { try realm.write("{}", to: .object(ObjKey(99)), of: "Dog") } == "missingObject")
   }
 
-  @Test("objects of embedded and asymmetric classes are not written by themselves")
+  @Test("objects of embedded and asymmetric classes cannot be written on their own")
   func kindsOfClasses() throws {
     #expect(kind { try realm.write("{}", to: .new(), of: "Address") } == "forbidden")
     let other = try ScratchRealm { (transaction) throws in _ = try transaction.addTable("class_Log", kind: .asymmetric)
@@ -91,7 +91,7 @@ struct ObjectPatcherTests {
 
   // MARK: changing
 
-  @Test("a patch keeps what it does not name, null clears, and equal text changes nothing")
+  @Test("a patch keeps omitted properties, null clears, and equal text changes nothing")
   func patch() throws {
     let object = try realm.write(#"{"_id":1,"int":5,"intOpt":6,"string":"a","scores":[1,2],"labels":["x"]}"#).object
     #expect(try realm.changes(#"{"_id":1,"int":5,"scores":[1,2]}"#, to: object) == [])
@@ -109,7 +109,7 @@ struct ObjectPatcherTests {
     #expect(kind { try realm.write(#"{"_id":1,"int":null}"#) } == "wrongType")
   }
 
-  @Test("the mode replace resets what the text does not name")
+  @Test("replace mode resets the properties that the text omits")
   func replace() throws {
     let object = try realm.write(
       #"{"_id":1,"int":5,"stringOpt":"a","scores":[1],"any":{"a":1},"address":{"city":"X"},"anyDict":{"k":1}}"#
@@ -133,7 +133,7 @@ struct ObjectPatcherTests {
     #expect(try realm.value("int", object) == "3")
   }
 
-  @Test("of a list only what differs is written")
+  @Test("only the differing elements of a list are written")
   func lists() throws {
     let object = try realm.write(#"{"_id":1,"scores":[1,2,3,4,5]}"#).object
     for (new, changes) in [
@@ -151,7 +151,7 @@ struct ObjectPatcherTests {
     }
   }
 
-  @Test("of a set only what comes and goes is written, in whatever order the text has it")
+  @Test("only the added and removed elements of a set are written, whatever the order of the text")
   func sets() throws {
     let object = try realm.write(#"{"_id":1,"labels":["c","a","b"]}"#).object
     #expect(try realm.changes(#"{"labels":["b","c","a"]}"#, to: object) == [])
@@ -170,7 +170,7 @@ struct ObjectPatcherTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("of a dictionary only the entries that differ are written")
+  @Test("only the differing entries of a dictionary are written")
   func dictionaries() throws {
     let object = try realm.write(#"{"_id":1,"counts":{"b":2,"a":1,"d":null}}"#).object
     #expect(try realm.value("counts", object) == #"{"a":1,"b":2,"d":null}"#)
@@ -208,7 +208,7 @@ struct ObjectPatcherTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("a Mixed tells types apart")
+  @Test("a Mixed distinguishes types")
   func mixedTypes() throws {
     let object = try realm.write(#"{"_id":1}"#).object
     for value in [
@@ -275,7 +275,7 @@ struct ObjectPatcherTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("one patcher takes new and known objects in any order")
+  @Test("one patcher accepts new and existing objects in any order")
   func newAndKnown() throws {
     let key = try realm.table("Person").key
     let transaction = try realm.writer.begin()
@@ -294,14 +294,14 @@ struct ObjectPatcherTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("a value of a new object that the engine refuses is named with its place")
+  @Test("a value of a new object that the engine refuses is reported with its position")
   func refusedValue() throws {
     let long = String(repeating: "x", count: 16_777_200)
     let error = inputError { try realm.write(#"{"_id":1, "string":"\#(long)"}"#) }
     #expect(error?.line == 1 && error?.column == 20 && error?.path == "string")
   }
 
-  @Test("links whose targets come later are left out, counted, and set by the same text")
+  @Test("links to later objects are skipped, counted, and set by applying the text again")
   func missingLinks() throws {
     let text =
       #"{"_id":1,"friend":9,"friends":[9,1,9],"friendSet":[9],"cats":{"a":"Tom"},"any":[{"$ref":"Person","$id":9}],"#
@@ -349,7 +349,7 @@ struct ObjectPatcherTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("of a list of embedded objects those that stay are kept")
+  @Test("the unchanged objects in a list of embedded objects are kept")
   func embeddedLists() throws {
     let object = try realm.write(json(1, #""offices":[{"city":"A"},{"city":"B"},{"city":"C"}]"#)).object
     for (new, changes) in [
@@ -408,7 +408,7 @@ struct ObjectPatcherTests {
     #expect(error?.description.hasPrefix(expected) == true, "\(error?.description ?? "no error")")
   }
 
-  @Test("what passes a limit of the format is refused as such")
+  @Test("values beyond a limit of the format are refused as such")
   func limits() throws {
     let long = String(repeating: "x", count: 16_777_200)
     #expect(kind { try realm.write(json(1, "\"string\":\"\(long)\"")) } == "overLimit")

@@ -54,7 +54,7 @@ struct OtherTableTests {
     _ = try transaction.commit()
   }
 
-  @Test("copies, other keys and recovery keep all of them, with their objects")
+  @Test("copying, rekeying and recovery keep these tables and their objects")
   func copies() throws {
     try withTemporaryPath { path in
       try Self.make(path)
@@ -82,7 +82,7 @@ struct OtherTableTests {
     }
   }
 
-  @Test("an older version that is brought back changes none of them but the schema version")
+  @Test("restoring an older version changes only the schema version in these tables")
   func restoring() throws {
     try withTemporaryPath { path in
       try Self.make(path)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("output buffer")
 struct OutputBufferTests {
-  @Test("what is appended comes out, across any number of growths")
+  @Test("appended bytes are kept across reallocations")
   func growth() {
     let out = OutputBuffer()
     var expected: [UInt8] = []
@@ -20,7 +20,7 @@ struct OutputBufferTests {
     #expect(out.count == expected.count)
   }
 
-  @Test("integers of every length come out digit by digit")
+  @Test("integers of every length are written correctly")
   func integers() {
     let out = OutputBuffer()
     var magnitude: UInt64 = 1
@@ -39,7 +39,7 @@ struct OutputBufferTests {
     }
   }
 
-  @Test("a reset forgets the bytes, also after a huge object")
+  @Test("a reset discards the bytes, even of a huge object")
   func reset() {
     let out = OutputBuffer()
     for _ in 0..<300_000 { out.append("12345678") }
@@ -49,7 +49,7 @@ struct OutputBufferTests {
     #expect(out.string == "again")
   }
 
-  @Test("truncating takes back what was written last")
+  @Test("truncating removes the last bytes")
   func truncation() {
     let out = OutputBuffer()
     out.append("keep, drop")

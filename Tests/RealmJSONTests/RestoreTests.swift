@@ -113,7 +113,7 @@ struct RestoreTests {
     return restored
   }
 
-  @Test("what cannot be brought back is refused, and nothing changes")
+  @Test("restores that are impossible are refused, and nothing changes")
   func refusals() throws {
     try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
@@ -150,10 +150,10 @@ struct RestoreTests {
     }
   }
 
-  @Test("a set of mixed values with links to a class that was made again")
+  @Test("a set of mixed values with links to a recreated class")
   func setsOfLinks() throws { #expect(try Self.live(seed: 1_795_780_163) == 12) }
 
-  @Test("what is brought back is as it was, whatever happened meanwhile")
+  @Test("restored objects equal the former ones, whatever happened in between")
   func histories() throws {
     let seed = Self.environment["SEED"].flatMap(UInt64.init)
     let count = Self.environment["RESTORE_HISTORIES"].flatMap(Int.init) ?? 6

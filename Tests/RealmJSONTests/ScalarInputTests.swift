@@ -17,7 +17,7 @@ struct ScalarInputTests {
   }
 
   @Test(
-    "integers by their text, in every form",
+    "integers in every form",
     arguments: [
       ("7", 7), ("-0", 0), ("7.0", 7), ("1e3", 1000), ("120e-1", 12), ("9007199254740993", 9_007_199_254_740_993),
       ("9223372036854775807", .max), ("-9223372036854775808", .min), ("{\"$numberLong\":\"-5\"}", -5),
@@ -37,7 +37,7 @@ struct ScalarInputTests {
     }
   }
 
-  @Test("real numbers round once, from their text")
+  @Test("floating-point numbers are rounded once, directly from the text")
   func reals() throws {
     #expect(try value("0.1", .float) == .float(0.1))
     // Through a double this would round twice, to a neighbour.
@@ -56,7 +56,7 @@ struct ScalarInputTests {
     #expect(kind("{\"$numberDouble\":\"\"}", .double) == "wrongType")
   }
 
-  @Test("decimals keep their digits, and lose none without a word")
+  @Test("decimals keep their digits or are refused")
   func decimals() throws {
     func text(_ json: String) throws -> String {
       guard case .decimal128(let decimal) = try value(json, .decimal128) else { return "" }
@@ -102,7 +102,7 @@ struct ScalarInputTests {
     #expect(try value(text, .date) == .date(Timestamp(seconds: seconds, nanoseconds: nanoseconds)))
   }
 
-  @Test("what is no date is refused")
+  @Test("invalid dates are refused")
   func badDates() {
     for text in [
       "2024-05-01", "2024-13-01T00:00:00Z", "2023-02-29T00:00:00Z", "2024-05-01T24:00:00Z", "2024-05-01T10:00:00",

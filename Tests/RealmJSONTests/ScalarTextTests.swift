@@ -105,7 +105,7 @@ struct ScalarTextTests {
   }
 
   @Test(
-    "a float inside a Mixed says that it is one",
+    "a float in a Mixed is marked as a float",
     arguments: [
       Row(Float(1.5), "1.5", #"{"$numberFloat":"1.5"}"#, #"{"$numberFloat":"1.5"}"#),
       Row(0.1, "0.1", #"{"$numberFloat":"0.1"}"#, #"{"$numberFloat":"0.1"}"#),
@@ -124,7 +124,7 @@ struct ScalarTextTests {
   }
 
   @Test(
-    "a date shows as many digits of a second as it has",
+    "a date has as many fractional digits as needed",
     arguments: [
       Row(
         Timestamp(seconds: 1_714_557_600, nanoseconds: 0),
@@ -225,7 +225,7 @@ struct ScalarTextTests {
   }
 
   @Test(
-    "decimals that are not numbers have names",
+    "NaN and infinite decimals are written by name",
     arguments: [
       (0x7C00_0000_0000_0000, "NaN"), (0x7800_0000_0000_0000, "Inf"), (0xF800_0000_0000_0000, "-Inf"),
     ] as [(UInt64, String)]
@@ -278,7 +278,7 @@ struct ScalarTextTests {
     #expect(texts { writer, _ in writer.null() } == ["null", "null", "null"])
   }
 
-  @Test("objects that tell a type are laid out over lines like all others")
+  @Test("objects that denote a type are indented like all others")
   func prettyWrapper() {
     let out = OutputBuffer()
     var writer = JSONWriter(out, .pretty)

@@ -17,7 +17,7 @@ struct SchemaFileTests {
 
   // MARK: round trip
 
-  @Test("a schema's own text changes nothing, and makes the same schema in an empty realm", arguments: Fixture.all)
+  @Test("applying a realm's own schema changes nothing, and recreates it in an empty realm", arguments: Fixture.all)
   func roundTrip(_ fixture: Fixture) throws {
     let snapshot = try fixture.snapshot()
     let text = try text(of: snapshot)
@@ -37,7 +37,7 @@ struct SchemaFileTests {
     #expect(isEmpty)
   }
 
-  @Test("each class by itself reads as in the whole", arguments: Fixture.own)
+  @Test("the file of each class equals its part of the whole schema", arguments: Fixture.own)
   func oneClass(_ fixture: Fixture) throws {
     let snapshot = try fixture.snapshot()
     let schema = try SchemaDescription(snapshot)
@@ -57,7 +57,7 @@ struct SchemaFileTests {
   // MARK: reading
 
   @Test(
-    "short forms say the same as full ones",
+    "short forms are equivalent to full ones",
     arguments: [
       ("\"int\"", "{\"type\":\"int\"}"), ("\"int?\"", "{\"type\":\"int\",\"optional\":true}"),
       ("\"string[]\"", "{\"type\":\"list\",\"objectType\":\"string\"}"),
@@ -82,7 +82,7 @@ struct SchemaFileTests {
     #expect(try description(short).classes[0].properties.count == 1)
   }
 
-  @Test("a schema is also the array of its classes, and a version can be left open")
+  @Test("a schema may be a plain array of classes, and the version may be omitted")
   func outerForms() throws {
     let classes = #"[{"name":"A","embedded":true,"properties":{}},{"name":"L","asymmetric":true,"properties":{}}]"#
     #expect(try read(classes) == read(#"{"schemaVersion":null,"schema":\#(classes)}"#))
@@ -91,7 +91,7 @@ struct SchemaFileTests {
   }
 
   @Test(
-    "what nobody would understand is refused with its place",
+    "invalid schema texts are refused with their position",
     arguments: [
       ("7", 1), ("{}", 1), ("{\"schema\":[],\"x\":1}", 14), ("{\"schema\":[{}]}", 12),
       ("[{\"name\":\"A\"}]", 2), ("[{\"name\":\"A\",\"properties\":{\"p\":7}}]", 32),
@@ -164,7 +164,7 @@ struct SchemaFileTests {
     }
   }
 
-  @Test("what adds or loses nothing is made at once, and objects keep what they have")
+  @Test("changes that lose no data are made at once, and objects keep their values")
   func additions() throws {
     let realm = try realm()
     let schema = try changed(
@@ -191,7 +191,7 @@ struct SchemaFileTests {
   }
 
   @Test(
-    "what loses or converts data needs a greater version and says what is lost",
+    "changes that lose or convert data require a greater version, and the loss is reported",
     arguments: [
       (#""bio": "string?", "#, "", "removes Person.bio"), (#""name": "string", "#, "", "removes Dog.name"),
       (#""toys": "int[]""#, #""toys": "string[]""#, "changes Dog.toys from int[] to string[]"),
@@ -231,7 +231,7 @@ struct SchemaFileTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("a property becomes optional at once, and required with a greater version; it keeps its place")
+  @Test("a property becomes optional at once but required only with a greater version, and keeps its position")
   func optional() throws {
     let realm = try realm()
     let optional = try changed((#""bio": "string?""#, #""bio": "string""#), (#""toys": "int[]""#, #""toys": "int?[]""#))
@@ -250,7 +250,7 @@ struct SchemaFileTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("classes that link to each other go together")
+  @Test("classes that link to each other are removed together")
   func removals() throws {
     let realm = try realm()
     let schema = try read(
@@ -269,7 +269,7 @@ struct SchemaFileTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("in a class without objects everything can change at once")
+  @Test("a class without objects can be changed freely")
   func emptyClasses() throws {
     let realm = try realm()
     let cat = try ClassDescription(JSONText(Array(#"{"name":"Cat","properties":{"a":"int","b":"Dog"}}"#.utf8)))
@@ -285,7 +285,7 @@ struct SchemaFileTests {
     #expect(try realm.problems().isEmpty)
   }
 
-  @Test("versions only grow, and a version alone can change")
+  @Test("versions only increase, and a version can be changed alone")
   func versions() throws {
     let realm = try realm()
     var schema = try read(Self.base)
@@ -302,7 +302,7 @@ struct SchemaFileTests {
     #expect(try realm.writer.realm.latest().schemaVersion() == 9)
   }
 
-  @Test("what cannot be made is refused in words")
+  @Test("impossible changes are refused with an explanation")
   func impossible() throws {
     let realm = try realm()
     guard case .unsupported = error(try changed((#""embedded": true, "#, ""), ("3", "4")), realm)?.reason else {

@@ -26,7 +26,7 @@ struct SchemaTextTests {
     )
   }
 
-  @Test("embedded classes say so, and links to them name them")
+  @Test("embedded classes are marked, and links to them name them")
   func embedded() throws {
     #expect(
       try schema(of: "Address", in: "embedded") == #"{"name":"Address","embedded":true,"properties":{"#
@@ -42,7 +42,7 @@ struct SchemaTextTests {
   }
 
   @Test(
-    "every type has its name, alone and as element",
+    "every type has a name, as a property and as an element",
     arguments: [
       ("int", "int"), ("bool", "bool"), ("string", "string"), ("data", "data"), ("date", "date"),
       ("float", "float"), ("double", "double"), ("objectId", "objectId"), ("decimal", "decimal128"),
@@ -68,7 +68,7 @@ struct SchemaTextTests {
     #expect(schema.contains(#""linkDict":{"type":"dictionary","objectType":"AllTypes","optional":true}"#))
   }
 
-  @Test("the whole schema bears the schema version, and null in a file without one")
+  @Test("the whole schema contains the schema version, or null if the file has none")
   func wholeSchema() throws {
     let out = OutputBuffer()
     try SchemaRenderer.render(FixtureTree.named("empty").snapshot(), into: out)

@@ -7,7 +7,7 @@ import Testing
 @testable import RealmJSON
 @testable import RealmPages
 
-@Suite("Shared texts")
+@Suite("Shared strings")
 struct SharedTextTests {
   private static let objects = 200
 
@@ -52,7 +52,7 @@ struct SharedTextTests {
     return (count, out.count)
   }
 
-  @Test("an export of objects that share a text writes no more than twice the file")
+  @Test("an export of objects that share a text is at most twice the size of the file")
   func shared() throws {
     let sound = try file(isShared: false), damaged = try file(isShared: true)
     let whole = try export(sound), cut = try export(damaged)

@@ -38,7 +38,7 @@ struct StringTextTests {
     #expect(text(Array(string.utf8)) == expected)
   }
 
-  @Test("every byte below 0x80 is escaped, or not, at every place of a word")
+  @Test("every ASCII byte is escaped or not, at every offset in a word")
   func everyByteEverywhere() {
     for byte in UInt8(0)..<0x80 {
       let single = text([byte])
@@ -53,7 +53,7 @@ struct StringTextTests {
   }
 
   @Test(
-    "what a terminal would obey is shown as an escape, in messages line ends too",
+    "terminal control characters are escaped, in messages also line breaks",
     arguments: [
       ("plain ünï 🐕 日本語", "plain ünï 🐕 日本語"), ("\u{1B}[2J\u{7}", #"\u001b[2J\u0007"#),
       ("\u{9B}31m\u{85}", #"\u009b31m\u0085"#), ("a\n\tb\r\0", #"a\u000a\u0009b\u000d\u0000"#),
@@ -69,7 +69,7 @@ struct StringTextTests {
     )
   }
 
-  @Test("every character of two bytes, and every single byte, is either shown or escaped")
+  @Test("every two-byte character and every invalid byte is printed or escaped")
   func everyCharacterIsShown() {
     for value in UInt32(0)..<0x800 {
       guard let scalar = Unicode.Scalar(value) else { continue }
@@ -100,7 +100,7 @@ struct StringTextTests {
     #expect(text(bytes) == #"{"$invalidString":{"base64":"\#(base64)"}}"#)
   }
 
-  @Test("what is UTF-8 is decided as the standard library decides it")
+  @Test("UTF-8 validation agrees with the standard library")
   func validation() {
     var random = SystemRandomNumberGenerator()
     // Bytes near the borders of the definition, so that all rows of the table are met.

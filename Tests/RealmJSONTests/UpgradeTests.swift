@@ -34,7 +34,7 @@ struct UpgradeTests {
   }
 
   @Test(
-    "a file of any older format holds the same as after the real engine's own upgrade",
+    "a file of any older format has the same content as after the reference engine's upgrade",
     arguments: FixtureTree.old
   )
   func upgrade(fixture: FixtureTree) throws {
@@ -86,7 +86,7 @@ struct UpgradeTests {
     }
   }
 
-  @Test("the backup goes to the folder that is asked for")
+  @Test("the backup is created in the requested folder")
   func folder() throws {
     try withFormat23("people") { path, folder in
       let other = folder.appendingPathComponent("backups")

@@ -43,7 +43,7 @@ private struct SeededGenerator: RandomNumberGenerator {
 @Suite("file names")
 struct NameEscapingTests {
   @Test(
-    "a string key shows as itself where a file name allows it",
+    "a string key is its own file name where possible",
     arguments: [
       ("Fido", "Fido.json"), ("", "%empty.json"), (".", "%2E.json"), ("..", "%2E%2E.json"), (".x", "%2Ex.json"),
       ("a.b", "a.b.json"), ("Jr.", "Jr%2E.json"), ("a..b", "a.%2Eb.json"), ("wait...", "wait.%2E%2E.json"),
@@ -102,7 +102,7 @@ struct NameEscapingTests {
   }
 
   @Test(
-    "only the one name of a key leads to it",
+    "an object is found only by its canonical name",
     arguments: [
       ("007.json", ValueType.int), ("-0.json", .int), ("+1.json", .int), ("00.json", .int), ("-.json", .int),
       (" 1.json", .int), ("1 .json", .int), ("9223372036854775808.json", .int), ("1", .int), ("1.JSON", .int),
@@ -123,13 +123,13 @@ struct NameEscapingTests {
     #expect(parse(name, type) == nil)
   }
 
-  @Test("a raw byte of broken UTF-8 is not part of a name")
+  @Test("a file name with an invalid UTF-8 byte matches no object")
   func rawInvalidBytes() {
     #expect(parse([0xFF] + Array(".json".utf8), .string) == nil)
     #expect(parse([0xC3] + Array(".json".utf8), .string) == nil)
   }
 
-  @Test("a name that would pass 255 bytes is cut and told apart by a hash")
+  @Test("a name longer than 255 bytes is shortened and made unique by a hash")
   func longNames() throws {
     let a = UInt8(ascii: "a")
     for length in 245...260 {
@@ -177,7 +177,7 @@ struct NameEscapingTests {
     )
   }
 
-  @Test("names lead back to their keys, and differ where keys differ, for random bytes")
+  @Test("names and keys map to each other one to one, for random bytes")
   func bijection() {
     var random = SeededGenerator(state: 2)
     var seen: [[UInt8]: [UInt8]] = [:]
@@ -213,7 +213,7 @@ struct NameEscapingTests {
     }
   }
 
-  @Test("random names are either no names or lead to a key of just that name")
+  @Test("a random name either matches nothing or is exactly the name of its key")
   func randomNames() {
     var random = SeededGenerator(state: 3)
     let characters = Array("%%%0123456789abcdefABCDEFnul~.-/x".utf8) + [0xC3, 0xA9, 0xFF]
@@ -233,7 +233,7 @@ struct NameEscapingTests {
     #expect(accepted > 1000)
   }
 
-  @Test("the names of a real file are those that the real engine's keys lead to")
+  @Test("the names in a real file match the keys that the reference engine reads")
   func goldenNames() throws {
     let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .appendingPathComponent("Fixtures/primary-keys")
@@ -279,7 +279,10 @@ struct NameEscapingTests {
     #expect(className(expected) == name)
   }
 
-  @Test("only the one name of a class leads to it", arguments: [".realm", "%41", "%2f", "", ".", "..", "%", "%null"])
+  @Test(
+    "a class is found only by its canonical name",
+    arguments: [".realm", "%41", "%2f", "", ".", "..", "%", "%null"]
+  )
   func notClasses(name: String) {
     #expect(className(name) == nil)
   }

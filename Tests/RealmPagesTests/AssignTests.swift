@@ -88,7 +88,7 @@ struct AssignTests {
     if case .double(let number) = value, number.isNaN { "NaN" } else { "\(value)" }
   }
 
-  @Test("after any value any other can be assigned, and the realm is sound")
+  @Test("any value can be replaced by any other, and the realm stays valid")
   func anyValue() throws {
     for seed in Seeds.first..<Seeds.first + 40 {
       var random = SplitMix64(seed: seed)
@@ -105,7 +105,7 @@ struct AssignTests {
     }
   }
 
-  @Test("a value that is stored already is no change")
+  @Test("assigning an equal value changes nothing")
   func sameValue() throws {
     for seed in Seeds.first..<Seeds.first + 20 {
       var random = SplitMix64(seed: seed)
@@ -121,7 +121,7 @@ struct AssignTests {
     }
   }
 
-  @Test("of a list, only what differs is written")
+  @Test("only the elements of a list that differ are written")
   func leastChange() throws {
     let index = try #require(columns.firstIndex { $0.type == .string && $0.collection == .list })
     let key = columns[index].key

@@ -25,14 +25,14 @@ struct AuxiliaryFileTests {
       [1, 0, 0, 0, 1, 0, 0, 0],
     ]
 
-  @Test("lock files of every system and layout are known", arguments: locks)
+  @Test("lock files of every system and layout are recognized", arguments: locks)
   func lockFiles(head: [UInt8]) {
     for size in [head.count, 1728, 3008, 1752, 448 + 40 * 60_000] {
       #expect(AuxiliaryFile.isLock(head: head, size: size))
     }
   }
 
-  @Test("an empty file is a lock file that was not filled yet")
+  @Test("an empty file counts as a lock file that is not initialized yet")
   func empty() { #expect(AuxiliaryFile.isLock(head: [], size: 0)) }
 
   static let others: [[UInt8]] = [
@@ -42,10 +42,10 @@ struct AuxiliaryFileTests {
     [0, 0, 1, 0, 1, 0, 16, 16], [0, 1, 0, 0, 0, 12, 0, 128], [1, 40, 48], [0],
   ]
 
-  @Test("other files are no lock files", arguments: others)
+  @Test("other files are not taken for lock files", arguments: others)
   func otherFiles(head: [UInt8]) { #expect(!AuxiliaryFile.isLock(head: head, size: max(head.count, 1728))) }
 
-  @Test("no realm is a lock file", arguments: Fixture.all)
+  @Test("a realm is not taken for a lock file", arguments: Fixture.all)
   func realms(fixture: Fixture) throws {
     let bytes = try fixture.bytes()
     #expect(!AuxiliaryFile.isLock(head: Array(bytes.prefix(24)), size: bytes.count))
@@ -83,7 +83,7 @@ struct AuxiliaryFileTests {
   }
 
   @Test(
-    "a link or anything but a lock file is refused as one, and stays",
+    "a link or another file in place of the lock file is refused and left unchanged",
     arguments: ["link", "hard", "pipe", "folder", "text"]
   )
   func noLock(kind: String) throws {
@@ -98,14 +98,14 @@ struct AuxiliaryFileTests {
     }
   }
 
-  @Test("likewise the folder of the session", arguments: ["link", "file"])
+  @Test("a link or file in place of the session's folder is refused and kept", arguments: ["link", "file"])
   func noFolder(kind: String) throws {
     try beside(".management") { path, other in
       #expect((kind == "link" ? symlink(other, path) : link(other, path)) == 0)
     }
   }
 
-  @Test("likewise the pipe", arguments: ["link", "file", "folder", "hard"])
+  @Test("a link or other file in place of the pipe is refused and kept", arguments: ["link", "file", "folder", "hard"])
   func noPipe(kind: String) throws {
     try beside(".note") { path, other in
       switch kind {
@@ -119,7 +119,7 @@ struct AuxiliaryFileTests {
     }
   }
 
-  @Test("what a copy from another machine left is no obstacle", arguments: locks)
+  @Test("auxiliary files copied from another machine do not prevent opening", arguments: locks)
   func copiedFrom(head: [UInt8]) throws {
     try withTemporaryPath { path in
       try Data(Fixture.named("people").bytes()).write(to: URL(fileURLWithPath: path))
@@ -155,7 +155,7 @@ struct AuxiliaryFileTests {
     }
   }
 
-  @Test("what stands where a compaction puts its new file stays, if it is no file of that kind")
+  @Test("a file at the path of the compacted copy is kept unless it is such a copy")
   func replacement() throws {
     try withTemporaryPath { path in
       try Data(Fixture.named("people").bytes()).write(to: URL(fileURLWithPath: path))

@@ -27,7 +27,7 @@ struct BPlusTreeTests {
     try check(bytes, root, count: 7)
   }
 
-  @Test("a compact inner node: as many elements in each child but the last")
+  @Test("a compact inner node: equal element counts in all children but the last")
   func compact() throws {
     var bytes = NodeBytes()
     let leaves = [0..<10, 10..<20, 20..<23].map { leaf(&bytes, $0) }
@@ -35,7 +35,7 @@ struct BPlusTreeTests {
     try check(bytes, root, count: 23)
   }
 
-  @Test("a list that a transaction makes longer than the file has room for")
+  @Test("a list that grows beyond the size of the file within a transaction")
   func withinTransaction() throws {
     let bytes = [UInt8](repeating: 0, count: 64), slab = Slab(space: nil, limit: bytes.count)
     let arena = bytes.withUnsafeBytes { Arena(MemoryPages($0), limit: $0.count, format: 24, slab: slab) }
@@ -49,7 +49,7 @@ struct BPlusTreeTests {
     #expect(try text(reader.value(at: 19_999)) == "19999")
   }
 
-  @Test("an inner node that has too many children is split, in the middle and at its end", arguments: [3, 500, 998])
+  @Test("an inner node with too many children is split, in the middle and at the end", arguments: [3, 500, 998])
   func splitInner(crowded: Int) throws {
     let bytes = [UInt8](repeating: 0, count: 64), slab = Slab(space: nil, limit: bytes.count)
     let arena = bytes.withUnsafeBytes { Arena(MemoryPages($0), limit: $0.count, format: 24, slab: slab) }
@@ -126,7 +126,7 @@ struct BPlusTreeTests {
     try check(bytes, root, count: 210)
   }
 
-  @Test("sizes that do not fit together are errors, never values of another place")
+  @Test("inconsistent sizes are errors and never return a wrong element")
   func wrongSizes() throws {
     let element = ElementType(.int, isNullable: false)
     for (perChild, total): (Int64, Int64) in [
@@ -146,7 +146,7 @@ struct BPlusTreeTests {
     }
   }
 
-  @Test("a total that the file has no room for is refused at once")
+  @Test("a total that exceeds the size of the file is refused at once")
   func hugeTotal() throws {
     var bytes = NodeBytes()
     let only = leaf(&bytes, 0..<10)
@@ -158,7 +158,7 @@ struct BPlusTreeTests {
     }
   }
 
-  @Test("a tree that leads in circles ends with an error")
+  @Test("a cycle in a tree ends with an error")
   func cycle() throws {
     var bytes = NodeBytes()
     let ref = bytes.bytes.count

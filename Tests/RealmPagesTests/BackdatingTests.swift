@@ -7,7 +7,7 @@ import Testing
 
 @testable import RealmPages
 
-@Suite("Space that old readers do not need")
+@Suite("Reuse of space between held versions")
 struct BackdatingTests {
   /// A realm of 500 objects, its class and a property of Int.
   private func make(at path: String) throws -> (RealmWriter, TableKey, ColKey, [ObjKey]) {
@@ -30,7 +30,7 @@ struct BackdatingTests {
     return values
   }
 
-  @Test("held versions stay whole while thousands of commits reuse what lies between them")
+  @Test("held versions stay intact while thousands of commits reuse the space between them")
   func heldVersions() throws {
     try withTemporaryPath { path in
       let (writer, table, column, keys) = try make(at: path)
@@ -62,7 +62,7 @@ struct BackdatingTests {
     }
   }
 
-  @Test("a range is needed since the version that allocated it, and only the part that is used")
+  @Test("old versions need a range only from the version that allocated it, and only its used part")
   func ranges() throws {
     try withTemporaryPath { path in
       let (writer, table, column, keys) = try make(at: path)

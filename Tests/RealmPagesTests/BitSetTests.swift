@@ -10,7 +10,7 @@ struct BitSetTests {
   /// Where one form of the set ends and another begins.
   private static let borders = [0, 63, 64, 2047, 2048, 65_535, 65_536, 131_072, 1 << 24 - 1, 1 << 24, 1 << 24 + 65_536]
 
-  @Test("what was added is there, whatever the form", arguments: [1, 64, 2049, 65_536, 200_000, 1 << 24 + 200_000])
+  @Test("inserted bits are present in every encoding", arguments: [1, 64, 2049, 65_536, 200_000, 1 << 24 + 200_000])
   func histories(count: Int) {
     var random = SplitMix64(seed: UInt64(count) &+ Seeds.first)
     var set = BitSet(count: count), model: Set<Int> = []
@@ -42,7 +42,7 @@ struct BitSetTests {
     #expect(found == model.count)
   }
 
-  @Test("what one set has and another lacks is found", arguments: [100, 65_536, 200_000, 1 << 24 + 200_000])
+  @Test("bits that are in one set but not in another are found", arguments: [100, 65_536, 200_000, 1 << 24 + 200_000])
   func missing(count: Int) {
     var random = SplitMix64(seed: UInt64(count) &+ Seeds.first)
     for _ in 0..<20 {
@@ -62,7 +62,7 @@ struct BitSetTests {
     }
   }
 
-  @Test("what is full takes no room, nor do holes")
+  @Test("full chunks and empty chunks take no memory")
   func room() {
     // A file of 16 TB: bits for all of it would be 256 GB.
     var set = BitSet(count: 1 << 41)

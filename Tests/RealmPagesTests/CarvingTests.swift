@@ -211,7 +211,7 @@ struct CarvingTests {
   /// Its classes have the same properties, so clusters without a table fit several of them.
   private static let ambiguous: Set<String> = ["leaf-states"]
 
-  @Test("without the two versions of the header, all objects are saved")
+  @Test("all objects are recovered without the two versions of the header")
   func rootsAreGone() throws {
     try check("no roots", share: 1, without: ["people-encrypted"]) { original in
       let tops = (0..<2).compactMap { slot -> Range<Int>? in
@@ -225,7 +225,7 @@ struct CarvingTests {
     }
   }
 
-  @Test("without any one node above the clusters, objects are saved")
+  @Test("objects are recovered if any one node above the clusters is missing")
   func nodesAboveAreGone() throws {
     try check("one node above", share: 0.95, without: ["people-encrypted"]) { original in
       let step = max(1, original.above.count / Self.number)
@@ -236,7 +236,7 @@ struct CarvingTests {
     }
   }
 
-  @Test("of a file that was cut, the objects before the cut are saved")
+  @Test("the objects before the end of a truncated file are recovered")
   func cut() throws {
     try check("cut", share: 0.95, without: Self.ambiguous) { original in
       var random = SplitMix64(seed: 7)
@@ -250,7 +250,7 @@ struct CarvingTests {
     }
   }
 
-  @Test("of a file with lost pages, the objects on the others are saved")
+  @Test("objects on the remaining pages of a file are recovered")
   func lostPages() throws {
     try check("lost pages", share: 0.95, without: Self.ambiguous.union(["people-encrypted"])) { original in
       var random = SplitMix64(seed: 8)

@@ -103,7 +103,7 @@ struct ClusterTreeTests {
     }
   }
 
-  @Test("trees of wrong depth, of too many objects or in circles are errors")
+  @Test("trees with the wrong depth, too many objects or cycles are errors")
   func damaged() throws {
     var bytes = NodeBytes()
     let leaf = bytes.addRefs([.number(4)])
@@ -120,7 +120,7 @@ struct ClusterTreeTests {
     expectDamaged { try ClusterTree(arena: bytes.arena(), rootRef: circle).place(at: 0) }
   }
 
-  @Test("many empty clusters end a search instead of prolonging it")
+  @Test("a search through too many empty clusters ends with an error")
   func emptyClusters() throws {
     var bytes = NodeBytes()
     var node = bytes.addRefs([.number(0)])

@@ -57,20 +57,20 @@ struct CommitTests {
     }
   }
 
-  @Test("beside the leaf and its cluster a small commit writes in one place")
+  @Test("apart from the leaf and its cluster, a small commit writes in one place")
   func places() throws {
     let outcome = try commits(60, objects: 5000)
     #expect(outcome.writes.dropFirst(10).allSatisfy { $0 <= 3 }, "\(outcome.writes)")
   }
 
-  @Test("small commits use the same space again, and do not cut it up")
+  @Test("small commits reuse the same space without fragmenting it")
   func space() throws {
     let outcome = try commits(1000, objects: 40_000)
     #expect(outcome.sizes.last == outcome.sizes[10])
     #expect(try #require(outcome.freeRanges.last) <= outcome.freeRanges[10] + 20, "\(outcome.freeRanges)")
   }
 
-  @Test("the space of a history without a type is given up")
+  @Test("the space of a history without a type is freed")
   func historyWithoutType() throws {
     let file = Fixture.package.appendingPathComponent("Fuzz/corpus/realm/history-without-type")
     let memory = try MemoryStorage(name: "input"), bytes = try Data(contentsOf: file)

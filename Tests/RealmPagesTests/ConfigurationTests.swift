@@ -44,7 +44,7 @@ import Testing
     #expect(configuration.path == "/b.realm")
   }
 
-  @Test("reading only resets what changes the realm, and the other way round")
+  @Test("the read-only option and the options that modify the realm reset each other")
   func readOnly() {
     var configuration = Configuration(path: "/a.realm")
     configuration.migration = { _, _, _ in }
@@ -59,7 +59,7 @@ import Testing
     #expect(configuration.migration == nil)
   }
 
-  @Test("a realm in memory cannot be exclusive, immutable or encrypted, nor have any name")
+  @Test("a realm in memory cannot be exclusive, immutable or encrypted, and its identifier must be valid")
   func contradictions() {
     for change: (inout Configuration) -> Void in [
       { $0.mode = .exclusive }, { $0.mode = .immutable },
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test("a realm that is to be read only is not opened for writing")
+  @Test("a read-only realm is not opened for writing")
   func noWriter() {
     var configuration = Configuration(path: path())
     configuration.isReadOnly = true
@@ -98,7 +98,7 @@ import Testing
     _ steps: (LaunchStep) -> Void = { _ in }
   ) throws -> RealmWriter { try RealmWriter.open(configuration, report: steps) }
 
-  @Test("realms in memory are shared by their identifier and gone with the last", arguments: ["a", "ä /\0.", "%41"])
+  @Test("realms in memory are shared by identifier until the last one is closed", arguments: ["a", "ä /\0.", "%41"])
   func inMemory(identifier: String) throws {
     let configuration = Configuration(inMemoryIdentifier: "test \(getpid()) \(identifier)")
     var first: RealmWriter? = try opened(configuration)
@@ -116,7 +116,7 @@ import Testing
     #expect(throws: EngineError.self) { try Realm(configuration) }
   }
 
-  @Test("a seed is copied once, with its key, and can be written though the seed cannot")
+  @Test("a seed is copied once, with its key; the copy is writable even if the seed is read-only")
   func seed() throws {
     let seed = path("seed.realm")
     try FileManager.default.copyItem(atPath: Fixture.named("people-encrypted").url.path, toPath: seed)
@@ -134,7 +134,7 @@ import Testing
     #expect(try RealmWriter.open(configuration).realm.latest().table(named: "class_Person") != nil)
   }
 
-  @Test("a schema is made, and completed later; classes that it does not name stay")
+  @Test("a schema is created, and extended later; classes that it does not name are kept")
   func additions() throws {
     var configuration = Configuration(path: path())
     configuration.schema = schema(1, name)
@@ -155,7 +155,7 @@ import Testing
     #expect(try opened(configuration).realm.latest().version == version)
   }
 
-  @Test("a change that loses data needs a greater version, and then a migration")
+  @Test("a change that loses data requires a greater schema version and a migration")
   func migration() throws {
     struct Refusal: Error {}
     var configuration = Configuration(path: path())
@@ -205,7 +205,7 @@ import Testing
     }
   }
 
-  @Test("a realm of another version is replaced if that is wanted, unless somebody has it open")
+  @Test("a realm with another schema version is replaced if requested, unless it is open elsewhere")
   func deletion() throws {
     var configuration = Configuration(path: path(), encryptionKey: try Fixture.key())
     configuration.schema = schema(3, name)
@@ -225,7 +225,7 @@ import Testing
     #expect(try Realm(other).latest().schemaVersion() == 2)
   }
 
-  @Test("a transaction that would make one version too many is refused until readers have moved on")
+  @Test("a transaction that would exceed the version limit is refused until readers have advanced")
   func versions() throws {
     for mode in [Configuration.Mode.shared, .exclusive] {
       var configuration = Configuration(path: path("\(mode).realm"), mode: mode)
@@ -249,7 +249,7 @@ import Testing
     }
   }
 
-  @Test("compaction on launch asks with the sizes, and is left out while somebody has the realm open")
+  @Test("compaction on launch passes the sizes to its condition, and is skipped while the realm is open elsewhere")
   func compaction() throws {
     var configuration = Configuration(path: path())
     configuration.schema = schema(1, name)
@@ -276,7 +276,7 @@ import Testing
 
   // MARK: compaction of an open realm
 
-  @Test("an open realm is compacted unless others have it or a version is held")
+  @Test("an open realm is compacted unless it is open elsewhere or a version is held")
   func compactionWhileOpen() throws {
     try FileManager.default.copyItem(atPath: Fixture.named("people").url.path, toPath: path())
     let configuration = Configuration(path: path())
@@ -349,7 +349,7 @@ import Testing
     #expect(try Verifier(writer.realm.latest()).problems(limit: 3) == [])
   }
 
-  @Test("the name of a pipe in another folder is the one that Realm's SDKs give it")
+  @Test("a pipe in another folder has the name that Realm's SDKs use")
   func pipeName() {
     // std::hash<std::string> of GNU's C++ library.
     #expect(MurmurHash.hash([]) == 6_142_509_188_972_423_790)

@@ -25,7 +25,7 @@ struct CopyTests {
   }
 
   @Test(
-    "a new file gets its name in the folder that was opened, and in place of no file but the one that it is made of"
+    "a new file is linked in the folder that was opened, and replaces no file except its own original"
   )
   func newFilesStayInTheirFolder() throws {
     try withTemporaryFolder { folder in
@@ -58,7 +58,7 @@ struct CopyTests {
     }
   }
 
-  @Test("a directory is trusted if no other user can change what names in it stand for")
+  @Test("a directory is trusted if no other user can replace entries in it")
   func trustedDirectories() throws {
     try withTemporaryFolder { folder in
       let real = unsafe realpath(folder.path, nil).map { name in
@@ -111,7 +111,7 @@ struct CopyTests {
     }
   }
 
-  @Test("without its history a copy of a synced realm is a local one that can be changed")
+  @Test("a copy of a synced realm without its history is a writable local realm")
   func local() throws {
     let realm = try Realm(Fixture.named("synced").configuration())
     try withTemporaryFolder { folder in
@@ -129,7 +129,7 @@ struct CopyTests {
     }
   }
 
-  @Test("a realm changes its key in place, and keeps its mode")
+  @Test("a realm is rekeyed in place and keeps its mode")
   func rekey() throws {
     try withTemporaryFolder { folder in
       let path = folder.appendingPathComponent("a.realm").path
@@ -182,7 +182,7 @@ struct CopyTests {
     return bytes
   }
 
-  @Test("a damaged realm is not rewritten unless that is asked for, and can still be copied and recovered")
+  @Test("a damaged realm is not rewritten unless requested, but can be copied and recovered")
   func damagedRealm() throws {
     let bytes = try damaged("people")
     try withTemporaryFolder { folder in
@@ -209,7 +209,7 @@ struct CopyTests {
     }
   }
 
-  @Test("a file of an older format with two equal primary keys is not upgraded, and no backup is left then")
+  @Test("a file of an older format with duplicate primary keys is not upgraded, and no backup is left")
   func damagedUpgrade() throws {
     var bytes = try Fixture.named("old/v10-core-6.0").bytes()
     let (first, size) = try bytes.withUnsafeBytes { bytes in
@@ -232,7 +232,7 @@ struct CopyTests {
     }
   }
 
-  @Test("of a sound realm, a new file that is not sound is told to be our fault")
+  @Test("an invalid copy of a valid realm is reported as a fault of this program")
   func ownFault() throws {
     let bytes = try damaged("people")
     try withTemporaryFile(bytes) { path in
@@ -249,7 +249,7 @@ struct CopyTests {
     }
   }
 
-  @Test("a realm that is damaged is opened, but not compacted on launch")
+  @Test("a damaged realm opens, but is not compacted on launch")
   func launch() throws {
     try withTemporaryFile(damaged("people")) { path in
       let before = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -265,7 +265,7 @@ struct CopyTests {
     }
   }
 
-  @Test("what is interrupted leaves nothing")
+  @Test("a cancelled copy leaves no file")
   func cancelled() throws {
     let large = try #require(Fixture.all.max { $0.size < $1.size })
     try withTemporaryFolder { (folder) throws in
@@ -279,14 +279,14 @@ struct CopyTests {
     }
   }
 
-  @Test("changes of a synced realm that were not sent are counted")
+  @Test("unsent changes of a synced realm are counted")
   func unsent() throws {
     #expect(try Fixture.named("people").snapshot().unsentChanges() == .none)
     #expect(try Fixture.named("synced").snapshot().unsentChanges() != .unknown)
   }
 
   @Test(
-    "a condition on the size is read as it is meant",
+    "a size condition is evaluated correctly",
     arguments: [
       ("total > 100MB and used < 50%", false), ("total > 1MB and used < 50%", true), ("total >= 2MB", true),
       ("used > 50%", false), ("free > 1.5mb", false), ("free >= 1.4 mb", false), ("free>used", true),
@@ -303,7 +303,7 @@ struct CopyTests {
   }
 
   @Test(
-    "a condition that makes no sense is refused with the column",
+    "an invalid size condition is refused with the column",
     arguments: [
       ("", "column 1"), ("total", "column 6"), ("total > ", "column 9"), ("total > 5X", "column 9"),
       ("(total > 5", "column 11"), ("total > 5)", "column 10"), ("total > 5 used", "column 11"),

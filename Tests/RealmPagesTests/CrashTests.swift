@@ -19,7 +19,7 @@ struct CrashTests {
   @Test("a crash at any moment of a commit leaves the old or the new version", arguments: CommitShape.allCases)
   func plain(shape: CommitShape) throws { try check(shape, key: nil) }
 
-  @Test("the same holds for an encrypted file, if the disk writes pages whole", arguments: CommitShape.allCases)
+  @Test("the same holds for an encrypted file if page writes are atomic", arguments: CommitShape.allCases)
   func encrypted(shape: CommitShape) throws { try check(shape, key: Fixture.key()) }
 
   /// Metadata is written in sectors, each with eight slots; the pages of data as wholes.
@@ -145,7 +145,7 @@ struct CrashTests {
     #expect(opened > 0 && refused > 0, "\(opened) opened, \(refused) refused")
   }
 
-  @Test("what a crash leaves beyond the end of a realm is cut off when it is next written to")
+  @Test("space left by a crash beyond the end of a realm is truncated by the next writer")
   func leftover() throws {
     let bytes = try Fixture.named("people").bytes()
     try withTemporaryFile(bytes + [UInt8](repeating: 1, count: 40_960)) { path in
@@ -158,7 +158,7 @@ struct CrashTests {
     }
   }
 
-  @Test("opening a copy for writing leaves it as it is until something is written", arguments: [false, true])
+  @Test("opening a copy for writing does not change it until the first commit", arguments: [false, true])
   func copies(isExclusive: Bool) throws {
     let bytes = try Fixture.named("streaming-form").bytes()
     try withTemporaryFile(bytes) { path in
@@ -172,7 +172,7 @@ struct CrashTests {
     }
   }
 
-  @Test("a file is made anew only if nothing was ever in it")
+  @Test("a file is initialized only if it never contained anything")
   func unmade() throws {
     let key = try Fixture.key()
     func opens(_ bytes: [UInt8], _ key: EncryptionKey?) throws -> Bool {

@@ -68,7 +68,7 @@ struct DifferenceShapeTests {
     }
   }
 
-  @Test("clusters that split, join, come and go", arguments: 1...4)
+  @Test("clusters that are split, merged, added and removed", arguments: 1...4)
   func clusters(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let realm = try Versions()
@@ -127,7 +127,7 @@ struct DifferenceShapeTests {
     }
   }
 
-  @Test("a tree that grows a level, and loses it")
+  @Test("a tree that gains a level and loses it")
   func levels() throws {
     let realm = try Versions(), last: Int64 = 2 * 256 * 256
     let (table, number) = try realm.commit { transaction in
@@ -159,7 +159,7 @@ struct DifferenceShapeTests {
 
   // MARK: values
 
-  @Test("what went and came back does not differ, wherever it lies now")
+  @Test("removing and restoring a value is no difference, wherever it is stored now")
   func cameBack() throws {
     let realm = try Versions()
     let long = Value.string([UInt8](repeating: 0x61, count: 300))
@@ -202,7 +202,7 @@ struct DifferenceShapeTests {
     #expect(try realm.changes(since: 0) == [:])
   }
 
-  @Test("incoming links are no change of an object, and neither is an index or a property that was removed")
+  @Test("incoming links do not change an object, nor do an index or a removed property")
   func doesNotShow() throws {
     let realm = try Versions()
     var items = TableKey(0), origins = TableKey(0), columns: [ColKey] = [], link = ColKey(0)
@@ -230,7 +230,7 @@ struct DifferenceShapeTests {
     )
   }
 
-  @Test("a class of which nothing changed but the name")
+  @Test("a class that was only renamed")
   func name() throws {
     let realm = try Versions()
     for name in ["class_Item", "class_Other"] { try realm.commit { _ = try $0.addTable(name) } }
@@ -242,7 +242,7 @@ struct DifferenceShapeTests {
     #expect(difference.tables.map(\.schema) == [[.renamed(from: "class_Item", to: "class_IteX")]])
   }
 
-  @Test("a new property differs where it is not the default, a renamed one nowhere, one of another type by its value")
+  @Test("a new property differs where its value is not the default, a renamed one never, a retyped one by its value")
   func properties() throws {
     let realm = try Versions()
     let (table, number, flag) = try realm.commit { transaction in
@@ -344,7 +344,7 @@ struct DifferenceShapeTests {
     #expect(try realm.changes() == ["class_Item": [.updated(owners[20], properties: [1])]])
   }
 
-  @Test("an embedded object that changed within, in a list whose other elements were replaced by equal ones")
+  @Test("a changed embedded object in a list whose other elements were replaced by equal ones")
   func embeddedBesideOthers() throws {
     let realm = try Versions()
     let (items, leaves, list, size, leaf) = try realm.commit { transaction in
@@ -395,7 +395,7 @@ struct DifferenceShapeTests {
     }
   }
 
-  @Test("enumerated strings differ by their words: appended ones leave the others alone, in another order none is")
+  @Test("enumerated strings are compared by value: appended ones change no object, reordered ones all")
   func enumerated() throws {
     let realm = try Versions()
     let table = try realm.commit { transaction in
@@ -416,7 +416,7 @@ struct DifferenceShapeTests {
     expectDamaged { try realm.changes() }
   }
 
-  @Test("a class that becomes embedded: its objects go, and what links to them differs though the links do not")
+  @Test("a class that becomes embedded: its objects are removed, and objects with links to it differ")
   func kinds() throws {
     let realm = try Versions()
     let parts = try realm.commit { transaction in
@@ -507,7 +507,7 @@ struct DifferenceShapeTests {
 
   // MARK: damage
 
-  @Test("damage is an error that names the table, or other differences, never a crash", arguments: 1...3)
+  @Test("damage causes an error that names the table, or other differences, but never a crash", arguments: 1...3)
   func damage(history seed: UInt64) throws {
     var settings = RandomHistory.Settings()
     settings.commits = 6

@@ -102,7 +102,7 @@ struct DifferenceTests {
     return all
   }
 
-  @Test("before and the differences give after, whatever transactions did")
+  @Test("the old version plus the differences gives the new one, for random transactions")
   func histories() throws {
     var tally = Tally()
     if let seed = Seeds.only { return try live(seed: seed, &tally) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RealmPages
 
-@Suite("Effort")
+@Suite("Work limits")
 struct EffortTests {
   /// Reads a value with all that is nested in it, as every walk does.
   private func walk(_ value: ValueView, _ effort: Effort) throws(EngineError) -> Int {
@@ -51,7 +51,7 @@ struct EffortTests {
     Double(effort.granted - effort.left) / Double(max(1, arena.maximumBytes))
   }
 
-  @Test("a walk through all of a sound file pays for less than the file", arguments: Fixture.all)
+  @Test("a walk through all of a valid file costs less than the size of the file", arguments: Fixture.all)
   func soundFiles(fixture: Fixture) throws {
     let snapshot = try fixture.snapshot(), effort = Effort(snapshot)
     for key in try snapshot.tableKeys() {
@@ -75,7 +75,7 @@ struct EffortTests {
   /// An empty realm in memory.
   private func realm() throws -> RealmWriter { try RealmWriter(memory: MemoryStorage(name: "effort")) }
 
-  @Test("what one transaction makes can be read, changed and removed in it")
+  @Test("objects created in a transaction can be read, changed and removed in it")
   func newCollections() throws {
     let writer = try realm(), transaction = try writer.begin()
     let table = try transaction.addTable("class_Item")
@@ -107,7 +107,7 @@ struct EffortTests {
     #expect(Verifier(try writer.realm.latest()).problems(limit: 3) == [])
   }
 
-  @Test("a transaction that makes many objects can walk through them")
+  @Test("a transaction that creates many objects can iterate over them")
   func newObjects() throws {
     let writer = try realm(), transaction = try writer.begin()
     let table = try transaction.addTable("class_Item")
@@ -126,7 +126,7 @@ struct EffortTests {
     transaction.rollback()
   }
 
-  @Test("a transaction on a file whose list of classes claims to be of 2^24 is refused at once")
+  @Test("a transaction on a file that claims to have 2^24 classes is refused at once")
   func claimedTables() throws {
     let storage = try storage(Fixture.named("people").bytes())
     let ref = try RealmWriter(memory: storage).realm.latest().top.tablesRef
@@ -151,7 +151,7 @@ struct EffortTests {
     #expect(error?.reason == .damaged && error?.description.contains("a version number") == true, "\(error as Any)")
   }
 
-  @Test("the time to read a changeset of the history is in proportion to its length")
+  @Test("reading a changeset of the history takes linear time")
   func changesets() throws {
     let growth = try growth(from: 20_000) { count in
       var bytes: [UInt8] = [Changeset.Code.selectTable.rawValue, 0, 1]
@@ -168,7 +168,7 @@ struct EffortTests {
   }
 
   @Test(
-    "a value that leads to the same lists 2^60 times is refused at once",
+    "a value that reaches the same lists 2^60 times is refused at once",
     arguments: Fixture.damaged.filter { $0.name.hasPrefix("shared") },
     Attempt.allCases
   )
@@ -208,7 +208,7 @@ struct EffortTests {
     guardian.stop()
   }
 
-  @Test("a list that a thousand objects have in common is not read a thousand times")
+  @Test("a list shared by a thousand objects is not read a thousand times")
   func sharedList() throws {
     let storage = try MemoryStorage(name: "shared list"), writer = try RealmWriter(memory: storage)
     let transaction = try writer.begin(), table = try transaction.addTable("class_Item")
@@ -242,7 +242,7 @@ struct EffortTests {
     expectDamaged { for _ in 0..<40 { _ = try walk(view, effort) } }
   }
 
-  @Test("a file of terabytes of holes is one of a few kilobytes to a walk")
+  @Test("the holes of a sparse file of terabytes do not count in a walk")
   func sparseFile() throws {
     try withTemporaryFolder { folder in
       let path = folder.appendingPathComponent("sparse.realm").path
@@ -261,7 +261,7 @@ struct EffortTests {
     }
   }
 
-  @Test("chunks of a set of bits")
+  @Test("bit sets with several chunks")
   func bitSet() {
     let count = 5 << 20 + 17
     var set = BitSet(count: count)

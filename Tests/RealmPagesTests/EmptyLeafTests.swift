@@ -93,7 +93,7 @@ struct EmptyLeafTests {
     return try (0..<leaf.count).map { try Value(copying: leaf.value($0, editor.arena)) }
   }
 
-  @Test("take values one by one, give them back, and take others", arguments: forms)
+  @Test("accept values one by one, and again after these are removed", arguments: forms)
   func oneByOne(form: Form) throws {
     try open(form) { editor, slot in
       #expect(try held(editor, slot, form.element) == [])
@@ -116,7 +116,7 @@ struct EmptyLeafTests {
     }
   }
 
-  @Test("take many values at once, as a cluster does", arguments: forms)
+  @Test("accept many values at once, as in a cluster", arguments: forms)
   func together(form: Form) throws {
     for count in [1, 255, 256] {
       try open(form) { editor, slot in
@@ -129,7 +129,7 @@ struct EmptyLeafTests {
     }
   }
 
-  @Test("take the elements of another leaf, as a split does", arguments: forms)
+  @Test("accept the elements of another leaf, as in a split", arguments: forms)
   func moved(form: Form) throws {
     try open(form) { editor, slot in
       let other = Slot(

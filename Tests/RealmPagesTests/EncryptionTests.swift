@@ -43,7 +43,7 @@ struct EncryptionTests {
     #expect(EncryptedLayout.dataOffset(logical - 1) == (physical - 1) * Self.page)
   }
 
-  @Test("pages and slots lie where the format's description puts them")
+  @Test("pages and slots are at the offsets that the format description states")
   func offsets() {
     #expect(EncryptedLayout.dataOffset(0) == 0x1000 && EncryptedLayout.slotOffset(0) == 0)
     #expect(EncryptedLayout.dataOffset(9) == 0xa000 && EncryptedLayout.slotOffset(9) == 0x240)
@@ -52,7 +52,7 @@ struct EncryptionTests {
     #expect(EncryptedLayout.logicalSize(0) == 0 && EncryptedLayout.logicalSize(Self.page) == 0)
   }
 
-  @Test("the right key opens the file, and it shows what its plain twin shows")
+  @Test("the right key opens the file, with the same content as its unencrypted twin")
   func opens() throws {
     #expect(try reason(encrypted(), key()) == nil)
     var plain = ObjectWalk(), secret = ObjectWalk()
@@ -68,7 +68,7 @@ struct EncryptionTests {
     #expect(EncryptionKey([]) == nil)
   }
 
-  @Test("no key, a wrong key in either half, and a key for a plain file are told apart")
+  @Test("a missing key, a wrong half of a key, and a key for an unencrypted file are distinguished")
   func keys() throws {
     #expect(try reason(encrypted(), nil) == .keyNeeded)
     var wrongMac = try key(), wrongCipher = try key()
@@ -89,14 +89,14 @@ struct EncryptionTests {
     #expect(try reason(bytes, key()) == .damaged)
   }
 
-  @Test("a size that is no number of pages, or too small, is damage")
+  @Test("a size that is too small or not a multiple of the page size is damage")
   func sizes() throws {
     let bytes = try encrypted()
     #expect(try reason(Array(bytes.dropLast(8)), key()) == .damaged)
     #expect(try reason(Array(bytes.prefix(Self.page)), key()) == .damaged)
   }
 
-  @Test("damage behind the first page leaves the rest readable, and the verifier names it")
+  @Test("damage after the first page leaves the rest readable, and the verifier reports it")
   func damagedPage() throws {
     var bytes = try encrypted()
     bytes[2 * Self.page + 100] ^= 1
@@ -112,7 +112,7 @@ struct EncryptionTests {
     }
   }
 
-  @Test("a write that was cut off between metadata and data shows the page's previous content")
+  @Test("a write interrupted between metadata and data leaves the page's previous content")
   func previousContent() throws {
     var bytes = try encrypted()
     for slot in [0, 64] {
@@ -127,7 +127,7 @@ struct EncryptionTests {
     }
   }
 
-  @Test("a slot ends up different from what it was before its page was written")
+  @Test("a slot differs before and after its page is written")
   func slotsSettle() throws {
     let key = EncryptionKey(try key())
     try withTemporaryFile(try encrypted()) { path in
@@ -142,7 +142,7 @@ struct EncryptionTests {
     }
   }
 
-  @Test("a later version takes from the former one what did not change, and nothing else")
+  @Test("a newer version reuses only the unchanged decrypted pages of the previous one")
   func unchangedPages() throws {
     let bytes = try encrypted(), key = try #require(EncryptionKey(try key()))
     try withTemporaryFile(bytes) { path in

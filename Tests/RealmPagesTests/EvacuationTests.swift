@@ -61,7 +61,7 @@ struct EvacuationTests {
     }
   }
 
-  @Test("after most is deleted some commits make the file shorter, and who writes to it next gives the space back")
+  @Test("after a large deletion, a few commits shrink the file, and the next writer truncates it")
   func largeValues() throws {
     try withTemporaryPath { path in
       do {
@@ -80,7 +80,7 @@ struct EvacuationTests {
     }
   }
 
-  @Test("nodes that lie far behind are moved a few with each commit, and hold what they held")
+  @Test("each commit moves a few of the nodes near the end, without changing their content")
   func scatteredNodes() throws {
     let notes = try Notes(RealmWriter(memory: MemoryStorage(name: "scattered")))
     for _ in 0..<20 { try notes.add(400, of: 300) }
@@ -100,7 +100,7 @@ struct EvacuationTests {
   /// The sequence number that an object key was made from. Source: docs/format/2-model.md M5.
   private static func number(_ key: ObjKey) -> Int { Int(key.value & 0xFF) | Int(key.value >> 16) << 8 }
 
-  @Test("a reader of an old version keeps its bytes, and the file gets shorter once it is gone")
+  @Test("the file shrinks only after the reader of an old version has left")
   func pinned() throws {
     let notes = try Notes(RealmWriter(memory: MemoryStorage(name: "pinned")))
     try notes.add(60, of: 50_000)
@@ -114,7 +114,7 @@ struct EvacuationTests {
     #expect(try notes.shrink(below: 200_000, within: 1100) < 1100)
   }
 
-  @Test("what needs more room than was left takes it back")
+  @Test("a commit that needs more space takes back the evacuated space")
   func givenUp() throws {
     let notes = try Notes(RealmWriter(memory: MemoryStorage(name: "given up")))
     try notes.add(60, of: 50_000)

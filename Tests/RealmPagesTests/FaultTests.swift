@@ -24,10 +24,10 @@ struct FaultTests {
 
   private static let shapes: [CommitShape] = [.first, .small, .growing, .conversion, .grouped, .synced]
 
-  @Test("a failing call gives an error and leaves the old version", arguments: shapes, Kind.allCases)
+  @Test("a failing system call causes an error and leaves the old version", arguments: shapes, Kind.allCases)
   func plain(shape: CommitShape, kind: Kind) throws { try check(shape, kind, key: nil) }
 
-  @Test("a failing call does no harm to an encrypted file either", arguments: shapes, Kind.allCases)
+  @Test("the same holds for encrypted files, for failing system calls", arguments: shapes, Kind.allCases)
   func encrypted(shape: CommitShape, kind: Kind) throws { try check(shape, kind, key: Fixture.key()) }
 
   private func check(_ shape: CommitShape, _ kind: Kind, key: EncryptionKey?) throws {
@@ -147,7 +147,7 @@ struct FaultTests {
     #expect(made?.failedCall == EngineError.syncCall)
   }
 
-  @Test("a commit that fails for lack of space gives back what the file had grown by")
+  @Test("a commit that fails for lack of space truncates the file to its previous size")
   func growth() throws {
     try withTemporaryFile(Fixture.named("people").bytes()) { path in
       defer { try? FileManager.default.removeItem(atPath: path + ".lock") }  // a leftover harms nobody

@@ -16,7 +16,7 @@ struct FixtureReadingTests {
     return try snapshot.tableKeys().compactMap { try snapshot.table($0) }.filter { $0.objectCount > 0 }
   }
 
-  @Test("the files of the package are here")
+  @Test("the fixtures of the package are present")
   func present() { #expect(Fixture.own.count >= 15, "Tests/Fixtures has too few .realm files") }
 
   @Test("next, seek and seek(after:) agree on every object", arguments: Fixture.all)

@@ -23,7 +23,7 @@ struct HeaderReaderTests {
     _ = try transaction.commit()
   }
 
-  @Test("a snapshot is not current any more after a commit")
+  @Test("a snapshot is no longer current after a commit")
   func isCurrent() throws {
     try withReader { writer, realm in
       let snapshot = try realm.latest()
@@ -33,7 +33,7 @@ struct HeaderReaderTests {
     }
   }
 
-  @Test("a later version is noticed whose top array is where that of the one before was")
+  @Test("a newer version is noticed even if its top array has the position of the previous one")
   func samePlace() throws {
     try withReader { writer, realm in
       func commit(_ value: Int) throws -> Int {

@@ -6,7 +6,7 @@ import RealmPages
 import TestSupport
 import Testing
 
-@Suite("Copies that are written to")
+@Suite("Writing to copies")
 struct HeldCopyTests {
   /// Runs `body` with a copy of a realm, as `backup` makes it.
   private func withCopy(_ isEncrypted: Bool, _ body: (Configuration) throws -> Void) throws {
@@ -24,7 +24,7 @@ struct HeldCopyTests {
     } catch { #expect((error as? EngineError)?.reason == reason, "\(error)") }
   }
 
-  @Test("a version of a copy that is held stays when the copy is written to", arguments: [false, true])
+  @Test("a held version of a copy stays readable when the copy is written to", arguments: [false, true])
   func stays(_ isEncrypted: Bool) throws {
     try withTemporaryPath { path in
       let configuration = Configuration(path: path, encryptionKey: isEncrypted ? try Fixture.key() : nil)
@@ -64,7 +64,7 @@ struct HeldCopyTests {
     }
   }
 
-  @Test("a realm that is compacted again and again while it is open is written where it is", arguments: [false, true])
+  @Test("a realm compacted repeatedly while open is written to at its path", arguments: [false, true])
   func compactedTwice(_ isEncrypted: Bool) throws {
     try withCopy(isEncrypted) { configuration in
       let writer = try RealmWriter(configuration)
@@ -80,7 +80,7 @@ struct HeldCopyTests {
     }
   }
 
-  @Test("what began on a copy is not committed to another one in its place, not even to one that looks the same")
+  @Test("a transaction on a copy is not committed to a file that replaced it, even an identical one")
   func replacedCopy() throws {
     try withTemporaryPath { path in
       let people = try Fixture.named("people").configuration()
@@ -113,7 +113,7 @@ struct HeldCopyTests {
     }
   }
 
-  @Test("of two programs that make the first change to a copy, one is told to wait", arguments: [false, true])
+  @Test("of two programs that make the first change to a copy, one is refused as busy", arguments: [false, true])
   func twoFirst(_ isEncrypted: Bool) throws {
     try withCopy(isEncrypted) { configuration in
       let fast = try RealmWriter(configuration), slow = try RealmWriter(configuration)

@@ -14,7 +14,7 @@ struct KillTests {
   private static let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
     .deletingLastPathComponent().appendingPathComponent("CommitLoop")
 
-  @Test("a killed program has lost nothing of what it was promised", arguments: [false, true])
+  @Test("a killed program loses no commit that had returned", arguments: [false, true])
   func kill(isEncrypted: Bool) throws {
     let temporary = try TemporaryFolder(), folder = temporary.url
     defer { temporary.remove() }

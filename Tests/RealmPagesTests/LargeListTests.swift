@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Large lists")
 struct LargeListTests {
-  @Test("elements that come and go anywhere in a large list leave the others in their order", arguments: 1...4)
+  @Test("random insertions and removals in a large list keep the order of the other elements", arguments: 1...4)
   func anywhere(seed: UInt64) throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "list"))
     var random = SplitMix64(seed: seed), model: [Int64] = []

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Large tables")
 struct LargeTableTests {
-  @Test("objects that come and go anywhere in a large table leave the others as they are", arguments: 1...3)
+  @Test("random insertions and deletions in a large table leave other objects unchanged", arguments: 1...3)
   func anywhere(seed: UInt64) throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "table"))
     var random = SplitMix64(seed: seed), model: [Int64: Int64] = [:], keys: [Int64] = []
@@ -54,7 +54,7 @@ struct LargeTableTests {
     try check(writer, model)
   }
 
-  @Test("an object with a key before all others leaves the others their keys", arguments: [1, 256, 300, 700])
+  @Test("inserting an object before all others keeps the keys of the others", arguments: [1, 256, 300, 700])
   func beforeAllOthers(deleted: Int) throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "table"))
     var model: [Int64: Int64] = [:]

@@ -27,20 +27,20 @@ struct LeafTests {
     return try values(bytes, ref, ElementType(type, isNullable: nullable))
   }
 
-  @Test("nullable integers name the value that stands for null")
+  @Test("nullable integer leaves store the value that represents null")
   func nullableInts() throws {
     #expect(try values("04 00 00 04 7f 05 7f fd", .int) == ["5", "null", "-3"])
     #expect(try values("00 00 00 03", .int) == ["null", "null"])
     expectDamaged { try values("00 00 00 00", .int) }
   }
 
-  @Test("bools are 0, 1 and 3 for null; 2 is none")
+  @Test("bools are 0 and 1, and 3 for null; 2 is invalid")
   func bools() throws {
     #expect(try values("02 00 00 03 31", .bool) == ["true", "false", "null"])
     expectDamaged { try values("02 00 00 01 02", .bool) }
   }
 
-  @Test("floats and doubles have one NaN for null")
+  @Test("floats and doubles represent null as one particular NaN")
   func floats() throws {
     #expect(
       try values("0b 00 00 03 00 00 c0 3f 00 00 00 c0 aa 00 c0 7f", .float) == ["float 1.5", "float -2.0", "null"]
@@ -52,7 +52,7 @@ struct LeafTests {
     expectDamaged { try values("0b 00 00 01 00 00 c0 3f", .double) }
   }
 
-  @Test("short strings tell their length from the end of the element")
+  @Test("short strings store their length in the last byte of the element")
   func shortStrings() throws {
     let hello = "68 65 6c 6c 6f 00 00 02", empty = "00 00 00 00 00 00 00 07", null = "00 00 00 00 00 00 00 08"
     #expect(try values("0c 00 00 03" + hello + empty + null, .string) == ["\"hello\"", "\"\"", "null"])
@@ -62,7 +62,7 @@ struct LeafTests {
     expectDamaged { try values("0b 00 00 01 66 6f 6f 05", .string) }
   }
 
-  @Test("small blobs hold strings with a final zero")
+  @Test("small blobs store strings with a terminating zero")
   func smallStrings() throws {
     var bytes = NodeBytes()
     bytes.place("04 00 00 03 11 13 14", at: 488)
@@ -74,7 +74,7 @@ struct LeafTests {
     )
   }
 
-  @Test("small blobs hold binaries, empty and null apart")
+  @Test("small blobs distinguish empty binaries from null")
   func smallBinaries() throws {
     var bytes = NodeBytes()
     let ends = bytes.add("02 00 00 03 3f"), blob = bytes.add("11 00 00 03 01 02 03"),
@@ -83,7 +83,7 @@ struct LeafTests {
     #expect(try values(bytes, root, ElementType(.data, isNullable: true)) == ["data [1, 2, 3]", "data []", "null"])
   }
 
-  @Test("ends that lie outside of the bytes are errors")
+  @Test("end offsets outside of the data are errors")
   func badEnds() throws {
     for end: Int64 in [.min, -1, 0, 4, .max] {
       var bytes = NodeBytes()
@@ -93,7 +93,7 @@ struct LeafTests {
     }
   }
 
-  @Test("big blobs have a node for each value")
+  @Test("big blobs store each value in a node")
   func bigBlobs() throws {
     var bytes = NodeBytes()
     bytes.place("11 00 00 41" + String(repeating: "42", count: 64) + "00", at: 568)
@@ -117,7 +117,7 @@ struct LeafTests {
     }
   }
 
-  @Test("dates have seconds, of which one value is null, and nanoseconds")
+  @Test("dates are seconds, with one value for null, and nanoseconds")
   func dates() throws {
     var bytes = NodeBytes()
     let seconds = bytes.add("06 00 00 04 ff ff ff 7f 00 f1 53 65 ff ff ff ff ff ff ff 7f")
@@ -147,7 +147,7 @@ struct LeafTests {
     )
   }
 
-  @Test("ObjectIds come in blocks of eight behind a byte of null flags")
+  @Test("ObjectIds are stored in blocks of eight after a byte of null flags")
   func objectIDs() throws {
     let first = "01 02 03 04 05 06 07 08 09 0a 0b 0c", null = "de ad de ad de ad de ad de ad de ad"
     let last = String(repeating: "ff", count: 12)
@@ -160,7 +160,7 @@ struct LeafTests {
     expectDamaged { try values("09 00 00 05 02 01 02 03 04", .objectID) }
   }
 
-  @Test("UUIDs have sixteen bytes")
+  @Test("UUIDs are stored as sixteen bytes")
   func uuids() throws {
     let one = "00 11 22 33 44 55 66 77 88 99 aa bb cc dd ee ff"
     #expect(try values("09 00 00 11 00" + one, .uuid) == ["uuid 11223344556677 8899aabbccddeeff"])
@@ -176,7 +176,7 @@ struct LeafTests {
     #expect(try values(bytes, unresolved, element, inTree: true) == ["link 5 -461218979499293827", "link 5 1"])
   }
 
-  @Test("a leaf of a tree has 1000 elements at most, also where they take no room")
+  @Test("a leaf of a tree has at most 1000 elements, even if they take no space")
   func largestLeaf() throws {
     var bytes = NodeBytes()
     let full = bytes.add("00 00 03 e8"), larger = bytes.add("00 00 03 e9"), huge = bytes.add("00 ff ff ff")

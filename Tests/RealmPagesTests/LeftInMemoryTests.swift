@@ -8,7 +8,7 @@ import Testing
 
 @testable import RealmPages
 
-@Suite("Left in memory")
+@Suite("Power loss before sync")
 struct LeftInMemoryTests {
   private static let shapes: [CommitShape] = [.small, .deleting, .grouped, .shrinking]
 

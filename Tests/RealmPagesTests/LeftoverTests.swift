@@ -26,7 +26,7 @@ struct LeftoverTests {
     return problems.map(\.text)
   }
 
-  @Test("they are told from damage")
+  @Test("leftovers are distinguished from damage")
   func check() throws {
     let snapshot = try Self.fixture.snapshot()
     let summary = Verifier(snapshot).run { #expect($0.isLeftover, "\($0)") }
@@ -41,7 +41,7 @@ struct LeftoverTests {
     )
   }
 
-  @Test("objects with backlinks of a property or class that is gone can be deleted, and their class after them")
+  @Test("objects with backlinks of a removed property or class can be deleted, and then their class")
   func delete() throws {
     let writer = try Self.writer()
     let dogs = try #require(try writer.realm.latest().table(named: "class_Dog"))
@@ -65,7 +65,7 @@ struct LeftoverTests {
     }
   }
 
-  @Test("an index that the attributes do not mention is one: it is shown, kept right, and can be removed")
+  @Test("an index without its attribute is shown, maintained and can be removed")
   func index() throws {
     let writer = try Self.writer()
     let people = try #require(try writer.realm.latest().table(named: "class_Person"))

@@ -10,7 +10,7 @@ import Threads
 
 @Suite("Lock file")
 struct LockFileTests {
-  @Test("nobody believes the last session when a new one could not begin")
+  @Test("the state of the previous session is not used when a new one could not be initialized")
   func failedBeginning() throws {
     try withTemporaryPath { path in
       let configuration = Configuration(path: path)

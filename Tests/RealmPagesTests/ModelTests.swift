@@ -61,7 +61,7 @@ struct ModelTests {
     $0.name != "synced" && !["items-10k", "strings", "all-types", "rare-states"].contains($0.name)
   }
 
-  @Test("a file of the real engine holds what random transactions put there", arguments: engineFiles)
+  @Test("random transactions on a file of the reference engine have the expected results", arguments: engineFiles)
   func engineFile(fixture: Fixture) throws {
     let seed = Seeds.first
     var settings = RandomHistory.Settings()
@@ -75,7 +75,7 @@ struct ModelTests {
     } catch { Issue.record("\(error)\nSEED=\(seed) repeats it") }
   }
 
-  @Test("a realm holds what random transactions put there")
+  @Test("random transactions have the expected results")
   func histories() throws {
     if let seed = Seeds.only {
       _ = try live(seed: seed)

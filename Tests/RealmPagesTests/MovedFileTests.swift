@@ -70,7 +70,7 @@ struct MovedFileTests {
   static let modes: [Configuration.Mode] = [.shared, .exclusive]
 
   @Test(
-    "what was moved away is shown on, not written to, and is as before when it is back",
+    "a realm that was moved away stays readable, is not writable, and recovers when it is moved back",
     arguments: modes,
     [false, true]
   )
@@ -93,7 +93,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("a commit goes nowhere when the file is moved, replaced or removed during its transaction", arguments: modes)
+  @Test("a commit fails if the file is moved, replaced or removed during its transaction", arguments: modes)
   func duringTransaction(mode: Configuration.Mode) throws {
     try withTemporaryPath { path in
       let other = path + ".other", aside = path + ".aside"
@@ -120,7 +120,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("the name that a file has now can be opened and written to while the former one is still shown")
+  @Test("the new name of a file can be opened and written to while the old one is still open")
   func bothNames() throws {
     try withTemporaryPath { path in
       try makeCounter(path)
@@ -165,7 +165,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("a reader by another name sees commits, and writes when the other has left")
+  @Test("a reader by another name sees commits, and can write after the other program has left")
   func otherName() throws {
     try withTemporaryPath { path in
       try makeCounter(path)
@@ -180,7 +180,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("who makes a new lock file in place of one that was removed does not get in while a version is held")
+  @Test("a program that recreates a removed lock file cannot join while a version is held")
   func removedLockFile() throws {
     try withTemporaryPath { path in
       try makeCounter(path)
@@ -200,7 +200,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("who is alone when the lock file is removed goes on with a new one, and lets others in")
+  @Test("the only program that has the realm open recreates a removed lock file, and others can join")
   func removedLockFileOfOne() throws {
     try withTemporaryPath { path in
       try makeCounter(path)
@@ -220,7 +220,7 @@ struct MovedFileTests {
   }
 
   @Test(
-    "what was committed just before the lock file was removed, emptied or overwritten is read, too",
+    "a commit made just before the lock file is removed, emptied or overwritten is read",
     arguments: [nil, 0, 0x41, 0xff] as [UInt8?]
   )
   func removedBeforeReading(_ filler: UInt8?) throws {
@@ -243,7 +243,7 @@ struct MovedFileTests {
   }
 
   @Test(
-    "a file that is overwritten in its place is shown, and what was to be built on the former one is refused",
+    "the new content of a file overwritten in place is read, and commits based on the old one are refused",
     arguments: modes
   )
   func overwritten(mode: Configuration.Mode) throws {
@@ -273,7 +273,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("an older copy of the same realm that is written over it is not taken for it")
+  @Test("an older copy written over the realm is not taken for the realm")
   func overwrittenByOlderCopy() throws {
     try withTemporaryPath { path in
       try makeCounter(path)
@@ -295,7 +295,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("a copy whose end is lost does not open as an empty realm, and is not written to")
+  @Test("a truncated copy does not open as an empty realm, and is not written to")
   func lostFooter() throws {
     var bytes = try Fixture.named("streaming-form").bytes()
     for at in bytes.count - 16..<bytes.count - 8 { bytes[at] = 0 }
@@ -307,7 +307,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("an empty realm that is overwritten is not taken for the new one's past")
+  @Test("an overwritten empty realm is not taken for an earlier version of the new one")
   func overwrittenEmpty() throws {
     try withTemporaryPath { path in
       let other = path + ".other"
@@ -330,7 +330,7 @@ struct MovedFileTests {
   }
 
   @Test(
-    "grouped commits reach the file that they were made in, wherever it is",
+    "grouped commits reach the file that they were made in, even after it was moved",
     arguments: ["moved", "replaced", "removed"]
   )
   func grouped(operation: String) throws {
@@ -358,7 +358,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("a grouped commit that was not read yet is shown and reaches the file after the lock file was removed")
+  @Test("a grouped commit that was not read yet is read, and reaches the file, after the lock file is removed")
   func groupedWithoutLockFile() throws {
     try withTemporaryPath { path in
       try makeCounter(path)
@@ -374,7 +374,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("grouped commits to a file that was overwritten are reported as lost, and it is not touched")
+  @Test("grouped commits to an overwritten file are reported as lost, and the file is not modified")
   func groupedAndOverwritten() throws {
     try withTemporaryPath { path in
       let other = path + ".other"
@@ -393,7 +393,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("a realm that others have open is shown on when it is replaced, until they are gone")
+  @Test("the old realm stays visible after it is replaced, until other programs have closed it")
   func replacedWhileShared() throws {
     try withTemporaryPath { path in
       let other = path + ".other"
@@ -416,7 +416,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("a realm is followed when it is compacted or decrypted, and says which key is missing when it is encrypted")
+  @Test("a realm that is compacted or decrypted stays open; if it is encrypted, an error says which key is missing")
   func otherKeys() throws {
     try withTemporaryPath { path in
       let key = try Fixture.key(), second = try #require(EncryptionKey([UInt8](repeating: 7, count: 64)))
@@ -460,7 +460,7 @@ struct MovedFileTests {
   }
 
   @Test(
-    "a commit by a program with another lock file that we cannot know is seen, and built upon",
+    "a commit by a program with an unknown lock file is read, and the next commit builds on it",
     arguments: [false, true]
   )
   func foreignCommit(isEncrypted: Bool) throws {
@@ -491,7 +491,7 @@ struct MovedFileTests {
     }
   }
 
-  @Test("a symbolic link is locked by its own name, as Realm's engine does, or by the one that is in use")
+  @Test("a symbolic link has its own lock file, as in Realm's engine, unless another name is in use")
   func symbolicLinks() throws {
     try withTemporaryPath { path in
       let name = path + ".link"

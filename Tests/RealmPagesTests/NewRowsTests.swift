@@ -61,7 +61,7 @@ struct NewRowsTests {
     }
   }
 
-  @Test("are what they were made with, whoever looks meanwhile", arguments: [0, 300])
+  @Test("have the values they were created with, whoever reads meanwhile", arguments: [0, 300])
   func allTypes(present: Int) throws {
     let count = 700
     for order in Order.allCases {
@@ -104,7 +104,7 @@ struct NewRowsTests {
     }
   }
 
-  @Test("show in everything that a transaction can be asked, and to every change")
+  @Test("are visible to every query and every change in the transaction")
   func questions() throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "rows"))
     let transaction = try writer.begin()
@@ -151,7 +151,7 @@ struct NewRowsTests {
     }
   }
 
-  @Test("are listed in indexes, in whatever order and however many they are", arguments: [1, 2, 3])
+  @Test("are in the indexes, in any order and number", arguments: [1, 2, 3])
   func indexes(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let writer = try RealmWriter(memory: MemoryStorage(name: "rows"))
@@ -210,7 +210,7 @@ struct NewRowsTests {
     }
   }
 
-  @Test("vanish with their transaction")
+  @Test("are discarded with their transaction")
   func rollback() throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "rows"))
     var transaction = try writer.begin()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Nodes")
 struct NodeTests {
-  @Test("a header gives flags, width, count and size")
+  @Test("a header contains flags, width, count and size")
   func header() throws {
     let node = try NodeBytes.node("45 00 00 0e" + String(repeating: " 00", count: 28))
     #expect(node.hasRefs && !node.isInner && !node.hasContext)
@@ -14,7 +14,7 @@ struct NodeTests {
     #expect(node.byteSize == 40)
   }
 
-  @Test("each flag is a bit of its own")
+  @Test("each flag is a separate bit")
   func flags() throws {
     #expect(try NodeBytes.node("80 00 00 00").isInner)
     #expect(try NodeBytes.node("40 00 00 00").hasRefs)
@@ -65,7 +65,7 @@ struct NodeTests {
     #expect(try values(NodeBytes.node("00 00 00 03")) == [0, 0, 0])
   }
 
-  @Test("an element outside of the node is an error, and so is a number where a ref belongs")
+  @Test("an index out of bounds is an error, and so is an integer where a ref is expected")
   func access() throws {
     let node = try NodeBytes.node("44 00 00 02 15 10")
     expectDamaged { try node.int(2) }
@@ -80,7 +80,7 @@ struct NodeTests {
 
   private func values(_ node: Node) throws -> [Int64] { try (0..<node.count).map { try node.int($0) } }
 
-  @Test("no ref in a damaged file is that of a dirty node", arguments: [Int.min, -8, 0, Int.max - 7])
+  @Test("a ref in a damaged file is never taken for a dirty node", arguments: [Int.min, -8, 0, Int.max - 7])
   func strangeRefs(ref: Int) {
     let bytes = [UInt8](repeating: 0, count: 64), slab = Slab(space: nil, limit: bytes.count)
     _ = slab.makeInts(.hasRefs)

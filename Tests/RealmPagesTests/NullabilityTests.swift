@@ -23,7 +23,7 @@ struct NullabilityTests {
     return try #require(try snapshot.table(table))
   }
 
-  @Test("null becomes the default of every type, other values stay, and so do name, place and index")
+  @Test("null becomes the default of every type; other values, name, position and index are kept")
   func everyType() throws {
     let examples: [(ValueType, Value, Value)] = [
       (.int, .int(7), .int(0)), (.bool, .bool(true), .bool(false)), (.float, .float(1.5), .float(0)),
@@ -82,7 +82,7 @@ struct NullabilityTests {
     _ = try commitAndVerify(first)
   }
 
-  @Test("the default gives way to an equal value of the set, however that is written")
+  @Test("an equal value of the set replaces the default, whatever its representation")
   func equalValues() throws {
     let zero = Value.decimal128(Decimal128(low: 0, high: 0x303e << 48))  // 0.0, the default is 0
     let first = try writer.begin()
@@ -93,7 +93,7 @@ struct NullabilityTests {
     _ = try commitAndVerify(first)
   }
 
-  @Test("a primary key stays one, unless null would become a key that another object has")
+  @Test("a primary key is kept, unless null would become the key of another object")
   func primaryKey() throws {
     let first = try writer.begin()
     var id = try first.addColumn(table, ColumnSpec("id", .string, isNullable: true))
@@ -108,7 +108,7 @@ struct NullabilityTests {
     #expect(try commitAndVerify(first).primaryKey?.key == id)
   }
 
-  @Test("links and Mixed values have no choice")
+  @Test("the optionality of links and Mixed values cannot be changed")
   func noChoice() throws {
     let first = try writer.begin()
     let link = try first.addColumn(table, ColumnSpec("link", .link, target: table))

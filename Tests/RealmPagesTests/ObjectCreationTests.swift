@@ -34,7 +34,7 @@ struct ObjectCreationTests {
     }
   }
 
-  @Test("an object has the values it was made with, and defaults elsewhere")
+  @Test("an object has the values it was created with, and defaults otherwise")
   func values() throws {
     let people = try People()
     let transaction = try people.writer.begin()
@@ -59,7 +59,7 @@ struct ObjectCreationTests {
     try people.verify()
   }
 
-  @Test("a refused object leaves nothing behind, and its primary key can be used")
+  @Test("a refused object leaves no trace, and its primary key can be reused")
   func refused() throws {
     let people = try People()
     let transaction = try people.writer.begin()
@@ -85,7 +85,7 @@ struct ObjectCreationTests {
     try people.verify()
   }
 
-  @Test("many objects, made in any order and partly deleted, are where their keys say")
+  @Test("many objects, created in any order and partly deleted, are found by their keys")
   func many() throws {
     let people = try People()
     let transaction = try people.writer.begin()

@@ -17,7 +17,7 @@ struct PackedBitsTests {
     return value
   }
 
-  @Test("every width reads what a bit-by-bit reader reads", arguments: [0, 1, 2, 4, 8, 16, 32, 64])
+  @Test("every width gives the same values as a bit-by-bit reader", arguments: [0, 1, 2, 4, 8, 16, 32, 64])
   func agreesWithReference(width: Int) {
     var random = SplitMix64(seed: UInt64(width))
     let bytes = (0..<512).map { _ in UInt8(truncatingIfNeeded: random.next()) }

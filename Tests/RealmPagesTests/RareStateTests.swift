@@ -44,7 +44,7 @@ struct RareStateTests {
     }
   }
 
-  @Test("the root of a link list says whether there are unresolved links, however the tree shrinks and grows")
+  @Test("the root of a link list has the flag for unresolved links, however the tree grows and shrinks")
   func linkFlags() throws {
     let writer = try Self.writer()
     let table = try #require(try writer.realm.latest().table(named: "class_LinkFlags"))
@@ -81,7 +81,7 @@ struct RareStateTests {
 
   // MARK: Keys of nested collections
 
-  @Test("collections nested in two objects under one key are two collections")
+  @Test("collections nested in two objects under the same key stay separate")
   func equalKeys() throws {
     let writer = try Self.writer()
     let table = try #require(try writer.realm.latest().table(named: "class_NestedKeys"))
@@ -128,7 +128,7 @@ struct RareStateTests {
     }
   }
 
-  @Test("sets of Mixed keep of numbers and NaNs of all types what the engine keeps, in its order")
+  @Test("sets of Mixed keep the same numbers and NaNs as the engine, in its order")
   func numberSets() throws {
     let writer = try Self.writer()
     let table = try #require(try writer.realm.latest().table(named: "class_NumberSets"))
@@ -156,7 +156,7 @@ struct RareStateTests {
     #expect(try Verifier(writer.realm.latest()).problems() == [])
   }
 
-  @Test("a set of Mixed loses each of its NaNs, whatever others it has")
+  @Test("each NaN can be removed from a set of Mixed, whatever others it contains")
   func discardedNaNs() throws {
     let writer = try Self.writer()
     let table = try #require(try writer.realm.latest().table(named: "class_NumberSets"))

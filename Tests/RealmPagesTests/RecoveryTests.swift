@@ -34,7 +34,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test("of a sound file everything is saved", arguments: Fixture.all)
+  @Test("a valid file is recovered completely", arguments: Fixture.all)
   func whole(fixture: Fixture) throws {
     let original = try fixture.snapshot()
     try recover(fixture.bytes(), key: fixture.isEncrypted ? Fixture.key() : nil) { report, saved in
@@ -48,7 +48,7 @@ struct RecoveryTests {
   }
 
   @Test(
-    "a file whose header leads to no version does not open, unless as an empty one, and is recovered",
+    "a file whose header leads to no version opens only as an empty one, and can be recovered",
     arguments: Fixture.all.filter { !$0.isEncrypted }
   )
   func blankHeader(fixture: Fixture) throws {
@@ -130,7 +130,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test("without its newest top array a realm is saved from the tables of that version, or from the version before")
+  @Test("without its newest top array, a realm is recovered from that version's tables or the previous version")
   func previousRoot() throws {
     var bytes = try Fixture.named("many-versions").bytes()
     let newest = try bytes.withUnsafeBytes { try Realm.snapshot(of: $0) }
@@ -150,7 +150,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test("without a header a realm is found by a search, and is not claimed to be the newest")
+  @Test("without a header, a realm is found by a search and not claimed to be the newest version")
   func noHeader() throws {
     let fixture = Fixture.named("people")
     var bytes = try fixture.bytes()
@@ -203,7 +203,7 @@ struct RecoveryTests {
     #expect(try !after.next())
   }
 
-  @Test("nothing comes of a file that is no realm")
+  @Test("a file that is not a realm cannot be recovered")
   func nothing() throws {
     for bytes in [[], [UInt8](repeating: 0, count: 10), [UInt8](repeating: 7, count: 10_000)] as [[UInt8]] {
       let error = #expect(throws: EngineError.self) { try recover(bytes) { _, _ in } }

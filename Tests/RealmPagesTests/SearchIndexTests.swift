@@ -24,7 +24,7 @@ struct SearchIndexTests {
   }
 
   @Test(
-    "of two words that the keys of an index do not tell apart one can go",
+    "of two strings with the same index keys, one can be removed",
     arguments: [("abc", "abcX"), ("ab", "abX\0"), ("abcd", "abcdX\0\0\0"), ("", "X\0\0\0"), ("XXX", "XXXX")]
   )
   func sharedEntries(_ first: String, _ second: String) throws {
@@ -48,7 +48,7 @@ struct SearchIndexTests {
   }
 
   @Test(
-    "long primary keys that begin alike are found, in whatever order they were made",
+    "long primary keys with a common prefix are found, in any order of creation",
     arguments: [196, 200, 204, 300]
   )
   func longKeys(length: Int) throws {
@@ -74,7 +74,7 @@ struct SearchIndexTests {
     #expect(Verifier(try writer.realm.latest(), isStrict: true).problems(limit: 3) == [])
   }
 
-  @Test("different numbers that share an entry of a Mixed index come and go by themselves")
+  @Test("different numbers that share an entry of a Mixed index are added and removed independently")
   func numbersOfOneEntry() throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "numbers \(UInt64.random(in: 0...UInt64.max))"))
     var transaction = try writer.begin()
@@ -96,7 +96,7 @@ struct SearchIndexTests {
     #expect(found.objectCount == 4)
   }
 
-  @Test("numbers, identifiers and dates have index keys of their bytes in order")
+  @Test("the index keys of numbers, identifiers and dates are their bytes in order")
   func data() {
     func keys(_ value: ValueView) -> [Int32] { stride(from: 0, through: 20, by: 4).map { IndexData(value).key($0) } }
     #expect(keys(.int(7)) == [0x0700_0000, 0, 0x5800_0000, 0, 0, 0])
@@ -131,7 +131,7 @@ struct SearchIndexTests {
     #expect(IndexData(.double(.nan)).count == 8)
   }
 
-  @Test("an index leads to the object, and says when there is none")
+  @Test("an index finds the object, and reports when there is none")
   func lookup() throws {
     // A column of the values 7, -1 and 300.
     var bytes = NodeBytes()
@@ -146,7 +146,7 @@ struct SearchIndexTests {
     #expect(try index.first(.int(7)) { _ in false } == nil)
   }
 
-  @Test("null and the empty string are different entries, null with a list of objects")
+  @Test("null and the empty string have different entries; that of null can list objects")
   func nullAndEmpty() throws {
     var bytes = NodeBytes()
     bytes.place("06 00 00 03 00 00 00 00 00 00 00 58 6c 6c 65 68", at: 1464)
@@ -171,21 +171,21 @@ struct SearchIndexTests {
     ("a×b", ["ab"]), ("naïve naive", ["naive"]), ("日本 x", ["x"]), ("ÿ", []), ("x😀y", ["x", "y"]),
   ]
 
-  @Test("texts fall into words of ASCII and Latin-1 letters and digits, most without accents", arguments: texts)
+  @Test("text is split into words of ASCII and Latin-1 letters and digits, most without accents", arguments: texts)
   func fullTextWords(text: String, words: Set<String>) {
     var text = text
     let found = text.withUTF8 { FullTextWords.words(in: UnsafeRawBufferPointer($0)) }
     #expect(Set(found.map { String(decoding: $0, as: UTF8.self) }) == words)
   }
 
-  @Test("a word is cut after 64 bytes, and what follows belongs to it still")
+  @Test("a word is truncated to 64 bytes, and the rest of it is skipped")
   func longWords() {
     let long = [UInt8](repeating: 0x61, count: 100) + Array(" b".utf8)
     let found = long.withUnsafeBytes { FullTextWords.words(in: $0) }
     #expect(found == [[UInt8](repeating: 0x61, count: 64), Array("b".utf8)])
   }
 
-  @Test("bytes that are not UTF-8 are no reason to read beyond the text")
+  @Test("invalid UTF-8 does not cause reads beyond the end of the text")
   func brokenText() {
     for text: [UInt8] in [[0xc3], [0xe2, 0x82], [0xf0, 0x9f], [0x61, 0xc3], [0xff, 0xfe]] {
       let found = text.withUnsafeBytes { FullTextWords.words(in: $0) }

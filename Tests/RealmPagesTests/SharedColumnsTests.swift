@@ -43,7 +43,7 @@ struct SharedColumnsTests {
     }
   }
 
-  @Test("columns that a transaction adds, removes, indexes or makes a key are its own, until it is committed")
+  @Test("columns that a transaction modifies are private to it until the commit")
   func changes() throws {
     try withPeople { writer in
       let base = try #require(try writer.realm.latest().table(named: "class_Person")), key = base.key

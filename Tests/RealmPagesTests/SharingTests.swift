@@ -44,7 +44,7 @@ struct SharingTests {
     return value
   }
 
-  @Test("realms may be opened and end at the same moment on several threads")
+  @Test("realms can be opened and closed concurrently on several threads")
   func endsTogether() throws {
     try withTemporaryPath { path in
       try makeCounter(RealmWriter(Configuration(path: path), create: true))
@@ -77,7 +77,7 @@ struct SharingTests {
     }
   }
 
-  @Test("a version that is held stays whole while others commit")
+  @Test("a held version stays intact while others commit")
   func held() throws {
     try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
@@ -91,7 +91,7 @@ struct SharingTests {
     }
   }
 
-  @Test("a version that is not held is let go of soon after a newer one has come")
+  @Test("a version that is not held is released soon after a newer one appears")
   func letGo() throws {
     try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
@@ -106,7 +106,7 @@ struct SharingTests {
     }
   }
 
-  @Test("an idle realm leaves the others alone, and comes back with the next access")
+  @Test("an idle realm leaves the session, and rejoins at the next access")
   func idle() throws {
     try withTemporaryPath { path in
       var configuration = Configuration(path: path)
@@ -127,7 +127,7 @@ struct SharingTests {
     }
   }
 
-  @Test("who waits for the write lock longer than asked for is told so, and gets it later")
+  @Test("waiting for the write lock times out, and a later attempt succeeds")
   func busy() throws {
     try withTemporaryPath { path in
       let first = try RealmWriter(Configuration(path: path), create: true)
@@ -143,7 +143,7 @@ struct SharingTests {
     }
   }
 
-  @Test("a commit by somebody else wakes who waits for one")
+  @Test("a commit by another program wakes a waiting thread")
   func waking() throws {
     try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
@@ -156,7 +156,7 @@ struct SharingTests {
     }
   }
 
-  @Test("a file that took the place of ours is read and written from then on")
+  @Test("a file that replaced the realm is read and written from then on")
   func replaced() throws {
     try withTemporaryPath { path in
       let other = path + ".other"
@@ -177,7 +177,7 @@ struct SharingTests {
     }
   }
 
-  @Test("a lock file of another layout is refused, and not touched")
+  @Test("a lock file with another layout is refused and left unchanged")
   func otherLayout() throws {
     try withTemporaryPath { path in
       do { try makeCounter(RealmWriter(Configuration(path: path), create: true)) }
@@ -196,7 +196,7 @@ struct SharingTests {
     }
   }
 
-  @Test("programs that commit to one realm lose nothing, whoever is killed", arguments: [false, true])
+  @Test("programs that commit to one realm lose no commit, whichever is killed", arguments: [false, true])
   func kills(isEncrypted: Bool) throws {
     try withTemporaryPath { path in
       let digits = try String(

@@ -116,7 +116,7 @@ struct SizeTests {
     #expect(try verified().columns.map(\.key) == Array(keys.dropFirst(100)))
   }
 
-  @Test("the longest strings and binaries, and none that is longer")
+  @Test("strings and binaries of the maximum length, and not more")
   func longValues() throws {
     let first = try writer.begin()
     let text = try first.addColumn(table, ColumnSpec("text", .string))

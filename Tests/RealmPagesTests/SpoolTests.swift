@@ -6,7 +6,7 @@ import Testing
 
 @testable import RealmPages
 
-@Suite("Files without a name")
+@Suite("Unnamed temporary files")
 struct SpoolTests {
   /// What this process has open in a folder and has no name there.
   private static func unnamed(in folder: String) -> [String] {
@@ -17,7 +17,7 @@ struct SpoolTests {
     }
   }
 
-  @Test("pieces come back as they were, and their places are used again; the disk has no plain byte of them")
+  @Test("pieces are returned unchanged, their space is reused, and the disk holds no plaintext")
   func pieces() throws {
     try withTemporaryPath { path in
       let folder = (path as NSString).deletingLastPathComponent + "/spool"
@@ -44,13 +44,13 @@ struct SpoolTests {
     }
   }
 
-  @Test("where the folder takes no files, there is no spool, which is no error")
+  @Test("in a read-only folder there is no spool file, which is not an error")
   func noFolder() throws {
     #expect(try SpoolFile(besideRealm: "/nowhere/at/all.realm").store([1]) == nil)
     #expect(SpillMemory(besideRealm: "/nowhere/at/all.realm") == nil)
   }
 
-  @Test("blocks of spilled memory do not overlap, hold what was put there, and are used again")
+  @Test("blocks of spilled memory do not overlap, keep their content, and are reused")
   func blocks() throws {
     try withTemporaryPath { path in
       let memory = try #require(SpillMemory(besideRealm: path))

@@ -51,7 +51,7 @@ struct UnannouncedVersionTests {
     return writer
   }
 
-  @Test("the header leads back to a group before the group goes on")
+  @Test("the header points to the last grouped version again before the group continues")
   func group() throws {
     try change(first, 0..<10, to: 5, .grouped)
     let grouped = try Contents(first.realm.latest())
@@ -67,7 +67,7 @@ struct UnannouncedVersionTests {
     withExtendedLifetime(second) {}
   }
 
-  @Test("when a writer whose sync failed has left, others write on")
+  @Test("other writers continue after a writer whose sync failed has left")
   func leaving() throws {
     try change(first, 0..<10, to: 5, .full)
     do { _ = try failing(afterGroup: false) }
@@ -76,7 +76,7 @@ struct UnannouncedVersionTests {
     #expect(Verifier(try onDisk()).problems(limit: 3) == [])
   }
 
-  @Test("others go on after a program could not bring its group to disk and left")
+  @Test("other programs continue after one could not write its group to disk and left")
   func groupLeft() throws {
     var made: FaultyStorage?
     var second: RealmWriter? = try RealmWriter(configuration, create: false) {
@@ -95,7 +95,7 @@ struct UnannouncedVersionTests {
     }
   }
 
-  @Test("the first commit of a realm does not disturb those who read it before it is announced")
+  @Test("the first commit of a realm does not disturb readers before it is announced")
   func firstCommit() throws {
     let path = temporary.path("new.realm"), configuration = Configuration(path: path)
     let reader = try RealmWriter(configuration, create: true)
@@ -110,7 +110,7 @@ struct UnannouncedVersionTests {
     #expect(try reader.realm.latest().version > before)
   }
 
-  @Test("who looks at an empty realm is not disturbed by a program that comes, commits first and leaves")
+  @Test("a reader of an empty realm is not disturbed by a program that makes the first commit and leaves")
   func comingAndLeaving() throws {
     for round in 0..<1000 {
       // A page of an encrypted file that is being written is looked at for longer.

@@ -27,7 +27,7 @@ struct UnreachedTests {
   }
 
   @Test(
-    "a realm to which nothing was committed is an empty realm, whatever space was made for it",
+    "a realm without commits is empty, whatever space was allocated for it",
     arguments: [24, 40, 4096, 1 << 20]
   )
   func nothingCommitted(size: Int) throws {
@@ -42,7 +42,7 @@ struct UnreachedTests {
     }
   }
 
-  @Test("a first commit that is not on disk yet is shown", arguments: [Configuration.Mode.exclusive, .shared])
+  @Test("a first commit is visible before it is on disk", arguments: [Configuration.Mode.exclusive, .shared])
   func groupedFirstCommit(mode: Configuration.Mode) throws {
     try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path, mode: mode), create: true)
@@ -55,7 +55,7 @@ struct UnreachedTests {
     }
   }
 
-  @Test("a header that lost the ref of its newest version does not open, though the other slot leads to an older one")
+  @Test("a header that lost the newest ref does not open, although the other slot has an older one")
   func lostSelectedRef() throws {
     var bytes = try Fixture.named("many-versions").bytes()
     let slot = Int(bytes[23] & 1)
@@ -66,7 +66,7 @@ struct UnreachedTests {
     }
   }
 
-  @Test("a copy of an empty realm is an empty realm")
+  @Test("an empty realm can be copied")
   func emptyCopy() throws {
     let copy = Header.ofCopy(format: 24) + Header.footer(topRef: 0)
     try withFile(copy) { path in
@@ -92,7 +92,7 @@ struct UnreachedTests {
     }
   }
 
-  @Test("a program that has the realm open may be in its first commit", arguments: [false, true])
+  @Test("a realm opens while another program makes its first commit", arguments: [false, true])
   func firstCommit(isShared: Bool) throws {
     let people = try Fixture.named("people").bytes()
     let bytes = [UInt8](repeating: 0, count: 16) + people[16...]
@@ -110,7 +110,7 @@ struct UnreachedTests {
     }
   }
 
-  @Test("a first commit that was cut off leaves an empty realm", arguments: [false, true])
+  @Test("an interrupted first commit leaves an empty realm", arguments: [false, true])
   func cutOff(isExclusive: Bool) throws {
     try withTemporaryPath { path in
       let mode: Configuration.Mode = isExclusive ? .exclusive : .shared

@@ -76,7 +76,7 @@ struct UnresolvedLinkTests {
     }
   }
 
-  @Test("an unresolved object goes with the last link to it, whatever held that", arguments: places)
+  @Test("an unresolved object is deleted with the last link to it, whatever held that link", arguments: places)
   func lastLink(place: String) throws {
     let realm = try Realm()
     #expect(try realm.unresolved() == Self.all)
@@ -113,7 +113,7 @@ struct UnresolvedLinkTests {
     #expect(try !realm.unresolved().contains("twice"))
   }
 
-  @Test("deleting an object takes its links to unresolved ones along, those of its embedded objects too")
+  @Test("deleting an object also removes the unresolved objects that it or its embedded objects link to")
   func deletion() throws {
     let realm = try Realm()
     for (id, left) in [
@@ -132,7 +132,7 @@ struct UnresolvedLinkTests {
     #expect(try realm.unresolved() == [])
   }
 
-  @Test("removing properties and classes takes links to unresolved objects along")
+  @Test("removing properties and classes also removes their links to unresolved objects")
   func schema() throws {
     let realm = try Realm()
     for column in realm.columns.reversed() where column.name != "id" && column.name != "plain" {
@@ -158,7 +158,7 @@ struct UnresolvedLinkTests {
     #expect(try Value(copying: cursor.value(any)) == .null)
   }
 
-  @Test("a primary key that becomes optional keeps those of unresolved objects")
+  @Test("unresolved objects keep their primary key when it becomes optional")
   func optionalKey() throws {
     let realm = try Realm()
     let target = try #require(try realm.writer.realm.latest().table(named: "class_Target"))
@@ -169,7 +169,7 @@ struct UnresolvedLinkTests {
     #expect(try realm.unresolved() == Self.all)
   }
 
-  @Test("links to an object that did not exist lead to it once it is made")
+  @Test("links to a missing object lead to it once it is created")
   func creation() throws {
     let realm = try Realm(), table = realm.origin
     var made: [String: Value] = [:]
@@ -202,7 +202,7 @@ struct UnresolvedLinkTests {
     #expect(entries.first { $0.key == Array("list".utf8) }?.value.elements[1] == made["nested"])
   }
 
-  @Test("a list of links that grows beyond one leaf goes on saying that some are unresolved")
+  @Test("a list of links keeps its flag for unresolved links when it grows beyond one leaf")
   func growth() throws {
     let realm = try Realm(), twice = realm.object(4), many = try realm.column("many")
     try realm.change("growth") { transaction in
@@ -216,7 +216,7 @@ struct UnresolvedLinkTests {
     #expect(try realm.unresolved().contains("twice"))
   }
 
-  @Test("primary keys whose bits are all set have unresolved objects", arguments: [-1, -2, .max, .min] as [Int64])
+  @Test("unresolved objects work for extreme integer primary keys", arguments: [-1, -2, .max, .min] as [Int64])
   func extremeKeys(id: Int64) throws {
     let bytes = try Fixture.named("rare-states").bytes(), memory = try MemoryStorage(name: "rare-states")
     try memory.grow(to: (bytes.count + 4095) & ~4095)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import RealmPages
 
-@Suite("Verdicts of recoveries", .serialized)
+@Suite("Recovery reports", .serialized)
 struct VerdictTests {
   private static let rescue = Fixture.package.appendingPathComponent("Tests/Fixtures/rescue")
   private static let names = [
@@ -45,7 +45,7 @@ struct VerdictTests {
   // MARK: files of the wild
 
   @Test(
-    "without a version, everything whose nodes are left is saved, and not claimed to be all",
+    "without a version, everything in surviving nodes is saved, without a claim to completeness",
     arguments: [
       ("cut-copy-24", "people", [1, 5, 19]), ("cut-copy-1640", "people", [1, 5, 0]),
       ("cut-copy-half", "people", [1, 5, 0]), ("no-roots", "people", [1, 5, 19]),
@@ -65,21 +65,21 @@ struct VerdictTests {
     }
   }
 
-  @Test("random bytes in front of a realm leave no version where the header leads")
+  @Test("a recovery of a realm behind random bytes does not claim to be complete")
   func shifted() throws {
     try recover(rescued("offset-777")) { outcome in
       if let (report, _) = try? outcome.get() { #expect(!report.isWhole) }
     }
   }
 
-  @Test("zeros in front of a realm do not make it an empty one")
+  @Test("a realm behind zero bytes is not taken for an empty one")
   func offset() throws {
     try recover(rescued("offset-512")) { outcome in
       if let (report, _) = try? outcome.get() { #expect(!report.isWhole && report.unreachedNodes > 0) }
     }
   }
 
-  @Test("a header without refs costs nothing, and nodes that no version reaches are counted")
+  @Test("a header without refs loses no data, and unreachable nodes are counted")
   func emptyHeader() throws {
     try recover(rescued("empty-header")) { outcome in
       let (report, saved) = try outcome.get()
@@ -89,7 +89,7 @@ struct VerdictTests {
     }
   }
 
-  @Test("a TLS alert over the header is named, and costs nothing")
+  @Test("a header overwritten by a TLS alert is recognized, and no data is lost")
   func alert() throws {
     try recover(rescued("tls-alert")) { outcome in
       let (report, saved) = try outcome.get()
@@ -98,7 +98,10 @@ struct VerdictTests {
     }
   }
 
-  @Test("the bit that selects the older version does not cost the newer one", arguments: ["people", "many-versions"])
+  @Test(
+    "a flipped slot bit that selects the older version loses no newer data",
+    arguments: ["people", "many-versions"]
+  )
   func otherSlot(name: String) throws {
     var bytes = try Fixture.named(name).bytes()
     bytes[23] ^= 1
@@ -196,7 +199,7 @@ struct VerdictTests {
     return bytes
   }
 
-  @Test("no damage makes a recovery claim to be whole that lost something")
+  @Test("a recovery that lost something never claims to be complete, whatever the damage")
   func randomDamages() throws {
     let environment = ProcessInfo.processInfo.environment
     let number = environment["DAMAGES"].flatMap { Int($0) } ?? 220
@@ -213,7 +216,7 @@ struct VerdictTests {
   /// Damages of which a recovery once said that nothing is lost: refs and flags of the header that damage made lead to
   /// nothing or to an older version, and a version number that it made greater.
   @Test(
-    "damage of the header does not hide a newer version",
+    "damage to the header does not hide a newer version",
     arguments: [
       ("empty", 1383), ("empty", 1933), ("no-objects-all-types", 1671), ("nested", 2136), ("empty-classes", 3595),
       ("empty-classes", 8138), ("name-limits", 8730), ("streaming-form", 10203), ("no-history", 10433),
@@ -224,7 +227,7 @@ struct VerdictTests {
     #expect(verdict == .lossReported || verdict == .nothingSaved || verdict == .cautious, "\(verdict)")
   }
 
-  @Test("a flag that makes a table one of embedded objects does not cost its objects")
+  @Test("a flag that wrongly marks a table as embedded loses none of its objects")
   func embeddedFlag() throws {
     #expect(try verdict(try Original(Fixture.named("name-limits")), seed: 50743).1 == .whole)
   }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Verifier")
 struct VerifierTests {
-  @Test("every real file is sound", arguments: Fixture.all)
+  @Test("every real file is valid", arguments: Fixture.all)
   func sound(fixture: Fixture) throws {
     let snapshot = try fixture.snapshot()
     var problems: [String] = []
@@ -45,7 +45,7 @@ struct VerifierTests {
     try expect("second top ref", in: "streaming-form") { $0.bytes[8] = 8 }
   }
 
-  @Test("the mark that nodes begin with, and the kind of history")
+  @Test("the AAAA checksum of node headers, and the kind of history")
   func marks() throws {
     for byte in 0..<4 {
       try expect("that it begins with was changed", in: "people") { $0.bytes[$0.snapshot.top.ref + byte] ^= 0x10 }
@@ -152,7 +152,10 @@ struct VerifierTests {
     }
   }
 
-  @Test("of more links than are named, one that lacks its backlink is still noticed", arguments: [0, 99, 100, 10_000])
+  @Test(
+    "a missing backlink is found even when there are more links than are reported",
+    arguments: [0, 99, 100, 10_000]
+  )
   func manyLinks(named: Int) throws {
     let snapshot = try Fixture.named("people").snapshot()
     var tables: [TableKey: Table] = [:], first: (table: TableKey, column: ColKey)?
@@ -198,7 +201,7 @@ struct VerifierTests {
     }
   }
 
-  @Test("a primary key that its index does not know")
+  @Test("a primary key that is missing from its index")
   func index() throws {
     try expect("under another value", in: "people") { file in
       let table = try #require(try file.snapshot.table(named: "class_Person"))

@@ -27,7 +27,7 @@ struct VersionListTests {
     try list.add(version: version, topRef: Int(version) * 24, logicalSize: 4096)
   }
 
-  @Test("a new session keeps no version of the one before, whoever held it")
+  @Test("a new session keeps no version of the previous one, whoever pinned it")
   func reset() throws {
     try withLists { list, other in
       try begin(list, 1)
@@ -42,7 +42,7 @@ struct VersionListTests {
     }
   }
 
-  @Test("who leaves lets go of all that he held")
+  @Test("a participant that leaves releases all its versions")
   func close() throws {
     try withLists { list, other in
       try begin(list, 1)
@@ -56,7 +56,7 @@ struct VersionListTests {
     }
   }
 
-  @Test("what is abandoned stays held after its holder has left")
+  @Test("an abandoned version stays pinned after its participant has left")
   func abandon() throws {
     try withLists { list, other in
       try begin(list, 1)

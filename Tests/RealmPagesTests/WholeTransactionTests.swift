@@ -14,7 +14,7 @@ struct WholeTransactionTests {
     return try RealmWriter(memory: memory)
   }
 
-  @Test("a change that damage ends in the middle cannot be committed, nor anything after it")
+  @Test("after a change that failed halfway, the transaction cannot be committed")
   func halfDone() throws {
     let bytes = try Fixture.named("people").bytes()
     var refused = 0
@@ -57,7 +57,7 @@ struct WholeTransactionTests {
     #expect(refused > 20)
   }
 
-  @Test("a refused change leaves the transaction as it was, and it can be committed")
+  @Test("a refused change leaves the transaction unchanged, and it can be committed")
   func refusedChange() throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "refusals"))
     let transaction = try writer.begin()
@@ -75,7 +75,7 @@ struct WholeTransactionTests {
     #expect(Verifier(try writer.realm.latest()).problems().isEmpty)
   }
 
-  @Test("an indexed list tells null from a text that begins with zero bytes")
+  @Test("an indexed list distinguishes null from a string of zero bytes")
   func nullAndZeros() throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "zeros"))
     let transaction = try writer.begin()

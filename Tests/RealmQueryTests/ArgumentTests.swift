@@ -19,7 +19,7 @@ struct ArgumentTests {
   }
 
   @Test(
-    "a text takes the type of what it is compared with",
+    "a string argument takes the type of the other operand",
     arguments: [
       ("age == $0", ["30"], "age == 30"), ("age > $0 AND age < $1", ["20", "25"], "age > 20 AND age < 25"),
       ("$0 < age", ["30"], "30 < age"), ("age == $0", ["null"], "age == NULL"),
@@ -46,7 +46,7 @@ struct ArgumentTests {
   }
 
   @Test(
-    "in a Mixed an argument is a constant of the language, or else a text",
+    "compared with a Mixed, an argument is parsed as a literal, or else taken as a string",
     arguments: [
       ("body == $0", ["plain"], "body == 'plain'"), ("body.a == $0", ["3"], "body.a == 3"),
       ("body[0][0] == $0", ["true"], "body[0][0] == true"), ("body.b == $0", ["null"], "body.b == NULL"),
@@ -60,7 +60,7 @@ struct ArgumentTests {
   }
 
   @Test(
-    "an argument that does not fit is a mistake",
+    "an argument of the wrong type is an error",
     arguments: [
       ("age == $0", ["many"], 8, "argument 'many' is not an integer"), ("dog.good == $0", ["yes"], 13, "is not a bool"),
       ("joined > $0", ["maybe"], 10, "is not a date"),
@@ -97,7 +97,7 @@ struct ArgumentTests {
     }
   }
 
-  @Test("a pattern of SQL is worth a note")
+  @Test("SQL wildcards in LIKE cause a note")
   func notes() {
     #expect(QueryCondition.query("name LIKE '%x'").notes.count == 1)
     #expect(QueryCondition.query("age > 3 OR NOT name LIKE '50%'").notes.count == 1)

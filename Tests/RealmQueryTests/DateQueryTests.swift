@@ -15,7 +15,7 @@ struct DateQueryTests {
   }
 
   @Test(
-    "a date that an object shows finds that object, bare and in quotes",
+    "a date as shown in an object finds that object, with and without quotes",
     arguments: [("people", "Person", "joined"), ("all-types", "AllTypes", "date"), ("strings", "Note", "when")]
   )
   func asShown(file: String, className: String, property: String) throws {
@@ -38,7 +38,7 @@ struct DateQueryTests {
   }
 
   @Test(
-    "all notations of a moment are that moment",
+    "all notations of a point in time are equal",
     arguments: [
       ("2020-09-20T12:26:40.000007Z", "T1600604800:7000"), ("'2020-09-20T12:26:40.000007Z'", "T1600604800:7000"),
       ("2020-09-20T14:26:40.000007+02:00", "T1600604800:7000"), ("2020-09-20T07:26:40.000007-0500", "T1600604800:7000"),
@@ -54,7 +54,7 @@ struct DateQueryTests {
     }
   }
 
-  @Test("a day is its first moment, where a date is compared")
+  @Test("in a comparison with a date, a day means its start")
   func days() throws {
     let expected = try keys("joined > 2020-09-20@00:00:00")
     for text in ["2020-09-20", "'2020-09-20'", "(2020-09-20)", "\"2020-09-20\""] {
@@ -71,7 +71,7 @@ struct DateQueryTests {
     #expect(try keys("friends.@min.joined < 2020-09-20") == keys("friends.@min.joined < 2020-09-20@00:00:00"))
   }
 
-  @Test("elsewhere the same words are a subtraction")
+  @Test("elsewhere, the same tokens are a subtraction")
   func subtractions() throws {
     // 2020 - 9 - 20
     #expect(try keys("_id + 1970 < 2020-09-20") == keys("_id < 21"))
@@ -86,7 +86,7 @@ struct DateQueryTests {
     #expect(try keys("age > 20 SORT(age, name DESC)") == keys("age > 20 SORT(age ASC, name DESC)"))
   }
 
-  @Test("SORT, DISTINCT and LIMIT without a condition are of all objects")
+  @Test("SORT, DISTINCT and LIMIT without a predicate apply to all objects")
   func orderingAlone() throws {
     #expect(try keys("SORT(age DESC) LIMIT(3)") == keys("TRUEPREDICATE SORT(age DESC) LIMIT(3)"))
     #expect(try keys("limit(2)").count == 2)

@@ -10,7 +10,7 @@ struct EngineComparisonTests {
   @Test("there are hundreds of queries")
   func number() { #expect(ExpectedQuery.all.count > 900) }
 
-  @Test("every query finds the objects that the engine finds, in its order", arguments: Fixture.own.map(\.name))
+  @Test("every query finds the same objects as the engine, in the same order", arguments: Fixture.own.map(\.name))
   func sameObjects(file: String) throws {
     let queries = ExpectedQuery.all.filter { $0.file == file }
     if queries.isEmpty { return }

@@ -9,7 +9,7 @@ import Testing
 @Suite("Scans of numbers")
 struct NumberScanTests {
   @Test(
-    "integers of every width are found and counted, around their bounds too",
+    "integers of every width are found and counted, including at their bounds",
     arguments: [0, 1, 3, 7, 15, 31, 63],
     [false, true]
   )
@@ -52,7 +52,7 @@ struct NumberScanTests {
     }
   }
 
-  @Test("what else is counted is what is found: doubles, nulls, several conditions, orders, limits, indexes")
+  @Test("counts match results: doubles, nulls, several conditions, orders, limits, indexes")
   func others() throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "others"))
     let transaction = try writer.begin()

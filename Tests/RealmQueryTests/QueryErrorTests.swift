@@ -5,7 +5,7 @@ import RealmQuery
 import TestSupport
 import Testing
 
-@Suite("Mistakes in queries")
+@Suite("Errors in queries")
 struct QueryErrorTests {
   private func query(_ text: String, _ className: String = "Person", in file: String = "people") throws -> Query {
     let snapshot = try Fixture.named(file).snapshot()
@@ -62,7 +62,7 @@ struct QueryErrorTests {
   }
 
   @Test(
-    "lists behind IN and BETWEEN may have the brackets of SQL and of JSON",
+    "lists after IN and BETWEEN accept the brackets of SQL and of JSON",
     arguments: [
       ("age IN {20, 21}", "age IN (20, 21)"), ("age IN {20, 21}", "age IN [20,21]"), ("age IN {20}", "age IN (20)"),
       ("age IN {}", "age IN ()"), ("age IN {}", "age IN []"), ("name IN {'Person 1'}", "name IN ('Person 1')"),
@@ -78,7 +78,7 @@ struct QueryErrorTests {
     #expect(try query(other).keys() == keys)
   }
 
-  @Test("deep nesting is refused, not a crash")
+  @Test("deep nesting is refused without a crash")
   func depth() throws {
     #expect(throws: QueryError.self) { try query(String(repeating: "(", count: 5000) + "age == 1") }
     #expect(throws: QueryError.self) { try query(String(repeating: "NOT ", count: 5000) + "age == 1") }
@@ -95,7 +95,7 @@ struct QueryErrorTests {
   private func friends(_ count: Int, _ end: String) -> String { String(repeating: "friends.", count: count) + end }
 
   @Test(
-    "a path that can be walked in 2^60 ways asks each object once",
+    "a path with 2^60 routes evaluates each object once",
     arguments: ["age > 3", "@max.age > 3", "@min.age < 99", "@count > 0", "name BEGINSWITH 'P'", "age IN {24, 25}"]
   )
   func longPaths(end: String) throws {
@@ -106,7 +106,7 @@ struct QueryErrorTests {
     #expect(try query("ANY " + friends(60, "age > 3")).keys() == query(friends(60, "age > 3")).keys())
   }
 
-  @Test("each way counts in sums, in lists that are compared and in columns, up to a million ways")
+  @Test("every route counts in sums, list comparisons and columns, up to a million routes")
   func manyWays() throws {
     // The sum along two steps, worked out from those along one.
     let snapshot = try Fixture.named("people").snapshot()
@@ -145,7 +145,7 @@ struct QueryErrorTests {
     }
   }
 
-  @Test("a SUBQUERY in a SUBQUERY asks each object once")
+  @Test("a nested SUBQUERY evaluates each object once")
   func nestedSubqueries() throws {
     var text = "$x40.age > 3"
     for level in (1...40).reversed() {
@@ -167,7 +167,7 @@ struct QueryErrorTests {
     #expect(try query(text, className).usesIndex == isUsed)
   }
 
-  @Test("a search index finds what a walk over all objects finds")
+  @Test("a search index finds the same objects as a scan")
   func indexedValues() throws {
     for text in ["n == 5", "n IN {1, 2, NULL}", "n == NULL", "uid == NULL", "oid == NULL"] {
       let indexed = try query(text, "Note", in: "strings")
@@ -179,7 +179,7 @@ struct QueryErrorTests {
     }
   }
 
-  @Test("an index behind links finds what a walk over all objects finds")
+  @Test("an index behind links finds the same objects as a scan")
   func indexBehindLinks() throws {
     for text in ["dog.name == 'Rex'", "dog.name IN {'Rex', 'Fido', 'none'}", "dog.name == NULL"] {
       let indexed = try query(text, "Person"), walked = try query("NOT (NOT (\(text)))", "Person")
@@ -217,7 +217,7 @@ struct QueryErrorTests {
   }
 
   @Test(
-    "the time to understand a query is in proportion to its length",
+    "parsing a query takes linear time",
     arguments: ["terms", "values", "text", "path", "sums"]
   )
   func growing(shape: String) throws {

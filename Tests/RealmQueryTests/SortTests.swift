@@ -55,7 +55,7 @@ struct SortTests {
     #expect(count > 4)
   }
 
-  @Test("values that begin alike, extremes and null, of every type", arguments: [1, 2, 3] as [UInt64])
+  @Test("values with a common prefix, extremes and null, of every type", arguments: [1, 2, 3] as [UInt64])
   func randomValues(seed: UInt64) throws {
     try withTemporaryFolder { folder in
       var random = SplitMix64(seed: seed)
@@ -111,7 +111,7 @@ struct SortTests {
     }
   }
 
-  @Test("a property is sorted by whatever its name is")
+  @Test("a property can be a sort key, whatever its name")
   func sortedByName() throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "names"))
     let transaction = try writer.begin()

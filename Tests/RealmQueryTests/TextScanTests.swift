@@ -9,7 +9,7 @@ import Testing
 @Suite("Scans of texts")
 struct TextScanTests {
   @Test(
-    "texts of every form of leaf are found, none beside them",
+    "strings in every kind of leaf are found, and no others",
     arguments: [3, 14, 40, 100],
     [1 as UInt64, 2, 3]
   )
@@ -47,7 +47,7 @@ struct TextScanTests {
   ]
 
   @Test(
-    "with [d] letters of Latin, Greek and Cyrillic count without their marks, and in any form of Unicode",
+    "[d] ignores diacritics of Latin, Greek and Cyrillic letters, in any Unicode normalization",
     arguments: [
       ("t == 'café'", [0]), ("t ==[d] 'cafe'", [0, 1, 3]), ("t ==[d] 'CAFÉ'", [2]),
       ("t ==[cd] 'cafè'", [0, 1, 2, 3]), ("t ==[dc] 'CAFE'", [0, 1, 2, 3]), ("t !=[cd] 'cafe'", [4, 5, 6, 7, 8, 9]),
@@ -72,7 +72,7 @@ struct TextScanTests {
   }
 
   @Test(
-    "the place of a text in another, ignoring case",
+    "the position of a substring, ignoring case",
     arguments: [
       ("abcABC", "bca", 1), ("ÄÖÜ", "öü", 2), ("abc", "", 0), ("", "a", nil), ("abc", "abcd", nil),
       ("aab", "ab", 1),

@@ -42,7 +42,7 @@ struct HistoryTests {
     throw RandomHistory.Disagreement(description: "the replica differs: \(names.joined(separator: "; "))")
   }
 
-  @Test("a replica follows each commit, and goes on after a restart", arguments: Seeds.first..<Seeds.first + count)
+  @Test("a replica follows each commit, and continues after a restart", arguments: Seeds.first..<Seeds.first + count)
   func follows(seed: UInt64) throws {
     if let only = Seeds.only, only != seed { return }
     let server = try PostgresServer.shared.get(), address = try server.address

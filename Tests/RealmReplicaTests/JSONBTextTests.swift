@@ -45,7 +45,7 @@ struct JSONBTextTests {
     return "\"" + (0..<random.below(6)).map { _ in pieces[random.below(pieces.count)] }.joined() + "\""
   }
 
-  @Test("a thousand random texts are printed by the server as we write them")
+  @Test("the server prints a thousand random texts exactly as realmfs writes them")
   func same() throws {
     let server = try PostgresServer.shared.get()
     var random = SplitMix64(seed: Seeds.first), texts: [String] = []
@@ -67,7 +67,7 @@ struct JSONBTextTests {
     #expect(printed.count == texts.count)
   }
 
-  @Test("what a jsonb cannot hold says so")
+  @Test("a value that jsonb cannot store is an error that says so")
   func unfit() {
     if case .unfit = Self.text(#"{"a":["x\u0000"]}"#).1 {} else { Issue.record("a NUL fits") }
     if case .unfit = Self.text(#"{"a\u0000":1}"#).1 {} else { Issue.record("a name with NUL fits") }

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Tables of replicas", .serialized)
 struct ReplicaSchemaTests {
-  @Test("names of classes and properties are never SQL, whatever they consist of")
+  @Test("names of classes and properties are quoted, whatever characters they contain")
   func names() throws {
     try withTemporaryPath { path in
       let server = try PostgresServer.shared.get(), schema = PostgresServer.newSchema()
@@ -63,7 +63,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("a table that others made keeps its name, and a class gets another one")
+  @Test("a table that realmfs did not create keeps its name, and the class's table gets another")
   func foreignTable() throws {
     try withReplicaSetup { setup in
       _ = try setup.rows(
@@ -78,7 +78,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("a column that a view needs is kept when its property goes")
+  @Test("a column that a view needs is kept when its property is removed")
   func neededColumn() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<3)
@@ -120,7 +120,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("columns with long names that views need are kept apart when they go, and parts of realms, too")
+  @Test("columns with long names that views need keep distinct names when replaced, also in part of a replica")
   func longNames() throws {
     try withReplicaSetup { setup in
       let long = String(repeating: "é", count: 24), transaction = try setup.writer.begin()
@@ -153,7 +153,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("a property that has another name keeps its column, with what others made on it")
+  @Test("a renamed property keeps its column, with the indexes and constraints that others created")
   func renamedProperty() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<5)
@@ -183,7 +183,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("a class that is removed and made anew in one commit has the new objects, and a property its new type")
+  @Test("a class removed and recreated in one commit has the new objects, and its property the new type")
   func remade() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<5)
@@ -224,7 +224,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("foreign keys that the server does not support are left out, and named")
+  @Test("foreign keys that the server does not support are omitted and reported")
   func unsupportedKeys() throws {
     try withReplicaSetup { setup in
       _ = try setup.rows(
@@ -247,7 +247,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("links lead to the table of their target's key, when that key changes", arguments: [nil, "r"])
+  @Test("foreign keys follow the target's primary key when it changes", arguments: [nil, "r"])
   func otherKey(realm: String?) throws {
     try withReplicaSetup { setup in
       let transaction = try setup.writer.begin()
@@ -278,7 +278,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("a table or column that others drop is made anew by the next start")
+  @Test("a table or column that someone dropped is recreated at the next start")
   func dropped() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<5)
@@ -333,7 +333,7 @@ struct ReplicaSchemaTests {
     }
   }
 
-  @Test("columns and types that others made keep their names")
+  @Test("columns and types that realmfs did not create keep their names")
   func foreignNames() throws {
     try withReplicaSetup { setup in
       _ = try setup.rows("CREATE SCHEMA $S; CREATE TYPE $S.\"Person_friends\" AS ENUM ('a')")

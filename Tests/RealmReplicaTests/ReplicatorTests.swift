@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Replicas", .serialized)
 struct ReplicatorTests {
-  @Test("prepared statements that a pooler loses are done without")
+  @Test("replication continues without prepared statements if a pooler drops them")
   func pooled() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<5)
@@ -33,7 +33,7 @@ struct ReplicatorTests {
     }
   }
 
-  @Test("a transaction that the server refuses is made again, with what came meanwhile", arguments: ["53100", "40001"])
+  @Test("a transaction that the server rejects is retried, together with newer changes", arguments: ["53100", "40001"])
   func refused(state: String) throws {
     try withReplicaSetup { setup in
       try setup.add(0..<10)
@@ -59,7 +59,7 @@ struct ReplicatorTests {
     }
   }
 
-  @Test("a connection that breaks is taken up, without a comparison")
+  @Test("after a lost connection, replication resumes without a comparison")
   func reconnects() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<10)
@@ -76,7 +76,7 @@ struct ReplicatorTests {
     }
   }
 
-  @Test("more changes than fit into memory become a comparison, which goes part by part")
+  @Test("changes that exceed the memory limit are replaced by a comparison in parts")
   func overflows() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<500)
@@ -101,7 +101,7 @@ struct ReplicatorTests {
     }
   }
 
-  @Test("a copy that went on with the same kind of commits is not taken for the realm")
+  @Test("a copy that diverged by similar commits is not mistaken for the realm")
   func sameKind() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<10)
@@ -132,7 +132,7 @@ struct ReplicatorTests {
     }
   }
 
-  @Test("two replicas of one realm in one place do not write twice")
+  @Test("two processes that replicate one realm to the same schema do not write rows twice")
   func overtaken() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<10)
@@ -152,7 +152,7 @@ struct ReplicatorTests {
   /// The version that the follower read last.
   private static let seen = Atomic<UInt64>(0)
 
-  @Test("a server that does not answer makes no realm grow")
+  @Test("a server that does not answer does not make the realm grow")
   func holdsNothing() throws {
     func size(_ path: String) throws -> Int {
       try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
@@ -222,7 +222,7 @@ struct ReplicatorTests {
     }
   }
 
-  @Test("addresses with passwords are refused, others are shown without what is secret")
+  @Test("addresses with passwords are refused, and secrets are removed from those that are shown")
   func addresses() throws {
     for text in ["postgresql://u:p@h/d", "host=h password=p", "postgresql://h/d?sslpassword=p"] {
       #expect(throws: ReplicaError.self) { try PostgresAddress(text) }
@@ -231,7 +231,7 @@ struct ReplicatorTests {
     #expect(try PostgresAddress("postgresql://u@h:7/d?sslmode=require").shown == "h:7/d")
   }
 
-  @Test("a pattern names realms")
+  @Test("a path pattern extracts the names of realms")
   func patterns() throws {
     let set = try #require(RealmFileSet([], template: "data/*/{id}.realm"))
     #expect(set.name(of: "data/eu/ann.realm") == "ann")

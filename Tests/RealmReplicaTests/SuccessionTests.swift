@@ -8,7 +8,7 @@ import Testing
 
 @testable import RealmReplica
 
-@Suite("Files that take the place of a replicated realm", .serialized)
+@Suite("Replaced files of a replicated realm", .serialized)
 struct SuccessionTests {
   private static func content(_ setup: ReplicaSetup) throws -> [String] {
     try setup.rows("SELECT p::text FROM $S.\"Person\" p ORDER BY _id")
@@ -34,7 +34,7 @@ struct SuccessionTests {
     try file.close()
   }
 
-  @Test("a lineage is the text that it writes, and grows by what commits can do")
+  @Test("a lineage round-trips through its text, and grows only as commits allow")
   func lineage() throws {
     #expect(Lineage("17 0:5 1:0")?.text == "17 0:5 1:0")
     #expect(Lineage("") == nil && Lineage("x") == nil && Lineage("1 2") == nil && Lineage("1 a:2") == nil)
@@ -50,7 +50,7 @@ struct SuccessionTests {
   }
 
   @Test(
-    "commits that delete everything are followed by a replica that runs, and by one that did not",
+    "a replica follows commits that delete everything, whether it is running or restarted",
     arguments: [1, 3]
   )
   func deletesEverything(commits: Int) throws {
@@ -69,7 +69,7 @@ struct SuccessionTests {
     }
   }
 
-  @Test("an older copy or another realm takes nothing from the replica until it is accepted", arguments: [false, true])
+  @Test("an older copy or another realm removes nothing from a replica until accepted", arguments: [false, true])
   func replaced(isOlder: Bool) throws {
     try withReplicaSetup { setup in
       try setup.add(0..<10)
@@ -106,7 +106,7 @@ struct SuccessionTests {
     }
   }
 
-  @Test("a file without any class takes nothing from a replica of one realm or among many", arguments: [nil, "r"])
+  @Test("a file without classes removes nothing from a replica, of one realm or of many", arguments: [nil, "r"])
   func emptied(realm: String?) throws {
     try withReplicaSetup { setup in
       try setup.add(0..<10)
@@ -150,7 +150,7 @@ struct SuccessionTests {
     }
   }
 
-  @Test("rows that another program changed are named, and repaired")
+  @Test("rows changed by another program are reported and repaired")
   func repairs() throws {
     try withReplicaSetup { setup in
       try setup.add(0..<30)

@@ -58,7 +58,7 @@ class ReadingOwner: Object {
     #expect(other.contains("'ReadingOfDog.dog' of an asymmetric class can only link to embedded objects"))
   }
 
-  @Test("an unmanaged asymmetric object has values, and its schema says what it is")
+  @Test("an unmanaged asymmetric object has values, and its schema is asymmetric")
   func unmanaged() throws {
     let places = [["name": "a"], ["name": "b"]]
     let reading = Reading(value: ["celsius": -3.5, "place": ["name": "roof"], "places": places])

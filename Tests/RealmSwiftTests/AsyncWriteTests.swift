@@ -27,7 +27,7 @@ import Testing
     try queue.sync { try Realm(configuration: configuration, queue: queue).objects(Dog.self).map(\.name).sorted() }
   }
 
-  @Test("blocks run one after the other; what is not committed is taken back")
+  @Test("blocks run in sequence, and uncommitted changes are rolled back")
   func order() throws {
     try run { realm, done in
       realm.writeAsync {
@@ -49,7 +49,7 @@ import Testing
     #expect(try names() == ["a", "b"])
   }
 
-  @Test("a write that does not wait comes before those that were asked for")
+  @Test("a synchronous write runs before queued asynchronous ones")
   func mixed() throws {
     try run { realm, done in
       realm.writeAsync {
@@ -65,7 +65,7 @@ import Testing
     #expect(try folder.problems() == [])
   }
 
-  @Test("a task that is cancelled does not wait for another writer", .timeLimit(.minutes(10)))
+  @Test("a cancelled task does not wait for another writer", .timeLimit(.minutes(10)))
   @MainActor
   func cancelledTask() async throws {
     let realm = try await Realm(configuration: configuration)

@@ -96,7 +96,7 @@ final class Visa: EmbeddedObject, Codable {
     try RealmPages.Realm(Configuration(path: folder.url().path, mode: .immutable)).latest().version
   }
 
-  @Test("a value of a Codable type comes back as it was saved, and again after a change")
+  @Test("a Codable value round-trips, also after a change")
   func values() throws {
     var value = Value(_id: 1)
     for change in [{ (_: inout Value) in }, Self.change] {
@@ -126,7 +126,7 @@ final class Visa: EmbeddedObject, Codable {
     value.uuid = UUID()
   }
 
-  @Test("saving what is stored changes nothing, and saving a change changes no more than that")
+  @Test("saving an unchanged value changes nothing, and saving a change changes only that")
   func leastChange() throws {
     var value = Value(_id: 1)
     value.real = .nan
@@ -163,7 +163,7 @@ final class Visa: EmbeddedObject, Codable {
     #expect(try folder.problems() == [])
   }
 
-  @Test("properties that the type does not have stay, and a transaction reads what it has saved")
+  @Test("properties that the type lacks are kept, and a transaction reads its own saves")
   func partialValues() throws {
     struct KennelDog: Codable { var name: String }
     struct Text: Codable { var _id: Int, text: String }
@@ -177,7 +177,7 @@ final class Visa: EmbeddedObject, Codable {
     #expect(try realm.values(Value.self, in: "Kennel").first?.numbers == [3, 1, 2])
   }
 
-  @Test("what cannot be is said, and nothing of it is written: missing properties, wrong types, numbers too large")
+  @Test("invalid values are refused with a reason: missing properties, wrong types, numbers too large")
   func refusals() throws {
     struct Wrong: Codable { var _id = 1, text = 5 }
     struct Missing: Codable { var _id = 1, cat = "x" }
@@ -211,7 +211,7 @@ final class Visa: EmbeddedObject, Codable {
     "photo":"ZGVm","remark":null,"stamps":["x"],"visas":{"a":{"days":1},"b":null}}
     """
 
-  @Test("an unmanaged model is written as JSON and read again")
+  @Test("an unmanaged model round-trips through JSON")
   func models() throws {
     let passport = try JSONDecoder().decode(Passport.self, from: Data(Self.text.utf8))
     #expect(passport.fee == "1.50" && passport.photo == Data("def".utf8) && passport.visas["a"]??.days == 1)
@@ -221,7 +221,7 @@ final class Visa: EmbeddedObject, Codable {
     #expect(String(decoding: try encoder.encode(passport), as: UTF8.self) == Self.text)
   }
 
-  @Test("an optional property may be absent, another one may not")
+  @Test("an optional property may be absent, a required one may not")
   func absentProperties() throws {
     let short = """
       {"fee":2,"issued":0,"name":"Ada","number":"1234567890abcdef12345678","pages":[],"stamps":[],"visas":{}}
@@ -241,7 +241,7 @@ final class Visa: EmbeddedObject, Codable {
     #expect(text.contains(#""photo":"2 bytes""#) && text.contains(#""name":"nobody""#))
   }
 
-  @Test("the derived encoding of a managed model is refused, its values and collections are written")
+  @Test("a managed model cannot be encoded as a whole, its values and collections can")
   func managedModels() throws {
     let passport = try JSONDecoder().decode(Passport.self, from: Data(Self.text.utf8))
     let realm = try RealmSwift.Realm(configuration: folder.configuration(Passport.self, Visa.self, named: "models"))

@@ -30,7 +30,7 @@ import Testing
     return (realm, try realm.write { realm.create(Palette.self) })
   }
 
-  @Test("a collection that was taken before its object was added is the stored one afterwards")
+  @Test("a reference to a collection stays valid when its object is added")
   func takenBeforeAdding() throws {
     let (realm, _) = try Self.palette()
     let palette = Palette(), person = Person(value: ["name": "Ann"])
@@ -57,7 +57,7 @@ import Testing
     #expect(dogs.isInvalidated)
   }
 
-  @Test("a list that two unmanaged objects share is that of the first one that is added")
+  @Test("a list shared by two unmanaged objects belongs to the first one that is added")
   func sharedBeforeAdding() throws {
     let (realm, _) = try Self.palette()
     let first = Palette(), second = Palette()
@@ -71,7 +71,7 @@ import Testing
     #expect(Array(first.numbers) == [1, 2] && Array(second.numbers) == [1])
   }
 
-  @Test("an embedded object that is set where it is stored stays")
+  @Test("an embedded object assigned to its own property is kept")
   func embeddedStays() throws {
     let (realm, _) = try Self.palette()
     let person = try realm.write {
@@ -112,7 +112,7 @@ import Testing
     #expect(palette.words["a"] == "one!")
   }
 
-  @Test("what values of own types add up to, and their order")
+  @Test("sum and order of values of custom types")
   func aggregates() throws {
     let (realm, palette) = try Self.palette()
     try realm.write {
@@ -184,7 +184,7 @@ import Testing
     #expect(_name(for: \Person.favourite?.name) == "favourite.name")
   }
 
-  @Test("queries over the names and values of maps, enumerations, own types and texts")
+  @Test("queries over keys and values of maps, enumerations, custom types and strings")
   func queries() throws {
     let (realm, palette) = try Self.palette()
     try realm.write {
@@ -208,7 +208,7 @@ import Testing
     #expect(finds { $0.words["a"] > "o" } && !finds { $0.words["a"] > "p" })
   }
 
-  @Test("create copies what belongs to another realm, and embedded objects of others")
+  @Test("create copies objects of another realm, and embedded objects of other owners")
   func copies() throws {
     let (realm, _) = try Self.palette(), (other, _) = try Self.palette()
     let theirs = try other.write {
@@ -250,7 +250,7 @@ import Testing
     token.invalidate()
   }
 
-  @Test("objects and collections as text, links included, and circles to a depth")
+  @Test("descriptions of objects and collections, with links and cycles, to a limited depth")
   func descriptions() {
     let person = Person(value: ["name": "Ada", "favourite": ["name": "Rex"], "dogs": [["name": "Max"]]])
     #expect(person.description.contains("\tfavourite = Dog {\n\t\t_id = "))
@@ -269,7 +269,7 @@ import Testing
     #expect(dogs.average(ofProperty: "weight") == 1.5)
   }
 
-  @Test("null stands for an empty collection, and arrays leave linking objects out")
+  @Test("null is an empty collection, and arrays of values skip linking objects")
   func nullValues() {
     let dog = Dog(value: [ObjectId.generate(), "Rex", 3, 4.5, false] as [Any])
     #expect(dog.name == "Rex" && !dog.isGood)
@@ -279,7 +279,7 @@ import Testing
     #expect(palette.numbers.isEmpty && palette.sizes.isEmpty && palette.words.keys.isEmpty)
   }
 
-  @Test("elements move and go by their positions")
+  @Test("elements are moved and removed by position")
   func offsets() throws {
     let list = List<Int>()
     list.append(objectsIn: 0..<6)
@@ -301,7 +301,7 @@ import Testing
     #expect(realm.objects(Dog.self).average(of: \.age) == 4)
   }
 
-  @Test("decimals are numbers")
+  @Test("decimals support arithmetic and comparison")
   func decimals() {
     let half: Decimal128 = 0.5
     #expect([half, 2, -half].reduce(.zero, +) == 2 && (-half).magnitude == half && half * 4 / 2 == 1)

@@ -12,7 +12,7 @@ import Testing
     var none = Data()
   }
 
-  @Test("long lists cost as much for each element as short ones; with the square of it, this takes minutes")
+  @Test("encoding long lists takes linear time")
   func longList() throws {
     let draft = try Draft(of: Array(0..<200_000))
     #expect(draft.elements?.count == 200_000)
@@ -21,7 +21,7 @@ import Testing
     #expect(entries.count == 50_000)
   }
 
-  @Test("Foundation's Data is bytes, not a draft for each of them; lists of bytes are lists")
+  @Test("Data is encoded as binary, and an array of bytes as a list")
   func bytes() throws {
     guard case .object(let entries) = try Draft(of: Record()).content else { throw CocoaError(.coderInvalidValue) }
     let data = try #require(entries.first { $0.name == "data" }).value

@@ -12,7 +12,7 @@ import Testing
     realm = try Realm(configuration: .init(inMemoryIdentifier: "dynamic \(UUID())", objectTypes: types))
   }
 
-  @Test("objects are made, found, read and changed by names")
+  @Test("objects are created, found, read and changed by property names")
   func names() throws {
     let ada = try realm.write {
       realm.dynamicCreate("Person", value: ["name": "Ada", "age": 3, "dogs": [["name": "Rex"]]])
@@ -32,7 +32,7 @@ import Testing
     #expect(text(ada) == text(typed) && text(ada).contains("name = Rex;"))
   }
 
-  @Test("collections of dynamic objects follow the object, frozen ones stay")
+  @Test("collections of dynamic objects are live, frozen ones do not change")
   func collections() throws {
     let ada = try realm.write { realm.dynamicCreate("Person", value: ["name": "Ada", "dogs": [["name": "Rex"]]]) }
     let dogs = try #require(ada.dogs as? List<DynamicObject>), frozen = ada.freeze()

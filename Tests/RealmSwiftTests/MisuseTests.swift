@@ -28,7 +28,7 @@ import Testing
     #expect(text(result).contains("outside of a write transaction"))
   }
 
-  @Test("a primary key that is taken")
+  @Test("a duplicate primary key")
   func duplicateKey() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let realm = try Self.realm()
@@ -51,7 +51,7 @@ import Testing
     #expect(text(result).contains("was deleted"))
   }
 
-  @Test("another primary key for a managed object")
+  @Test("changing the primary key of a managed object")
   func changedKey() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let realm = try Self.realm()

@@ -48,7 +48,7 @@ class Jotting: Object {
     try realm.write { realm.create(Jotting.self, value: ["id": id, "extra": extra]) }
   }
 
-  @Test("a collection in a collection is stored and read, in properties, lists and maps, and stays after reopening")
+  @Test("nested collections are stored in properties, lists and maps, and persist")
   func stored() throws {
     let note = Jotting(value: ["extra": Self.sample])
     #expect(text(note.extra) == Self.sampleText)
@@ -67,7 +67,7 @@ class Jotting: Object {
     #expect(try folder.problems() == [])
   }
 
-  @Test("arrays and dictionaries of a program become collections, objects in them are added")
+  @Test("Swift arrays and dictionaries become collections, and objects in them are added")
   func created() throws {
     let rex = Dog(value: ["name": "Rex"])
     let value: [String: Any] = ["dogs": [rex, ["name": "no class", "age": 1]] as [Any], "count": 2]
@@ -115,7 +115,7 @@ class Jotting: Object {
     #expect(try folder.problems() == [])
   }
 
-  @Test("a list that a program holds follows its element when others come, go or move before it")
+  @Test("a nested list follows its element when others are inserted, removed or moved before it")
   func followed() throws {
     let note = try note(0, .fromArray([.int(0), .fromArray([.string("a")]), .fromArray([.string("b")])]))
     let outer = try #require(note.extra.listValue)
@@ -134,7 +134,7 @@ class Jotting: Object {
     #expect(b.isInvalidated && outer.isInvalidated)
   }
 
-  @Test("collections are equal if they are the same one, or, unmanaged, have equal elements")
+  @Test("collections are equal if identical or, when unmanaged, if their elements are equal")
   func equality() throws {
     #expect(Self.sample == Self.sample && Self.sample.hashValue == Self.sample.hashValue)
     #expect(Self.sample != .fromDictionary([:]) && AnyRealmValue.fromArray([]) != .fromDictionary([:]))
@@ -145,7 +145,7 @@ class Jotting: Object {
     #expect(deep != other.extra.dictionaryValue?["numbers"]?.listValue?[2])
   }
 
-  @Test("where and filter ask for elements and entries of nested collections")
+  @Test("where and filter query elements and entries of nested collections")
   func queried() throws {
     for id in 0..<3 {
       _ = try note(
@@ -188,7 +188,7 @@ class Jotting: Object {
     #expect(notes.filter("extra[%@][%K] == %@", "a'", "#any", "x").map(\.id) == [6])
   }
 
-  @Test("nested collections are frozen and thawed, handed to other threads, and gone in versions without them")
+  @Test("nested collections can be frozen, thawed and passed to threads, and are invalid in versions without them")
   func versions() throws {
     let note = try note(0, Self.sample)
     let numbers = try #require(note.extra.dictionaryValue?["numbers"]?.listValue)
@@ -207,7 +207,7 @@ class Jotting: Object {
     #expect(inner.thaw() == nil && inner.count == 2)
   }
 
-  @Test("observers of nested collections and of the object are told of each change")
+  @Test("observers of nested collections and of their object are notified of each change")
   func observed() throws {
     let note = try note(0, Self.sample)
     let map = try #require(note.extra.dictionaryValue), numbers = try #require(map["numbers"]?.listValue)

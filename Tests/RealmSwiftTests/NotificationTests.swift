@@ -153,7 +153,7 @@ private actor Listener {
     #expect(!tokens[0].invalidate())
   }
 
-  @Test("lists tell of their elements, of objects that are linked, and of their end")
+  @Test("lists report changes of their elements and linked objects, and their deletion")
   func lists() throws {
     let realm = try Realm(configuration: configuration), dogs = Told(), people = Told(), ages = Told()
     try fill(realm)
@@ -187,7 +187,7 @@ private actor Listener {
     _ = tokens
   }
 
-  @Test("an object tells of its properties with former values, and of its deletion")
+  @Test("an object reports changed properties with former values, and its deletion")
   func objects() throws {
     let realm = try Realm(configuration: configuration), told = Told()
     try fill(realm)
@@ -218,7 +218,7 @@ private actor Listener {
     _ = token
   }
 
-  @Test("on a queue, notifications come by themselves, for commits of other realms and of other files' writers")
+  @Test("on a queue, notifications arrive automatically, for commits of other realms and processes")
   func queue() throws {
     let queue = DispatchQueue(label: "observer"), told = Told(), configuration = configuration
     nonisolated(unsafe) var tokens: [NotificationToken] = []
@@ -235,7 +235,7 @@ private actor Listener {
     queue.sync { tokens = [] }
   }
 
-  @Test("in the run loop of a thread, notifications come while it runs")
+  @Test("notifications arrive while a thread's run loop runs")
   func runLoop() throws {
     let told = Told(), ready = DispatchSemaphore(value: 0), configuration = configuration
     let isOver = Mutex(false)
@@ -257,7 +257,7 @@ private actor Listener {
     ready.wait()
   }
 
-  @Test("without autorefresh, a realm says that there is something newer")
+  @Test("without autorefresh, a realm reports that a newer version exists")
   func autorefresh() throws {
     let queue = DispatchQueue(label: "observer"), told = Told(), configuration = configuration
     nonisolated(unsafe) var kept: [Any] = []
@@ -271,7 +271,7 @@ private actor Listener {
     queue.sync { kept.removeAll() }
   }
 
-  @Test("a write can leave out observers, which are told of the next one")
+  @Test("a write can skip observers, which are notified of the next one")
   func withoutNotifying() throws {
     let realm = try Realm(configuration: configuration), told = Told(), other = Told()
     try fill(realm)
@@ -315,7 +315,7 @@ private actor Listener {
     #expect(told.all.isEmpty)
   }
 
-  @Test("observers are ended on any thread; one that was ended before its queue came to it is never called")
+  @Test("observers can be invalidated on any thread, and are never called afterwards")
   func endedElsewhere() throws {
     let realm = try Realm(configuration: configuration), queue = DispatchQueue(label: "observer"), told = Told()
     try fill(realm)

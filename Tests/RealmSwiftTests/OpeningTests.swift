@@ -67,7 +67,7 @@ enum V2 {
     #expect(initial.fileURL?.lastPathComponent == "default.realm" && initial.schemaVersion == 0 && !initial.readOnly)
   }
 
-  @Test("asyncOpen migrates and calls back on its queue, with an error for what does not open or was cancelled")
+  @Test("asyncOpen migrates and calls back on its queue, with an error if opening fails or is cancelled")
   func asyncOpen() throws {
     try fill()
     var configuration = folder.configuration(V2.Owner.self)
@@ -102,7 +102,7 @@ enum V2 {
     }
   }
 
-  @Test("performMigration brings a file to the schema of its configuration, and says why not")
+  @Test("performMigration migrates a file to the schema of its configuration, or says why not")
   func performMigration() throws {
     try fill()
     var configuration = folder.configuration(V2.Owner.self)
@@ -118,7 +118,7 @@ enum V2 {
     #expect(try folder.problems() == [])
   }
 
-  @Test("a @ThreadSafe parameter leads to the object in the realm of each thread, and to nil after it was deleted")
+  @Test("a @ThreadSafe parameter gives the object in each thread's realm, and nil after it was deleted")
   func threadSafe() throws {
     let realm = try Realm(configuration: folder.configuration(V1.Pet.self))
     let pet = try realm.write { realm.create(V1.Pet.self, value: ["name": "a"]) }
@@ -203,7 +203,7 @@ enum V2 {
     #expect(try folder.problems() == [])
   }
 
-  @Test("a read-only realm is read and not written")
+  @Test("a read-only realm can be read but not written")
   func readOnly() throws {
     var configuration = folder.configuration(V1.Owner.self, V1.Pet.self)
     configuration.schemaVersion = 1
@@ -216,7 +216,7 @@ enum V2 {
     #expect(throws: Realm.Error.self) { try realm.write {} }
   }
 
-  @Test("an encrypted realm opens with its key only, and a copy has the key that it was given")
+  @Test("an encrypted realm opens only with its key, and a copy has the given key")
   func encryption() throws {
     let key = Data((0..<64).map { UInt8($0) }), other = Data(repeating: 7, count: 64)
     var configuration = folder.configuration(Owner.self)
@@ -273,7 +273,7 @@ enum V2 {
     #expect(try !Realm.fileExists(for: configuration) && !Realm.deleteFiles(for: configuration))
   }
 
-  @Test("when the last realm is gone its file can be opened with other options and deleted, observers or not")
+  @Test("after the last realm is released, its file can be opened with other options and deleted, despite observers")
   func closing() throws {
     var configuration = folder.configuration(Owner.self)
     for _ in 0..<3 {
@@ -294,7 +294,7 @@ enum V2 {
     }
   }
 
-  @Test("what is frozen stays as it is, on every thread, and thaws to what is there now")
+  @Test("frozen objects do not change on any thread, and thaw to the current state")
   func freezing() throws {
     let realm = try Realm(configuration: folder.configuration(Dog.self, Person.self, Address.self, Street.self))
     let ada = try realm.write {
@@ -317,7 +317,7 @@ enum V2 {
     #expect(frozen.thaw() == nil && frozen.age == 1)
   }
 
-  @Test("files whose names only look the same are two realms")
+  @Test("file names in different Unicode normalizations are different realms")
   func alikePaths() throws {
     let realms = try ["caf\u{E9}", "cafe\u{301}"].map { name in
       var configuration = folder.configuration(Dog.self, Person.self, Address.self, Street.self)
@@ -354,7 +354,7 @@ enum V2 {
     #expect(try Realm(configuration: .init(inMemoryIdentifier: "base \(UUID())")).schema["Basis"] == nil)
   }
 
-  @Test("a reference leads another thread to the object, the list and the results, once")
+  @Test("a thread-safe reference can be resolved once on another thread, for objects, lists and results")
   func references() throws {
     let configuration = folder.configuration(Dog.self, Person.self, Address.self, Street.self)
     let realm = try Realm(configuration: configuration)
@@ -377,7 +377,7 @@ enum V2 {
     }
   }
 
-  @Test("classes that break a rule are refused with their names")
+  @Test("invalid classes are refused with their names")
   func badClasses() {
     let error = #expect(throws: Realm.Error.self) {
       try Realm(configuration: folder.configuration(Person.self, TwoKeys.self))
@@ -448,7 +448,7 @@ private class OtherView: Object {
 }
 
 @Suite struct SharedNameTests {
-  @Test("two classes with one name share their objects if they store the same")
+  @Test("two classes with one name share their objects if they have the same stored properties")
   func shared() throws {
     let identifier = "shared \(UUID())"
     let realm = try Realm(

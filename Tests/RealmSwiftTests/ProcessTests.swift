@@ -62,7 +62,7 @@ private final class Peer {
     configuration = folder.configuration(Counter.self, Note.self)
   }
 
-  @Test("another program is told of the commits of this one, of objects and of collections", .timeLimit(.minutes(10)))
+  @Test("another program is notified of this one's commits, to objects and collections", .timeLimit(.minutes(10)))
   func observed() throws {
     let realm = try Realm(configuration: configuration)
     let counter = try realm.write { realm.create(Counter.self) }
@@ -82,7 +82,7 @@ private final class Peer {
     #expect(peer.next() == "deleted")
   }
 
-  @Test("this program is told of the commits of another one, which is killed in their midst")
+  @Test("this program is notified of the commits of another one, which is killed while committing")
   func killed() throws {
     let configuration = configuration, queue = DispatchQueue(label: "observer"), told = Told()
     let realm = try Realm(configuration: configuration)

@@ -42,7 +42,7 @@ private class PersonView: Projection<Person> {
     #expect(bob.description.contains("years(\\.age) = 0;"))
   }
 
-  @Test("what is set in a projection is set in the object; frozen ones stay")
+  @Test("setting a projected property sets that of the object; frozen projections do not change")
   func writing() throws {
     let bob = try #require(realm.objects(PersonView.self).filter("name == 'Bob'").first), frozen = bob.freeze()
     try realm.write { bob.years = 5 }
@@ -59,7 +59,7 @@ private class PersonView: Projection<Person> {
     #expect(frozen.thaw() == nil)
   }
 
-  @Test("observers are told of projected properties by their names, with what they were")
+  @Test("observers get projected properties by name, with their former values")
   func observing() throws {
     let bob = try #require(realm.objects(PersonView.self).filter("name == 'Bob'").first)
     var told: [String] = [], ofNumber: [String] = []

@@ -55,7 +55,7 @@ import Testing
     #expect(object.linksByName["self"] == .some(object) && object.linksByName["none"] == .some(nil))
   }
 
-  @Test("an unmanaged object has the default values of its declarations, and keeps one it was asked for")
+  @Test("an unmanaged object has its declared defaults, and a generated default stays the same")
   func defaults() {
     let object = Everything()
     #expect(object.flag && object.int8 == -8 && object.int64 == .min && object.float == 1.5 && object.text == "ä")
@@ -67,7 +67,7 @@ import Testing
     #expect(object.realm == nil && !object.isInvalidated && !object.isFrozen)
   }
 
-  @Test("every property of an object that is added is stored, and is there when the realm is opened again")
+  @Test("every property of an added object is stored, and read after reopening")
   func everyType() throws {
     let unmanaged = changed()
     expectChanged(unmanaged)
@@ -164,7 +164,7 @@ import Testing
     #expect(try folder.problems() == [])
   }
 
-  @Test("lists, sets and maps of managed objects change as Swift's own collections do")
+  @Test("lists, sets and maps of managed objects behave like Swift's collections")
   func collections() throws {
     let realm = try Realm(configuration: folder.configuration(Everything.self))
     let object = Everything()
@@ -196,7 +196,7 @@ import Testing
     #expect(try folder.problems() == [])
   }
 
-  @Test("types of the program are stored as the types that they name")
+  @Test("custom types are stored as their persisted types")
   func customTypes() throws {
     let realm = try Realm(configuration: folder.configuration(Place.self, Street.self))
     let place = Place(value: ["point": "1,2"])

@@ -76,7 +76,7 @@ import Testing
     #expect(people.filter("favourite == %@", Dog()).isEmpty)
   }
 
-  @Test("a condition counts the elements of a collection that pass it")
+  @Test("a condition can count the matching elements of a collection")
   func subqueries() {
     let people = realm.objects(Person.self)
     #expect(people.where { ($0.dogs.age == 3).count == 2 }.map(\.name) == ["Ada"])
@@ -88,7 +88,7 @@ import Testing
     #expect(names(dogs.where { ($0.owners.dogs.count == 2).count == 1 }) == ["Rex", "rocky"])
   }
 
-  @Test("a condition in a subquery counts the elements of a collection that the elements have")
+  @Test("a condition in a subquery can count elements of the elements' collections")
   func nestedSubqueries() throws {
     let people = realm.objects(Person.self), rocky = try #require(dogs.filter("name == 'rocky'").first)
     try realm.write {
@@ -109,7 +109,7 @@ import Testing
     #expect(deep == ["Ada", "Cid"])
   }
 
-  @Test("a condition on the same collection in a subquery is about that of the elements, as in the SDK")
+  @Test("a condition on the same collection in a subquery refers to the elements' collection, as in the SDK")
   func subqueryOfElements() throws {
     let realm = try Realm(configuration: folder.configuration(Everything.self, named: "same"))
     try realm.write {
@@ -157,14 +157,14 @@ import Testing
     #expect(ids { $0.data.starts(with: Data("x".utf8)) } == [1] && ids { $0.data > Data("c".utf8) } == [1])
   }
 
-  @Test("a subquery goes through a list whose name has letters of several bytes")
+  @Test("a subquery works for a list with a non-ASCII name")
   func subqueryOfUmlauts() throws {
     let realm = try Realm(configuration: folder.configuration(Kitchen.self, Owner.self, named: "kitchen"))
     try realm.write { realm.create(Kitchen.self, value: ["köche": [["name": "Ann"], ["name": "Bo"]]]) }
     #expect(realm.objects(Kitchen.self).where { ($0.köche.name == "Bo").count == 1 }.count == 1)
   }
 
-  @Test("maps are asked for a key, for their keys and for their values")
+  @Test("maps are queried by one key, by keys and by values")
   func maps() throws {
     let realm = try Realm(configuration: folder.configuration(Everything.self, named: "maps"))
     try realm.write {
@@ -184,7 +184,7 @@ import Testing
     #expect(realm.objects(Everything.self).filter("prices[%@] == %@", "tea", 4).map(\.id) == [2])
   }
 
-  @Test("results are sorted, made distinct and summed up")
+  @Test("results can be sorted, made distinct and aggregated")
   func order() {
     #expect(names(dogs.sorted(byKeyPath: "age", ascending: false)) == ["Fido", "Bella", "Rex", "rocky"])
     #expect(names(dogs.sorted(by: \.name)) == ["Bella", "Fido", "Rex", "rocky"])
@@ -198,7 +198,7 @@ import Testing
     #expect(dogs.last?.name == "rocky" && dogs.reversed().first?.name == "rocky" && dogs[1...2].map(\.age) == [7, 5])
   }
 
-  @Test("results follow the realm, and a loop visits what was there when it began")
+  @Test("results are live, and a loop visits the elements of its start")
   func live() throws {
     let young = dogs.where { $0.age < 5 }, all = dogs
     #expect(young.count == 2 && all.count == 4)
@@ -264,7 +264,7 @@ class Owner: Object { @Persisted var name = "" }
 class Kitchen: Object { @Persisted var köche: List<Owner> }
 
 @Suite struct KeyPathValueTests {
-  @Test("the values of a path, and what they add up to")
+  @Test("the values of a key path, and their sum")
   func values() throws {
     let types: [ObjectBase.Type] = [Dog.self, Person.self, Address.self, Street.self]
     let realm = try Realm(configuration: .init(inMemoryIdentifier: "values \(UUID())", objectTypes: types))
@@ -294,7 +294,7 @@ class Kitchen: Object { @Persisted var köche: List<Owner> }
     #expect(_name(for: \Everything.tags.count) == "tags")
   }
 
-  @Test("no link leads to an unmanaged object; nothing adds up to zero; maps without a realm add up")
+  @Test("a query for an unmanaged object matches nothing; an empty sum is zero; unmanaged maps can be summed")
   func corners() throws {
     let types: [ObjectBase.Type] = [Dog.self, Person.self, Address.self, Street.self]
     let realm = try Realm(configuration: .init(inMemoryIdentifier: "corners \(UUID())", objectTypes: types))

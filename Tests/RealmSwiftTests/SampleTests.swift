@@ -156,7 +156,7 @@ private func mainThreadFunction(_ configuration: Realm.Configuration) async thro
     #expect(folderPath == folder.url().deletingLastPathComponent().path)
   }
 
-  @Test("a realm in memory is gone with its last instance")
+  @Test("a realm in memory is deleted with its last instance")
   func inMemory() throws {
     let identifier = "MyRealm \(UUID())"
     let config = Realm.Configuration(inMemoryIdentifier: identifier, objectTypes: [Todo.self])
@@ -168,7 +168,7 @@ private func mainThreadFunction(_ configuration: Realm.Configuration) async thro
     #expect(try Realm(configuration: config).isEmpty)
   }
 
-  @Test("an error of opening says which file and why")
+  @Test("an error on opening names the file and the reason")
   func errors() {
     let config = Realm.Configuration(fileURL: URL(fileURLWithPath: "/dev/null/x.realm"), objectTypes: [Todo.self])
     do {

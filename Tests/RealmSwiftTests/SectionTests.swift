@@ -19,7 +19,7 @@ extension Dog {
     }
   }
 
-  @Test("objects are in sections by a computed property, in the order of what it reads")
+  @Test("sections by a computed property are ordered by its value")
   func objects() throws {
     let sections = realm.objects(Dog.self).sectioned(by: \.initial)
     #expect(sections.allKeys == ["a", "b", "c"])
@@ -33,7 +33,7 @@ extension Dog {
     #expect(sections != realm.objects(Dog.self).sectioned(by: \.initial))
   }
 
-  @Test("values are in sections by what a block makes of them")
+  @Test("sections can be computed by a closure")
   func values() throws {
     let owner = try realm.write {
       realm.create(Everything.self, value: ["numbers": [5, 1, 4, 2], "optionals": ["b", nil]])
@@ -44,7 +44,7 @@ extension Dog {
     #expect(owner.optionals.sectioned(by: { $0 == nil }, ascending: false).allKeys == [false, true])
   }
 
-  @Test("sections follow the realm, frozen ones stay")
+  @Test("sections are live, frozen ones do not change")
   func versions() throws {
     let sections = realm.objects(Dog.self).sectioned(by: \.initial), section = sections[0]
     let frozen = sections.freeze(), frozenSection = section.freeze()
@@ -69,7 +69,7 @@ extension Dog {
       "-[\(paths(gone))] +[\(paths(come))] ~[\(paths(changed))] sections -\(Array(oldSections)) +\(Array(newSections))"
   }
 
-  @Test("an observer is told of sections and elements that came and went")
+  @Test("an observer is notified of inserted and deleted sections and elements")
   func observing() throws {
     let sections = realm.objects(Dog.self).sectioned(by: \.initial), configuration = realm.configuration
     var told: [String] = [], ofB: [String] = [], ofAge: [String] = []

@@ -248,7 +248,7 @@ struct CodableSnippets {
 }
 
 @Suite struct SnippetTests {
-  @Test("the snippets do what the text beside them says", .timeLimit(.minutes(10)))
+  @Test("the snippets have the documented results", .timeLimit(.minutes(10)))
   func snippets() async {
     await #expect(processExitsWith: .success) {
       let snippets = try Snippets<Void>()
@@ -303,7 +303,7 @@ struct CodableSnippets {
     return (all?.allObjects as? [URL] ?? []).filter { kinds.contains($0.pathExtension) }
   }
 
-  @Test("a synced realm of a user whose token is in a file, with progress")
+  @Test("a synced realm with progress, for a user with a token file")
   func synced() throws {
     let server = try FakeServer(), token = Fixture.package.appending(path: "LICENSE")
     defer { server.stop() }
@@ -321,7 +321,7 @@ struct CodableSnippets {
     }
   }
 
-  @Test("articles and comments show exactly what runs here or in the example")
+  @Test("articles and comments contain exactly the code that is tested here or in the example")
   func textsMatch() throws {
     let source = try String(contentsOfFile: #filePath, encoding: .utf8)
     var snippets: Set<String> = []

@@ -111,7 +111,7 @@ struct SyncTests {
 
   // MARK: reading
 
-  @Test("asyncOpen downloads everything, with progress; then others' changes come by themselves")
+  @Test("asyncOpen downloads everything with progress, and later changes arrive automatically")
   func downloads() throws {
     try Self.withServer(300) { server, path in
       server.set(messageSize: 5000)
@@ -153,7 +153,7 @@ struct SyncTests {
     }
   }
 
-  @Test("a realm that was never opened opens when its classes are there; later at once, without the server too")
+  @Test("a new realm opens once its classes are downloaded, and later immediately, even without the server")
   func opensAtOnce() throws {
     try Self.withServer(100) { server, path in
       server.set(messageSize: 1)
@@ -186,7 +186,7 @@ struct SyncTests {
     }
   }
 
-  @Test("downloadBeforeOpen: always needs the server, once only the first time")
+  @Test("downloadBeforeOpen: .always requires the server each time, .once only the first time")
   func openBehaviors() async throws {
     let server = try FakeServer()
     defer { server.stop() }
@@ -231,7 +231,7 @@ struct SyncTests {
 
   // MARK: writing
 
-  @Test("a write is on the server when it returns; new objects are the same ones, whoever was faster")
+  @Test("a write is on the server when it returns; concurrent creations of an object are merged")
   func writes() throws {
     try Self.withServer(2) { server, path in
       let types: [ObjectBase.Type] = [P.self, SyncedNote.self, SyncedPlace.self]
@@ -288,7 +288,7 @@ struct SyncTests {
     }
   }
 
-  @Test("a change that the server refuses throws, and changes nothing; the next one is taken")
+  @Test("a change that the server rejects throws and changes nothing, and the next one is accepted")
   func refused() throws {
     try Self.withServer(3) { server, path in
       try Self.open(Self.configuration(server, path)) { realm, _ in
@@ -303,7 +303,7 @@ struct SyncTests {
     }
   }
 
-  @Test("a change that the server does not answer throws, and is there once when it answers")
+  @Test("an unacknowledged change throws, and is applied once when the server answers")
   func unanswered() throws {
     try Self.withServer(3) { server, path in
       try Self.open(Self.configuration(server, path, timeout: 1)) { realm, queue in
@@ -323,7 +323,7 @@ struct SyncTests {
     }
   }
 
-  @Test("asynchronous writes reach the server without blocking, and say what went wrong")
+  @Test("asynchronous writes reach the server without blocking, and report errors")
   func asynchronousWrites() async throws {
     let server = try FakeServer()
     defer { server.stop() }
@@ -368,7 +368,7 @@ struct SyncTests {
 
   // MARK: the session
 
-  @Test("a session can be suspended, resumed, waited for, and tells its progress")
+  @Test("a session can be suspended, resumed and waited for, and reports progress")
   func sessions() async throws {
     let server = try FakeServer()
     defer { server.stop() }
@@ -420,7 +420,7 @@ struct SyncTests {
     #expect(Self.eventually { calls.withLock { $0 } == 1 })
   }
 
-  @Test("an error that waiting does not mend ends the session, and is given to the error handler")
+  @Test("a permanent error ends the session and is passed to the error handler")
   func failure() throws {
     try Self.withServer(3) { server, path in
       let told = Mutex<[String]>([])
@@ -481,7 +481,7 @@ struct SyncTests {
     }
   }
 
-  @Test("what a synced realm cannot have is refused, and names what is wrong")
+  @Test("a schema that a synced realm does not support is refused with the reason")
   func configurations() throws {
     try Self.withServer(1) { server, path in
       func problem(_ change: (inout Realm.Configuration) throws -> Void) throws -> (Realm.Error.Code?, String) {
@@ -515,7 +515,7 @@ struct SyncTests {
     }
   }
 
-  @Test("a mirror that was compacted when it was opened goes on")
+  @Test("a mirror that is compacted on launch keeps synchronizing")
   func compacted() throws {
     try Self.withServer(500) { server, path in
       server.set(messageSize: 1000)

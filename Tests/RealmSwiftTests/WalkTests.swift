@@ -34,7 +34,7 @@ class Counted: Object {
     try realm.write { for index in 0..<count { realm.add(Dog(value: ["name": "dog \(index)", "age": index])) } }
   }
 
-  @Test("a walk over all objects keeps none of them")
+  @Test("iterating over all objects retains none of them")
   func memory() throws {
     let realm = try Realm(configuration: folder.configuration(Counted.self, named: "counted"))
     try realm.write { for index in 0..<3_000 { realm.create(Counted.self, value: ["id": index]) } }
@@ -53,7 +53,7 @@ class Counted: Object {
     #expect(sum == (0..<3_000).reduce(0, +) + (1_000..<3_000).reduce(0, +))
   }
 
-  @Test("objects of a walk outlive it, and the realm lives as long as they do")
+  @Test("objects outlive an iteration and keep the realm alive")
   func outlives() throws {
     try add(300)
     let configuration = realm.configuration
@@ -67,7 +67,7 @@ class Counted: Object {
     #expect(kept.age == 1000 && kept.realm == realm)
   }
 
-  @Test("properties are those of the version that the realm is at, whoever reads them first")
+  @Test("properties belong to the realm's current version, whoever reads them first")
   func versions() throws {
     try add(600)
     let dogs = Array(realm.objects(Dog.self)), frozen = realm.freeze()

@@ -59,7 +59,7 @@ struct ApplierTests {
     try lines("P", writer).map { line in line.filter { $0 != " " && $0 != "\n" } }
   }
 
-  @Test("the changesets of a genuine client lead to what that client shows")
+  @Test("the changesets of a real client give the objects that it shows")
   func genuine() throws {
     let url = Fixture.package.appendingPathComponent("Tests/Fixtures/sync/tour.tree.jsonl")
     let expected = try String(contentsOf: url, encoding: .utf8).split(separator: "\n").map { line in
@@ -105,7 +105,7 @@ struct ApplierTests {
     return writer.bytes
   }
 
-  @Test("a link to an object that comes later is hidden until it is there, and again when it goes")
+  @Test("a link to a missing object is hidden until the object is created, and again after it is deleted")
   func laterObjects() throws {
     try Self.applying([Self.sample()]) { writer in
       try Self.expect(#"{"_id":"a","i":0,"l":[],"t":["a"]}"#, writer)
@@ -128,7 +128,7 @@ struct ApplierTests {
     }
   }
 
-  @Test("a hidden link that is set again to what it leads to stays, wherever it is")
+  @Test("a hidden link set again to the same target is kept, in every kind of property")
   func sameHiddenLink() throws {
     let schema = Self.change { writer in
       let p = writer.name("P")
@@ -182,7 +182,7 @@ struct ApplierTests {
   }
 
   @Test(
-    "a changeset that does not fit is refused with its place, and nothing is changed",
+    "a changeset that does not match the realm is refused with the instruction, and nothing changes",
     arguments: [
       ("missing object", "has no object \"x\""),
       ("missing ObjectId", "has no object 00000000000000ff00000001"),

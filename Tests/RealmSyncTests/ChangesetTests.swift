@@ -47,7 +47,7 @@ struct SyncChangesetTests {
     "3f0001503f01035f63643f02016c3f03016100000001030006000203000102000303",
   ]
 
-  @Test("a recorded changeset is written again byte by byte", arguments: recorded)
+  @Test("a recorded changeset is encoded again byte for byte", arguments: recorded)
   func roundTrip(_ hex: String) throws {
     let bytes = try #require(Hex.bytes(hex)), instructions = try ChangesetReader.instructions(of: bytes)
     var writer = ChangesetWriter()
@@ -55,7 +55,7 @@ struct SyncChangesetTests {
     #expect(Hex.text(writer.bytes) == hex)
   }
 
-  @Test("instructions say what the bytes say")
+  @Test("instructions are decoded correctly")
   func meaning() throws {
     let bytes = try #require(Hex.bytes(Self.recorded[4]))
     let instructions = try ChangesetReader.instructions(of: bytes)
@@ -78,7 +78,7 @@ struct SyncChangesetTests {
     #expect(values.last == .null)
   }
 
-  @Test("a random changeset is read as it was written, and written as it was read")
+  @Test("a random changeset round-trips")
   func random() throws {
     let rounds = Int(ProcessInfo.processInfo.environment["CHANGESETS"] ?? "") ?? 10_000
     for seed in 0..<UInt64(rounds) {
@@ -94,7 +94,7 @@ struct SyncChangesetTests {
     }
   }
 
-  @Test("damaged bytes are refused with their place, or understood; they never trap")
+  @Test("damaged bytes are refused with the offset, or decoded; they never trap")
   func damaged() throws {
     for seed in 0..<UInt64(5000) {
       var random = RandomChangeset(seed: seed), dice = SplitMix64(seed: seed)
@@ -116,7 +116,7 @@ struct SyncChangesetTests {
   }
 
   @Test(
-    "what the format does not allow is refused",
+    "invalid changesets are refused",
     arguments: [
       ("3f0101", "name 1 where name 0 is next"), ("3f000141 3f010141", "a name that the changeset has already"),
       ("0200", "unknown name 0"), ("3f000141 1000", "unknown instruction 16"),
@@ -136,7 +136,7 @@ struct SyncChangesetTests {
   }
 
   @Test(
-    "the time to read what a server sends is in proportion to its size",
+    "reading server messages takes linear time",
     arguments: ["names", "instructions", "entries"]
   )
   func growing(shape: String) throws {

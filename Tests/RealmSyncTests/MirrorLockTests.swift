@@ -13,7 +13,7 @@ struct MirrorLockTests {
 
   init() throws { temporary = try TemporaryFolder() }
 
-  @Test("a mirror whose session is ending in this process is waited for")
+  @Test("opening a mirror waits for a session of this process that is ending")
   func ending() throws {
     var first: MirrorLock? = try MirrorLock(realm: realm)
     #expect(first != nil)
@@ -26,7 +26,7 @@ struct MirrorLockTests {
     #expect(throws: Never.self) { try MirrorLock(realm: realm) }
   }
 
-  @Test("one that goes on is refused, and so is that of another process")
+  @Test("a mirror with a running session, in this process or another, is refused")
   func goingOn() throws {
     do {
       let first = try MirrorLock(realm: realm)

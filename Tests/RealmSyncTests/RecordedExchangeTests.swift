@@ -18,7 +18,7 @@ struct RecordedExchangeTests {
   }
 
   @Test(
-    "a download and an upload, as they came, in small parts, and with the acknowledgement before the change",
+    "a recorded download and upload, in small parts, and acknowledged before the change",
     arguments: [(Int.max, false), (1, false), (7, true), (Int.max, true)]
   )
   func replay(partSize: Int, acknowledgesFirst: Bool) throws {

@@ -52,7 +52,7 @@ struct RoundTripTests {
     !fixture.isEncrypted && fixture.format == 24 && !["items-10k", "queries"].contains(fixture.name)
   }
 
-  @Test("what edits change in a synced realm is what their changesets say", arguments: fixtures)
+  @Test("the changesets of a synced realm describe exactly the edits", arguments: fixtures)
   func edit(fixture: Fixture) throws {
     let seed = Self.environment["SEED"].flatMap(UInt64.init) ?? 1
     try withTemporaryFile(try fixture.bytes()) { path in

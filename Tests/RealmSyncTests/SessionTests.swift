@@ -97,7 +97,7 @@ struct SessionTests {
     }
   }
 
-  @Test("progress goes on while a message is applied, and ends with all bytes")
+  @Test("progress advances while a message is applied, and ends at the total")
   func progress() throws {
     let text = String(repeating: "x", count: 60_000), seen = Mutex<[SyncStatus]>([])
     try Self.withServer(1) { server, path in
@@ -115,7 +115,7 @@ struct SessionTests {
     #expect(all.filter(\.isApplying).allSatisfy { $0.downloaded + $0.bytesLeft == total })
   }
 
-  @Test("a connection that is cut in the middle of a frame goes on where it was")
+  @Test("a connection lost in the middle of a frame resumes where it was")
   func cuts() throws {
     let server = try FakeServer()
     defer { server.stop() }
@@ -136,7 +136,7 @@ struct SessionTests {
     }
   }
 
-  @Test("a download that comes twice, or is none, is refused, and the next connection goes on")
+  @Test("a duplicate or invalid download is refused, and the next connection continues")
   func brokenMessages() throws {
     for fault in [
       FakeServer.Fault.duplicate, .garbage(Array("download 1 x\n".utf8)), .garbage(Array("hello\n".utf8)), .garbage([]),
@@ -157,7 +157,7 @@ struct SessionTests {
     }
   }
 
-  @Test("a server that was wiped is downloaded anew, and its realm takes the place of the old one")
+  @Test("after a server was reset, its realm is downloaded again and replaces the old one")
   func wiped() throws {
     try Self.withServer(20) { server, path in
       try Self.session(server, path: path) { session in
@@ -174,7 +174,7 @@ struct SessionTests {
     }
   }
 
-  @Test("a server that knows no client, not even a new one, ends the session, and no files are left")
+  @Test("a server that rejects every client ends the session, and no files are left")
   func knowsNobody() throws {
     try Self.withServer(3) { server, path in
       for isNew in [true, false] {
@@ -219,7 +219,7 @@ struct SessionTests {
   }
 
   @Test(
-    "a server that says much, and nothing new, is waited for no longer than one that is silent",
+    "a server that sends much but nothing new times out like a silent one",
     arguments: [FakeServer.Habit.pings, .empties, .nothingNew]
   )
   func saysNothing(_ habit: FakeServer.Habit) throws {
@@ -238,7 +238,7 @@ struct SessionTests {
   }
 
   @Test(
-    "each error code leads to what the protocol wants",
+    "each error code is handled as the protocol requires",
     arguments: [
       (100, false, nil), (200, true, nil), (201, true, nil), (218, true, nil), (103, false, nil),
       (208, true, nil), (209, true, nil), (210, true, nil), (211, true, nil), (217, true, nil),
@@ -265,7 +265,7 @@ struct SessionTests {
   }
 
   @Test(
-    "an answer that is no WebSocket is told apart",
+    "non-WebSocket responses are distinguished",
     arguments: [
       ("HTTP/1.1 401 Unauthorized\r\n\r\n", .token), ("HTTP/1.1 403 Forbidden\r\n\r\n", .token),
       ("HTTP/1.1 404 Not Found\r\n\r\n", .unsupported),
@@ -288,7 +288,7 @@ struct SessionTests {
     }
   }
 
-  @Test("each version of the protocol is spoken", arguments: 2...14)
+  @Test("every supported protocol version works", arguments: 2...14)
   func versions(_ version: Int) throws {
     let server = try FakeServer()
     defer { server.stop() }
@@ -304,7 +304,7 @@ struct SessionTests {
 
   // MARK: upload
 
-  @Test("a change is on the server and back when the commit returns, and is there once")
+  @Test("a commit returns once its change is on the server, exactly once")
   func upload() throws {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
@@ -319,7 +319,7 @@ struct SessionTests {
     }
   }
 
-  @Test("a change that is larger than any value of a realm is sent as a whole, and its bytes are kept no longer")
+  @Test("a change larger than the largest value is sent completely, and its bytes are then freed")
   func largeUpload() throws {
     try Self.withServer(40) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
@@ -354,7 +354,7 @@ struct SessionTests {
     _ = try transaction.commit()
   }
 
-  @Test("a change whose connection ends before the answer is there once", arguments: [false, true])
+  @Test("a change whose connection is lost before the acknowledgement is applied once", arguments: [false, true])
   func lostAnswers(isTaken: Bool) throws {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
@@ -369,7 +369,7 @@ struct SessionTests {
     }
   }
 
-  @Test("a change that was stored when the session ended is sent by the next one, once", arguments: [3, 40])
+  @Test("a change stored when the session ended is sent once by the next session", arguments: [3, 40])
   func afterEnd(objects: Int) throws {
     let server = try FakeServer()
     defer { server.stop() }
@@ -406,7 +406,7 @@ struct SessionTests {
     }
   }
 
-  @Test("a copy of a mirror, as a backup that is put back, becomes a client of its own, and loses no change")
+  @Test("a copy of a mirror, such as a restored backup, becomes its own client and loses no change")
   func copies() throws {
     try Self.withServer(5) { server, path in
       let copy = path + ".copy"
@@ -442,7 +442,7 @@ struct SessionTests {
     }
   }
 
-  @Test("a change that the server refuses fails, leaves nothing behind, and the next one is taken")
+  @Test("a change that the server rejects fails without a trace, and the next one is accepted")
   func refused() throws {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
@@ -467,7 +467,7 @@ struct SessionTests {
   }
 
   @Test(
-    "an error in answer to an upload is retried, or leads to a new identity, and no change is lost or there twice",
+    "an error in response to an upload causes a retry or a new identity; no change is lost or duplicated",
     arguments: [(100, true), (209, true), (210, true), (108, true), (208, false), (211, false), (217, false)]
   )
   func uploadErrors(_ code: Int, isRetried: Bool) throws {
@@ -492,7 +492,7 @@ struct SessionTests {
     }
   }
 
-  @Test("without the server a change fails, and reading goes on")
+  @Test("without the server, changes fail and reads continue")
   func offline() throws {
     let server = try FakeServer()
     server.add(SyncSamples.changesets(3))
@@ -512,7 +512,7 @@ struct SessionTests {
 
   // MARK: the mirror
 
-  @Test("a session that waits for a name server or for a server that says nothing stops at once")
+  @Test("a session waiting for a name server or a silent server stops at once")
   func stops() throws {
     try withTemporaryPath { path in
       for (host, isKept) in [("no-such-host.invalid", false), ("10.255.255.1", true)] {
@@ -531,7 +531,7 @@ struct SessionTests {
     }
   }
 
-  @Test("only its own sync client writes a mirror, and one that another program has written is refused")
+  @Test("a mirror can be written only through its sync client, and is refused if another program wrote it")
   func foreignWriter() throws {
     try Self.withServer(3) { server, path in
       try Self.session(server, path: path) { session in
@@ -565,7 +565,7 @@ struct SessionTests {
   }
 
   @Test(
-    "what another program writes shows when one looks, or when the server has something new",
+    "changes by another program are noticed on access or with the next download",
     arguments: [true, false]
   )
   func foreignWriterUnasked(_ looks: Bool) throws {
@@ -585,7 +585,7 @@ struct SessionTests {
     }
   }
 
-  @Test("what another program writes while the session goes on ends the session, and the program is named")
+  @Test("a write by another program ends a running session, and the program is named")
   func foreignWriterMeanwhile() throws {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in

@@ -92,7 +92,7 @@ struct TLSTests {
     return failure
   }
 
-  @Test("the host of the certificate passes, by name and by address; all others are refused, and the reason is said")
+  @Test("a certificate's host is accepted by name and address; others are refused with a reason")
   func certificates() throws {
     let authority = try Authority(), server = try FakeServer()
     defer { server.stop() }
@@ -129,7 +129,7 @@ struct TLSTests {
     }
   }
 
-  @Test("a server without TLS, and a client without, end with an error that is no endless wait")
+  @Test("if only one side uses TLS, the connection ends with an error instead of waiting forever")
   func mixed() throws {
     let authority = try Authority(), server = try FakeServer()
     defer { server.stop() }

@@ -53,10 +53,10 @@ struct DamagedFileTests {
     #expect(size > 0)
   }
 
-  @Test("hostile files are shown as far as they can be read", arguments: Fixture.damaged)
+  @Test("malicious files are shown as far as they can be read", arguments: Fixture.damaged)
   func hostile(_ file: Fixture) throws { try visit(try file.bytes()) }
 
-  @Test("damaged bytes do not end the server", arguments: ["people", "nested", "all-types"])
+  @Test("damaged files do not stop the server", arguments: ["people", "nested", "all-types"])
   func mutants(_ name: String) throws {
     let mutator = Mutator(try Fixture.named(name).bytes())
     for seed in MutantRun.seeds(6) {

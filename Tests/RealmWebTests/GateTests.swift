@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Requests that are refused")
 struct GateTests {
-  @Test("without the cookie nothing is answered but the token, once")
+  @Test("without the cookie, only the token URL is answered, and only once")
   func tokens() throws {
     let served = try ServedRealm("people")
     let cookie = "realmfs-\(served.port)"
@@ -31,7 +31,7 @@ struct GateTests {
     #expect(try served.request("GET", "/api/info", headers: ["Cookie": "a=b; \(right); c"]).status == 200)
   }
 
-  @Test("after a link on another site, the page loads itself again, once")
+  @Test("after a link from another site, the page reloads itself once")
   func linked() throws {
     let served = try ServedRealm("people")
     for (site, again) in [("cross-site", true), ("same-site", true), ("same-origin", false), ("none", false)] {
@@ -55,7 +55,7 @@ struct GateTests {
     #expect(Answer(connection.receiveAll())?.status == 421)
   }
 
-  @Test("at all addresses, the Host is the one that the request came to")
+  @Test("when listening on all addresses, the Host must be the one that the request arrived at")
   func wildcard() {
     let gate = Gate(host: "0.0.0.0", port: 80, token: Array("t".utf8), secret: Array("s".utf8))
     func status(_ host: String, _ address: String) -> UInt32? {
@@ -96,7 +96,7 @@ struct GateTests {
   }
 
   @Test(
-    "targets that are not pages lead nowhere",
+    "targets that are not pages are refused",
     arguments: [
       ("/..", 404), ("/../../etc/passwd", 404), ("/%2e%2e/%2e%2e/etc/passwd", 404), ("/..%2f..%2fetc%2fpasswd", 404),
       ("//etc/passwd", 404), ("/index.html/", 404), ("/%00", 400), ("/index.html%00.js", 400), ("/%", 400),
@@ -118,7 +118,7 @@ struct GateTests {
     #expect(try served.request("GET", target).status == status)
   }
 
-  @Test("heads and bodies beyond the limits are refused before they are read")
+  @Test("headers and bodies beyond the limits are refused before they are read")
   func limits() throws {
     let served = try ServedRealm("people", writes: true).open()
     #expect(try served.request("GET", "/" + String(repeating: "a", count: 8192)).status == 414)
@@ -144,7 +144,7 @@ struct GateTests {
     #expect(try served.get("info")["version"] as? Int == 5)
   }
 
-  @Test("every answer has the headers that confine the page")
+  @Test("every response has the security headers")
   func headers() throws {
     let served = try ServedRealm("people").open()
     for target in ["/", "/main.js", "/api/info", "/nothing", "/%", "/api/export?class=Person&format=csv"] {
@@ -163,7 +163,7 @@ struct GateTests {
     }
   }
 
-  @Test("connections that send nothing, or little, do not hold up others")
+  @Test("idle and slow connections do not block others")
   func slowClients() throws {
     let served = try ServedRealm("people").open()
     var slow: [Connection] = []
@@ -184,7 +184,7 @@ struct GateTests {
     #expect(slow.count == 120)
   }
 
-  @Test("no target is let through without the cookie, and none ends the server")
+  @Test("no random target passes without the cookie, and none stops the server")
   func randomTargets() throws {
     let gate = Gate(host: "127.0.0.1", port: 80, token: Array("token".utf8), secret: Array("secret".utf8))
     var random = SplitMix64(seed: 44)

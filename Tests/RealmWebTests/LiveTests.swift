@@ -23,7 +23,7 @@ struct LiveTests {
     try #require(try Realm(Configuration(path: path)).latest().table(named: "class_" + name)).key
   }
 
-  @Test("a commit of another program is an event with the objects that it changed")
+  @Test("a commit by another program is sent as an event with the changed objects")
   func commits() throws {
     let served = try ServedRealm("people").open()
     let streams = [try events(served), try events(served)]
@@ -85,7 +85,7 @@ struct LiveTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: served.path)) == before)
   }
 
-  @Test("a change is previewed, made and undone, and the file is sound")
+  @Test("a change can be previewed, made and undone, and the file stays valid")
   func changes() throws {
     let served = try ServedRealm("people", writes: true).open()
     let path = "classes/Person/objects/0"
@@ -109,7 +109,7 @@ struct LiveTests {
   }
 
   @Test(
-    "a change that a save would refuse is refused with the reason",
+    "a change that saving a file would refuse is refused with the same reason",
     arguments: [
       (#"{"nam":"x"}"#, "did you mean name"), (#"{"age":"x"}"#, "expected a whole number"), (#"{"_id":5}"#, "_id"),
       (#"{"name":"#, "the text ends"), ("[]", "expected an object"), ("", "the text is empty"),
@@ -124,7 +124,7 @@ struct LiveTests {
     #expect(try served.get("info")["version"] as? Int == 5)
   }
 
-  @Test("a deletion lists the links that it cuts first")
+  @Test("a deletion first lists the links that it removes")
   func deletions() throws {
     let served = try ServedRealm("people", writes: true).open()
     let row = try #require(try served.get("classes/Dog/rows?query=name%20%3D%3D%20'Fido'")["rows"] as? [[String: Any]])
@@ -155,7 +155,7 @@ struct LiveTests {
     #expect((try served.get("classes/Person/objects/0")["values"] as? [String: Any])?["name"] as? String == "Zoe")
   }
 
-  @Test("what the preview showed is changed, or nothing, if another program commits in between")
+  @Test("either exactly the previewed change is made or none, if another program commits in between")
   func changedMeanwhile() throws {
     let served = try ServedRealm("people", writes: true).open()
     let path = "classes/Person/objects/0", text = #"{"name":"Zoe"}"#

@@ -7,9 +7,9 @@ import RealmWeb
 import TestSupport
 import Testing
 
-@Suite("Pages")
+@Suite("Embedded and exported pages")
 struct PageTests {
-  @Test("each file of the page is embedded as it is")
+  @Test("each file of the page is embedded unchanged")
   func resources() throws {
     let served = try ServedRealm("people").open()
     let folder = Fixture.package.appendingPathComponent("Sources/RealmWeb/Resources")
@@ -35,7 +35,7 @@ struct PageTests {
     return all.string
   }
 
-  @Test("a file without a server has no markup but its own")
+  @Test("an exported page contains no markup but its own")
   func hostileValues() throws {
     let served = try ServedRealm { transaction in
       let table = try transaction.addTable("class_<script>alert(1)</script>")
@@ -60,7 +60,7 @@ struct PageTests {
     #expect(text.utf8.count < 20_000)
   }
 
-  @Test("a file without a server shows some objects of each class, and how many more there are")
+  @Test("an exported page shows some objects of each class, and the number of the rest")
   func bounds() throws {
     let snapshot = try Fixture.named("items-10k").snapshot()
     let table = try #require(
@@ -73,7 +73,7 @@ struct PageTests {
     #expect(text.contains("\(table.objectCount - StaticPage.mostObjects) more objects not shown"))
   }
 
-  @Test("links lead to the objects in the same file")
+  @Test("links in an exported page lead to objects in the same file")
   func links() throws {
     let snapshot = try Fixture.named("people").snapshot()
     let tables = try snapshot.tableKeys().compactMap { try snapshot.table($0) }.filter { $0.className != nil }

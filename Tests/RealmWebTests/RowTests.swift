@@ -17,7 +17,7 @@ struct RowTests {
     try rows(answer).map { try #require($0["key"] as? String) }
   }
 
-  @Test("pages by position are the objects in the order of their keys")
+  @Test("pages by position list the objects in key order")
   func positions() throws {
     let served = try ServedRealm("items-10k").open()
     let snapshot = try Fixture.named("items-10k").snapshot()
@@ -35,7 +35,7 @@ struct RowTests {
     #expect(try rows(served.get("classes/\(name)/rows?limit=0")).isEmpty)
   }
 
-  @Test("pages of a filtered and sorted class are those of the query language")
+  @Test("pages of a filtered and sorted class match the query language")
   func sorted() throws {
     let served = try ServedRealm("people").open()
     let all = try keys(served.get("classes/Person/rows?query=age%20%3E%2025&sort=-age"))
@@ -50,7 +50,7 @@ struct RowTests {
     #expect(try keys(served.get("classes/Person/rows?sort=-name")) == backwards.reversed())
   }
 
-  @Test("an error in a query has its column")
+  @Test("an error in a query is reported with its column")
   func queryErrors() throws {
     let served = try ServedRealm("people").open()
     let answer = try served.request("GET", "/api/classes/Person/rows?query=age%20%3E%3E%203&sort=name")
@@ -61,7 +61,7 @@ struct RowTests {
     #expect(try sort.json["column"] == nil)
   }
 
-  @Test("long values are cut, and the row has their sizes")
+  @Test("long values are truncated, and the row contains their sizes")
   func bounds() throws {
     let served = try ServedRealm { transaction in
       let table = try transaction.addTable("class_A")
@@ -94,7 +94,7 @@ struct RowTests {
     #expect((((object["json"] as? [String: Any])?["text"]) as? String)?.count == 1 << 16)
   }
 
-  @Test("hostile names and values arrive as they are")
+  @Test("names and values with markup are transferred unchanged")
   func hostileNames() throws {
     let names = ["<script>alert(1)</script>", "a/b", "..", "%2e%2e", "a b?c=d&e#f", "\u{202E}x", "é\"'\\"]
     let served = try ServedRealm { transaction in
@@ -120,7 +120,7 @@ struct RowTests {
     }
   }
 
-  @Test("an object has its JSON, its text in a mount, and the objects that link to it")
+  @Test("an object is returned with its JSON, its text in a mount and the objects that link to it")
   func objects() throws {
     let served = try ServedRealm("people").open()
     let snapshot = try Fixture.named("people").snapshot()
@@ -143,7 +143,7 @@ struct RowTests {
     #expect((links["links"] as? [Any])?.count == 1)
   }
 
-  @Test("bytes are shown as images only if they are some")
+  @Test("binary data is shown as an image only if it is one")
   func blobs() throws {
     let png: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0]
     let html = Array("<html><script>alert(1)</script></html>".utf8), svg = Array("<svg onload='alert(1)'/>".utf8)
@@ -161,7 +161,7 @@ struct RowTests {
     #expect(try served.request("GET", "/api/classes/A/objects/0/blob/nothing").status == 404)
   }
 
-  @Test("facets count the values of indexed and other properties alike")
+  @Test("facets count the values of properties with and without an index")
   func facets() throws {
     let served = try ServedRealm { transaction in
       let table = try transaction.addTable("class_A")
@@ -186,7 +186,7 @@ struct RowTests {
     #expect(try served.request("GET", "/api/classes/A/facets").status == 400)
   }
 
-  @Test("a text is found in all classes, whatever its case")
+  @Test("text search covers all classes and ignores case")
   func search() throws {
     let served = try ServedRealm { transaction in
       for name in ["class_A", "class_B"] {
@@ -209,7 +209,7 @@ struct RowTests {
     #expect((some["hits"] as? [Any])?.count == 5 && some["complete"] as? Bool == false)
   }
 
-  @Test("downloads have the objects of the query")
+  @Test("downloads contain the objects of the query")
   func exports() throws {
     let served = try ServedRealm("people").open()
     let csv = try served.request("GET", "/api/export?class=Person&format=csv&query=age%20%3E%2025")

@@ -1,10 +1,10 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// Whether a changeset tells the truth of a commit.
+// Checks that a changeset describes a commit correctly.
 
 package import RealmPages
 
 extension ChangesetDecoder {
-  /// What the changeset leaves out or invents, given the realm before and after; nil if it tells the truth.
+  /// Returns what the changeset omits or invents, given the realm before and after; nil if it is correct.
   package func omission(before: RealmModel, after: RealmModel) -> String? {
     for key in selected {
       let table = TableKey(UInt32(truncatingIfNeeded: key))
@@ -41,7 +41,7 @@ extension ChangesetDecoder {
           }
           continue
         }
-        // Removed and made again with the same key.
+        // Removed and recreated with the same key.
         if created.contains([table, object.value]) || removed.contains([table, object.value]) { continue }
         for property in new.properties where old.property(property.key) != nil {
           let place = Place(table: table, object: object.value, column: property.key.value)

@@ -1,12 +1,12 @@
-// What CommitLoop, which commits until it is killed, left in its realm.
+// Reads the state that CommitLoop, which commits until it is killed, left in its realm.
 
 public import RealmPages
 
-/// The last round that a realm of CommitLoop shows.
+/// The last round recorded in a realm of CommitLoop.
 public struct CommitRound {
-  /// Its number; 0 if there was none yet.
+  /// The number of the round; 0 if there was none yet.
   public let number: Int64
-  /// Whether the objects are those that the round counted and summed up.
+  /// True if the objects match the count and the sum that the round recorded.
   public let isWhole: Bool
 
   /// Reads the round and all objects.

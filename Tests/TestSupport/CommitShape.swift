@@ -1,37 +1,36 @@
-// The kinds of commits that crash and fault tests go through: each has a realm to start from, and changes that are
-// committed.
+// The kinds of commits that crash and fault tests exercise: each has an initial realm and changes to commit.
 
 package import RealmPages
 
 /// A kind of commit.
 package enum CommitShape: String, CaseIterable, Sendable, CustomStringConvertible {
-  /// The first one of a file that does not exist.
+  /// The first commit to a file that does not exist.
   case first
   /// One property of one object.
   case small
   /// Thousands of objects.
   case large
-  /// The file becomes several times as long.
+  /// The file grows to several times its size.
   case growing
-  /// Most of what the file holds goes away.
+  /// Most of the content is deleted.
   case deleting
-  /// The end of the file, which is free by now, is given up.
+  /// The free space at the end of the file is released.
   case shrinking
   /// Classes, properties and indexes are added and removed.
   case schema
-  /// The first one of a copy, which lies in another form.
+  /// The first commit to a copy, which has another layout.
   case conversion
-  /// Some grouped commits and a full one.
+  /// Several grouped commits, followed by a full one.
   case grouped
-  /// Some grouped commits, and then a sync.
+  /// Several grouped commits, followed by a sync.
   case synced
 
   package var description: String { rawValue }
 
-  /// Whether the file does not exist before.
+  /// True if the file does not exist beforehand.
   package var isFirst: Bool { self == .first }
 
-  /// Makes the realm to start from. Not for `first` and `conversion`.
+  /// Creates the initial realm. Not for `first` and `conversion`.
   package func prepare(_ writer: RealmWriter) throws {
     let transaction = try writer.begin()
     let items = try transaction.addTable("class_Item")
@@ -48,7 +47,7 @@ package enum CommitShape: String, CaseIterable, Sendable, CustomStringConvertibl
     if self == .shrinking { try Self.freeTheEnd(writer) }
   }
 
-  /// Grows the file, deletes what it grew for, and commits until the next commit makes it shorter.
+  /// Grows the file, deletes the added content, and commits until the next commit shrinks the file.
   private static func freeTheEnd(_ writer: RealmWriter) throws {
     let growing = try writer.begin()
     let items = try items(growing), column = try column("data", growing, items)
@@ -69,10 +68,10 @@ package enum CommitShape: String, CaseIterable, Sendable, CustomStringConvertibl
     }
   }
 
-  /// One finds the space reusable and begins; one moves the last nodes.
+  /// One commit finds the space reusable and begins; one moves the last nodes.
   private static let commitsBeforeShrinking = 2
 
-  /// Commits.
+  /// Makes the commits of this kind.
   package func act(_ writer: RealmWriter) throws {
     let transaction = try writer.begin()
     switch self {
@@ -131,7 +130,7 @@ package enum CommitShape: String, CaseIterable, Sendable, CustomStringConvertibl
     _ = try transaction.commit()
   }
 
-  /// A further commit that fits any realm, to see that work can go on.
+  /// Makes a further commit that is valid for any realm, to check that work can continue.
   package static func more(_ writer: RealmWriter) throws {
     let transaction = try writer.begin()
     let table: TableKey
@@ -184,7 +183,7 @@ package enum CommitShape: String, CaseIterable, Sendable, CustomStringConvertibl
   private struct MissingPart: Error { let name: String }
 }
 
-/// What a version holds, in one number for each of its parts. Two versions with equal contents hold the same.
+/// The contents of a version, as one number for each of its parts. Versions with equal contents have equal numbers.
 package struct Contents: Hashable, Sendable, CustomStringConvertible {
   /// The version's number.
   package let version: UInt64

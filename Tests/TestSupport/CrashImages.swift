@@ -1,39 +1,40 @@
-// What a disk may hold after a crash. Between two syncs the system writes what it likes, in any order, and a power cut
-// keeps any part of it; what was synced stays.
+// The possible contents of a disk after a crash. Between two syncs, the system writes data in any order, and any
+// subset of these writes may survive a power cut; synced data survives.
 
 /// The files that a crash during recorded events may leave.
 package struct CrashImages {
-  /// One of them.
+  /// One possible file.
   package struct Image {
     /// The file.
     package var bytes: [UInt8]
-    /// How it came about, to find it again.
+    /// A description of how the file was produced, to reproduce it.
     package let story: String
     /// The number of syncs that had ended.
     package let syncs: Int
-    /// Whether everything had reached the disk.
+    /// True if everything had reached the disk.
     package let isComplete: Bool
   }
 
   private let before: [UInt8]
   private let events: [StorageEvent]
-  /// The bytes at an offset that the disk writes together.
+  /// The number of bytes at an offset that the disk writes atomically.
   private let unit: (Int) -> Int
 
-  /// Crashes during `events`, which changed `before`. `unit` tells the bytes at an offset that are written as one.
+  /// Simulates crashes during `events`, which changed `before`. `unit` returns the number of bytes written atomically
+  /// at an offset.
   package init(before: [UInt8], events: [StorageEvent], unit: @escaping (Int) -> Int = { _ in 512 }) {
     self.before = before
     self.events = events
     self.unit = unit
   }
 
-  /// The number of barriers.
+  /// The number of syncs.
   package var syncCount: Int {
     events.count { if case .sync = $0 { true } else { false } }
   }
 
-  /// Visits, for each barrier: every prefix of what came before it; the same with the last write torn; and `samples`
-  /// times any part of it, in whole writes and in single units, each as of some moment.
+  /// Visits, for each sync: every prefix of the writes before it; the same with the last write torn; and `samples`
+  /// random subsets of these writes, some of whole writes and some of single units, each unit as of some moment.
   package func visit(samples: Int, seed: UInt64, _ body: (Image) throws -> Void) throws {
     var random = SplitMix64(seed: seed)
     var durable = before, pending: [StorageEvent] = [], syncs = 0
@@ -81,7 +82,8 @@ package struct CrashImages {
     file.append(contentsOf: repeatElement(0, count: size - file.count))
   }
 
-  /// Applies those units of a write that are kept, by their position in it; false if there is only one unit.
+  /// Applies the units of a write for which `isKept` returns true, by their index; returns false if there is only one
+  /// unit.
   private func tear(_ event: StorageEvent, _ file: inout [UInt8], _ isKept: (Int) -> Bool) -> Bool {
     guard case .write(let offset, let bytes) = event else { return false }
     var at = offset, position = 0
@@ -101,7 +103,7 @@ package struct CrashImages {
     return file
   }
 
-  /// Each unit as it was at a moment of its own.
+  /// Returns the file with each unit as it was at its own random moment.
   private func someUnits(of pending: [StorageEvent], _ durable: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
     var file = durable, moments: [Int: Int] = [:]
     for (i, event) in pending.enumerated() {

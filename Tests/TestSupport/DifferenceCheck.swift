@@ -1,22 +1,22 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// Checks the differences between two versions against models: the older model with the differences applied is the newer
-// one, and each reported difference is one.
+// Checks the differences between two versions against models: applying the differences to the older model must give the
+// newer one, and each reported difference must be real.
 
 public import RealmPages
 
 /// Checks a `VersionDifference` against the models of its two versions.
 public struct DifferenceCheck {
-  /// An object with the embedded ones inside it: what a property holds, by the name of the property.
+  /// An object with its embedded objects: the values of the properties, by name.
   private typealias Object = [String: Value]
 
   private let before: RealmModel
   private let after: RealmModel
-  /// Changed objects that were seen.
+  /// The number of changed objects seen.
   public private(set) var changes = 0
 
   public init(before: RealmModel, after: RealmModel) { (self.before, self.after) = (before, after) }
 
-  /// The first error in words; nil if there is none.
+  /// Returns a description of the first error; nil if there is none.
   public mutating func error(in difference: VersionDifference) throws -> String? {
     var tables: [TableKey: TableDifference] = [:]
     for table in difference.tables {
@@ -33,7 +33,7 @@ public struct DifferenceCheck {
     return nil
   }
 
-  /// The differences of a class, one after another, and what is left to tell after them.
+  /// Checks the differences of a class one after another, and then that none is missing.
   private mutating func error(
     in key: TableKey,
     _ tables: [TableKey: TableDifference],
@@ -128,14 +128,14 @@ public struct DifferenceCheck {
     return all
   }
 
-  /// The properties that a class has now, each with what it was before.
+  /// Returns the current properties of a class, each with its previous counterpart.
   private static func pairs(
     _ before: RealmModel.Class,
     _ after: RealmModel.Class
   ) -> [(before: RealmModel.Property?, after: RealmModel.Property)] {
     after.properties.map { property in
       if let same = before.property(property.key) { return (same, property) }
-      // One of the same name is the same, unless it lives on under another name.
+      // A property with the same name is the same property, unless it was renamed.
       let sameName = before.properties.first { $0.name == property.name }
       return (sameName.flatMap { after.property($0.key) == nil ? $0 : nil }, property)
     }
@@ -143,7 +143,7 @@ public struct DifferenceCheck {
 
   // MARK: objects
 
-  /// The objects of a class with the embedded ones inside.
+  /// Returns the objects of a class with their embedded objects.
   private func objects(of table: TableKey, _ model: RealmModel) -> [ObjKey: Object] {
     guard let known = model.classes[table] else { return [:] }
     return known.objects.mapValues { values in
@@ -155,8 +155,8 @@ public struct DifferenceCheck {
     }
   }
 
-  /// The objects of a class as they were before, with the properties that it has now: old ones under their new names,
-  /// new ones with their defaults.
+  /// Returns the previous objects of a class with its current properties: renamed ones under their new names, new ones
+  /// with their defaults.
   private func migrated(_ table: TableKey, _ tables: [TableKey: TableDifference]) -> [ObjKey: Object] {
     guard let known = before.classes[table] else { return [:] }
     return known.objects.mapValues { migrated($0, of: table) }
@@ -177,7 +177,7 @@ public struct DifferenceCheck {
     return object
   }
 
-  /// A value with embedded objects in the place of links, and sets in an order that depends on their elements alone.
+  /// Replaces links with the embedded objects, and sorts sets in an order that depends only on their elements.
   private static func expanded(
     _ value: Value,
     _ property: RealmModel.Property,

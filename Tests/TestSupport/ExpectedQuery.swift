@@ -1,13 +1,13 @@
-// Queries whose results the reference engine worked out: Tests/Fixtures/queries.tsv has the file, the class, the query
-// and the keys of the objects, in the order of the results.
+// Queries whose results were computed by the reference engine: Tests/Fixtures/queries.tsv contains the file, the class,
+// the query and the keys of the objects in result order.
 
 import Foundation
 
-/// One query and what it finds.
+/// One query and its expected result.
 public struct ExpectedQuery: Sendable, CustomStringConvertible {
   /// The name of the fixture.
   public let file: String
-  /// The class that is asked.
+  /// The class that is queried.
   public let className: String
   /// The query.
   public let query: String
@@ -20,7 +20,7 @@ public struct ExpectedQuery: Sendable, CustomStringConvertible {
   /// All queries of the file.
   public static let all: [ExpectedQuery] = {
     let url = Fixture.package.appendingPathComponent("Tests/Fixtures/queries.tsv")
-    // A file that cannot be read makes the test of the number of queries fail.
+    // If the file cannot be read, the test that counts the queries fails.
     let text = (try? String(contentsOf: url, encoding: .utf8)) ?? ""
     return text.split(separator: "\n").map { line in
       let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)

@@ -1,23 +1,23 @@
-// Fails where it is told to: the disk that is full or broken at the worst moment.
+// Fails on request, like a disk that becomes full or breaks at the worst moment.
 
 import Glibc
 package import RealmPages
 
-/// Passes calls on to another storage, but for those that are to fail. Every call that can fail counts.
+/// Forwards calls to another storage, except those that are to fail. Every call that can fail is counted.
 package final class FaultyStorage: Storage, @unchecked Sendable {
   // Unchecked: one committer at a time, and the test changes the fault between commits.
 
-  /// What goes wrong.
+  /// A failure to inject.
   package struct Fault: Sendable {
-    /// The call that fails, from 0, counted from when the fault is set.
+    /// The call that fails, counted from 0 since the fault was set.
     package let call: Int
     /// The errno.
     package let code: Int32
-    /// Whether only syncs count.
+    /// True to count only syncs.
     package var isOfSyncs = false
-    /// Whether a write that fails leaves its first half.
+    /// True if a failing write still writes its first half.
     package var isShort = false
-    /// Whether all writing fails from then on, until the fault is lifted. Syncs and reads do not.
+    /// True if all writes fail from then on, until the fault is cleared. Syncs and reads still succeed.
     package var lasts = false
 
     /// A fault at the n-th call.
@@ -29,14 +29,14 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
 
   private let base: any Storage
   private var calls = 0
-  /// What goes wrong next; setting it starts the count again.
+  /// The fault to inject next; setting it restarts the count.
   package var fault: Fault? {
     didSet { (calls, failedCall) = (0, nil) }
   }
-  /// The call that failed, if one did.
+  /// A description of the call that failed; nil if none did.
   package private(set) var failedCall: String?
 
-  /// Stands before `base`.
+  /// Wraps `base`.
   package init(_ base: any Storage, fault: Fault? = nil) {
     self.base = base
     self.fault = fault

@@ -1,4 +1,4 @@
-// Where the realm files of the tests are.
+// The locations of the realm files used in tests.
 
 public import Foundation
 public import RealmPages
@@ -10,30 +10,30 @@ public struct Fixture: Sendable, CustomStringConvertible {
 
   /// The file's name without its extension.
   public var name: String { url.deletingPathExtension().lastPathComponent }
-  /// The name, with the folder that it is in.
+  /// The name with the name of its directory.
   public var description: String { url.deletingLastPathComponent().lastPathComponent + "/" + name }
-  /// Whether the file needs the fixtures' key.
+  /// True if the file requires the key of the fixtures.
   public var isEncrypted: Bool { name.hasSuffix("-encrypted") }
 
-  /// The folder of the package.
+  /// The directory of the package.
   public static let package = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-  /// Folders beside the package, with more files than it can hold; perhaps absent.
+  /// A directory next to the package, for files that are too large for it; may not exist.
   public static let shared = package.deletingLastPathComponent().appendingPathComponent("shared")
 
   /// The files of the package.
   public static let own = realms(in: package.appendingPathComponent("Tests/Fixtures"))
   /// Files of the package that old releases of Realm's engine wrote, formats 2 to 10.
   public static let old = realms(in: package.appendingPathComponent("Tests/Fixtures/old"))
-  /// Hostile and broken files of the package, without trees.
+  /// Malicious and damaged files of the package, without expected trees.
   public static let damaged = realms(in: package.appendingPathComponent("Tests/Fixtures/damaged"))
-  /// Larger files that were made in the same way; empty where they are absent.
+  /// Larger files created in the same way; empty if they do not exist.
   public static let large = realms(in: shared.appendingPathComponent("fixtures/made")).filter { file in
     !own.contains { $0.name == file.name }
   }
-  /// Files that Realm's SDKs wrote, formats 2 to 24; empty where they are absent.
+  /// Files written by Realm's SDKs, formats 2 to 24; empty if they do not exist.
   public static let sdk = realms(in: shared.appendingPathComponent("fixtures/sdk"))
-  /// All of them.
+  /// All fixtures except the damaged files.
   public static let all = own + old + large + sdk
 
   /// The fixture of the package with this name.
@@ -41,7 +41,7 @@ public struct Fixture: Sendable, CustomStringConvertible {
     Fixture(url: package.appendingPathComponent("Tests/Fixtures/\(name).realm"))
   }
 
-  /// The format that the name begins or ends with, as in `v9-name` and `name-v10`; 24 where it tells none.
+  /// The format with which the name begins or ends, as in `v9-name` and `name-v10`; 24 if the name contains none.
   public var format: Int {
     let parts = name.split(separator: "-")
     for part in [parts.first, parts.last] {
@@ -60,16 +60,16 @@ public struct Fixture: Sendable, CustomStringConvertible {
     return EncryptionKey(stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
   }
 
-  /// How the fixture is opened.
+  /// Returns the configuration for opening the fixture.
   public func configuration() throws -> Configuration {
     Configuration(path: url.path, encryptionKey: isEncrypted ? try Self.key() : nil, mode: .immutable)
   }
 
-  /// The newest version.
+  /// Returns the newest version.
   public func snapshot() throws -> Snapshot { try Realm(try configuration()).latest() }
 
   private static func realms(in folder: URL) -> [Fixture] {
-    // A folder that is absent has no files; what needs it says so.
+    // A missing directory contains no files; tests that need them report it.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     return names.sorted().filter { $0.hasSuffix(".realm") }.map { Fixture(url: folder.appendingPathComponent($0)) }
   }

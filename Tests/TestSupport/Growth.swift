@@ -1,10 +1,10 @@
-// How the work of a parser grows with its input: what takes time in proportion to the square of a text's length makes a
-// program hang on a large one.
+// Measures how the work of a parser grows with its input: if it is proportional to the square of the input's length, a
+// large input makes the program hang.
 
 import Glibc
 
-/// By what factor the processor time of `body` grows when its input becomes eight times as large: about 8 if it is in
-/// proportion, 64 if it is to the square. `body` is given the size; the best of three runs counts.
+/// Returns the factor by which the processor time of `body` grows when its input becomes eight times as large: about 8
+/// for linear work, 64 for quadratic work. `body` receives the size; the best of three runs counts.
 public func growth(from size: Int, _ body: (Int) throws -> Void) rethrows -> Double {
   func time(_ size: Int) throws -> Double {
     var best = Double.infinity
@@ -15,14 +15,14 @@ public func growth(from size: Int, _ body: (Int) throws -> Void) rethrows -> Dou
     }
     return best
   }
-  // Below a millisecond, what does not depend on the size counts most.
+  // Below a millisecond, costs that do not depend on the size dominate.
   return try time(8 * size) / max(time(size), 0.001)
 }
 
-/// Growth that no parser may pass.
+/// The maximum growth allowed for a parser.
 public let largestGrowth = 24.0
 
-/// Seconds of this thread.
+/// Returns the processor time of this thread in seconds.
 private func processorTime() -> Double {
   var now = timespec()
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now)

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// JSON as tests judge it: members in order, numbers as their text, strings as their bytes. Written apart from the code
-// that it judges, and as plainly as can be.
+// JSON as tests compare it: members in order, numbers as text, strings as bytes. It is independent of the code under
+// test, and as simple as possible.
 
 /// A JSON value.
 public indirect enum JSONTree: Hashable, Sendable {
@@ -28,7 +28,7 @@ public indirect enum JSONTree: Hashable, Sendable {
     .object(members.map { Member($0.key, $0.value) })
   }
 
-  /// A whole number as the tree shows it: beyond what a double holds exactly, it says so.
+  /// Returns an integer as the tree shows it; one that a double cannot represent exactly is wrapped.
   public static func integer(_ value: Int64) -> JSONTree {
     value.magnitude > 1 << 53 ? .members(["$numberLong": .text(String(value))]) : .number(String(value))
   }
@@ -48,7 +48,7 @@ public indirect enum JSONTree: Hashable, Sendable {
 
   // MARK: printing
 
-  /// The text on one line, or as the tree shows it: two spaces a level, a newline at the end.
+  /// Returns the text on one line, or as the tree shows it: indented by two spaces per level, with a final newline.
   public func printed(pretty: Bool) -> [UInt8] {
     var text: [UInt8] = []
     print(into: &text, indent: pretty ? [0x0a] : nil)
@@ -118,7 +118,7 @@ public indirect enum JSONTree: Hashable, Sendable {
     public let description: String
   }
 
-  /// Reads one value, and nothing after it but white space.
+  /// Parses a single value, which may be followed only by white space.
   public init(_ text: [UInt8]) throws {
     var parser = Parser(text: text)
     self = try parser.value(depth: 0)
@@ -203,7 +203,7 @@ public indirect enum JSONTree: Hashable, Sendable {
         case UInt8(ascii: "u"):
           let digits = String(decoding: text[min(at, text.count)..<min(at + 4, text.count)], as: UTF8.self)
           at += 4
-          // The tree writes all else as it is.
+          // The tree writes all other characters unescaped.
           guard let code = UInt8(digits, radix: 16), code < 0x80 else { throw error("the escape \(digits)") }
           bytes.append(code)
         default: bytes.append(escape)

@@ -1,12 +1,12 @@
-// Damages the bytes of a realm file in the ways that files get damaged, and in those that hurt a reader most.
+// Damages the bytes of a realm file in ways that occur in practice, and in ways that are most dangerous for a reader.
 
-/// Makes damaged copies of a file. The same seed makes the same copy.
+/// Creates damaged copies of a file. The same seed gives the same copy.
 public struct Mutator: Sendable {
   private let original: [UInt8]
-  /// Offsets of what look like node headers, and of the slots of the file header.
+  /// Offsets of probable node headers and of the slots of the file header.
   private let anchors: [Int]
 
-  /// Damage is done to copies of `bytes`.
+  /// Creates a mutator for copies of `bytes`.
   public init(_ bytes: [UInt8]) {
     original = bytes
     var anchors = [0, 8, 16, max(0, bytes.count - 16)]
@@ -17,7 +17,7 @@ public struct Mutator: Sendable {
     self.anchors = anchors
   }
 
-  /// A damaged copy.
+  /// Returns a damaged copy.
   public func mutant(seed: UInt64) -> [UInt8] {
     var random = SplitMix64(seed: seed), bytes = original
     for _ in 0...random.below(3) where bytes.count > 64 { damage(&bytes, &random) }
@@ -71,7 +71,7 @@ public struct Mutator: Sendable {
     }
   }
 
-  /// The offset of a node header, or any offset.
+  /// Returns the offset of a node header, or any offset.
   private func place(in bytes: [UInt8], _ random: inout SplitMix64) -> Int {
     let place = random.below(8) == 0 ? random.below(bytes.count) : anchors[random.below(anchors.count)]
     return min(place, bytes.count - 1)

@@ -1,31 +1,31 @@
-// Reads all that a realm shows, the way a program does that trusts nothing: every value of every object, nested ones
-// too, the targets of links, objects by primary key. What cannot be read is counted and passed over.
+// Reads everything that a realm shows, like a program that trusts nothing: every value of every object, including
+// nested ones, the targets of links, and objects by primary key. Unreadable parts are counted and skipped.
 
 public import RealmPages
 
-/// A walk through one version.
+/// A traversal of one version.
 public struct ObjectWalk {
-  /// Objects that the walk came to.
+  /// The number of objects visited.
   public private(set) var objects = 0
-  /// Values and elements that were read.
+  /// The number of values and elements read.
   public private(set) var values = 0
-  /// Places that could not be read.
+  /// The number of parts that could not be read.
   public private(set) var errors = 0
-  /// Depends on every byte that was read.
+  /// A digest of every byte that was read.
   public private(set) var digest: UInt64 = 0
 
-  /// The walk ends after so many values.
+  /// The traversal ends after this many values.
   private let limit: Int
-  /// What pays for what is read: the walk ends where a damaged file shows more than it has room for.
+  /// The budget for reads: the traversal ends if a damaged file shows more than it has room for.
   private var effort: Effort?
 
-  /// Collections nest no deeper in a sound file.
+  /// Collections in a valid file are not nested more deeply.
   private static let maximumDepth = 110
 
-  /// A walk that ends after about `limit` values.
+  /// Creates a traversal that ends after about `limit` values.
   public init(limit: Int = .max) { self.limit = limit }
 
-  /// Reads the version from end to end.
+  /// Reads the whole version.
   public mutating func run(_ snapshot: Snapshot) {
     effort = Effort(snapshot)
     mix(snapshot.version)
@@ -54,7 +54,7 @@ public struct ObjectWalk {
       for index in table.columns.indices {
         attempt { walk throws(EngineError) in
           let value = try cursor.value(index)
-          // Texts of an enumerated property are in the file once, and read for each object.
+          // The texts of an enumerated property are stored once but read for each object.
           if !table.columns[index].isEnumerated { try walk.effort?.enter(element: value) }
           try walk.read(value, snapshot, depth: 0)
         }

@@ -1,15 +1,16 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// Random edits of a tree of object files, as programs make them, beside a model of what the tree must show: saves,
-// creations, deletions, renames over objects, additions to the schema, and texts that must be refused. The same seed
-// makes the same edits.
+// Random edits of a tree of object files, as programs make them, together with a model of the expected tree: saves,
+// creations, deletions, renames over objects, additions to the schema, and texts that must be rejected. The same seed
+// gives the same edits.
 
 import Foundation
 
-/// What edits need of a tree: the library's, or a mounted one. Paths are relative, like `Person/4.json`.
+/// The operations that edits require of a tree, either the library's or a mounted one. Paths are relative, such as
+/// `Person/4.json`.
 public protocol EditedTree {
   func names(in directory: String) throws -> [String]
   func text(of path: String) throws -> [UInt8]
-  /// Writes a file whole, new or not, and closes it.
+  /// Writes a complete file, new or existing, and closes it.
   func save(_ bytes: [UInt8], to path: String) throws
   func rename(_ path: String, to other: String) throws
   func remove(_ path: String) throws
@@ -17,24 +18,24 @@ public protocol EditedTree {
   func removeDirectory(_ path: String) throws
 }
 
-/// A run of edits of one tree.
+/// A series of edits of one tree.
 public struct RandomEdits {
   public struct Settings: Sendable {
-    /// Whether classes and properties are added.
+    /// True if classes and properties are added.
     public var addsToSchema = true
-    /// Objects that a class grows to, about.
+    /// The approximate maximum number of objects in a class.
     public var objects = 300
-    /// Whether links may lie in collections within collections.
+    /// True if links may occur in collections within collections.
     public var hasDeepLinks = true
 
     public init() {}
   }
 
   public private(set) var model: TreeModel
-  /// Edits that were made, and texts that were refused as they must be.
+  /// The number of edits made, and of texts rejected as expected.
   public private(set) var edits = 0
   public private(set) var refusals = 0
-  /// The last edit, in words.
+  /// A description of the last edit.
   public private(set) var lastEdit = "none"
 
   private let tree: any EditedTree
@@ -42,7 +43,7 @@ public struct RandomEdits {
   private var values: RandomValues
   private var names = 0
   private let seed: UInt64
-  /// Paths of deleted objects: making one anew in the next moment takes its deletion back.
+  /// Paths of deleted objects: recreating one immediately afterwards undoes its deletion.
   private var deleted: Set<String> = []
   /// Files that an edit may have changed since the last comparison.
   private var touched: Set<Path> = []
@@ -52,7 +53,7 @@ public struct RandomEdits {
     let file: FileName
   }
 
-  /// Edits of `tree`, which is taken to be right as it is now.
+  /// Prepares edits of `tree`, whose current state is assumed to be correct.
   public init(_ tree: any EditedTree, seed: UInt64, _ settings: Settings = Settings()) throws {
     self.tree = tree
     self.seed = seed
@@ -68,7 +69,7 @@ public struct RandomEdits {
 
   private static let schemaPath = ".realm/schema.json"
 
-  /// Makes `count` edits and compares what they touched, and some of the rest.
+  /// Makes `count` edits and compares the files that they touched, and some of the others.
   public mutating func run(_ count: Int) throws {
     do {
       for _ in 0..<count {
@@ -135,7 +136,7 @@ public struct RandomEdits {
 
   // MARK: names
 
-  /// Names of classes and properties with other characters are left to other tests.
+  /// Class and property names with other characters are covered by other tests.
   private func directory(of index: Int) -> String { Self.escaped(model.classes[index].name) }
 
   private func path(_ file: FileName, of index: Int) -> String { "\(directory(of: index))/\(file)" }
@@ -191,7 +192,7 @@ public struct RandomEdits {
     }
   }
 
-  /// What a text says of some properties, and what the object shows then.
+  /// Returns a text for some properties, and the values that the object must then show.
   private mutating func text(
     _ index: Int,
     atMost count: Int
@@ -214,13 +215,13 @@ public struct RandomEdits {
     return (index, file)
   }
 
-  /// Changes some properties of an object, in one of the ways in which programs save.
+  /// Changes some properties of an object in one of the ways in which programs save files.
   private mutating func save() throws {
     guard let (index, file) = anyObject() else { return try create() }
     let path = path(file, of: index)
     var (written, shown) = text(index, atMost: 4)
     if values.chance(4), let object = model.object(file, of: index) {
-      // The whole object, as an editor has it.
+      // The complete object, as in an editor.
       written = object.members.map { member in written.first { $0.name == member.name } ?? member }
     }
     lastEdit = "save \(path): \(shown.keys.sorted())"
@@ -244,7 +245,7 @@ public struct RandomEdits {
     touched.insert(Path(index: index, file: file))
   }
 
-  /// An equal text commits nothing.
+  /// Saves an equal text, which must not cause a commit.
   private mutating func saveUnchanged() throws {
     guard let (index, file) = anyObject() else { return }
     let path = path(file, of: index)
@@ -280,10 +281,11 @@ public struct RandomEdits {
     touched.insert(Path(index: index, file: file))
   }
 
-  /// What hidden links of fixtures wait for: making it changes others, which the model does not know.
+  /// An object that hidden links of fixtures wait for: creating it changes other objects, which the model does not
+  /// know.
   private static let awaited: Set = ["Target/7.json"]
 
-  /// An unused file name, and the primary key that it stands for.
+  /// Returns an unused file name and the corresponding primary key.
   private mutating func newObject(_ index: Int) throws -> (file: FileName, key: JSONTree?)? {
     let known = model.classes[index]
     var key: JSONTree?, stem: String
@@ -304,7 +306,7 @@ public struct RandomEdits {
       stem = String(values.below(4) == 0 ? values.integer() & ((1 << 53) - 1) : Int64(values.below(100_000)))
     }
     let file = FileName(stem + ".json")
-    // Longer ones have a name that says only how they begin.
+    // Longer keys have a file name that contains only their beginning.
     if known.objects[file] != nil || file.description.utf8.count > 255 { return nil }
     return (file, key)
   }
@@ -317,7 +319,7 @@ public struct RandomEdits {
     model.remove(file, of: index)
     deleted.insert(path)
     touched.insert(Path(index: index, file: file))
-    // Links to it are gone in others.
+    // Links to it disappear from other objects.
     for (other, known) in model.classes.enumerated() where !known.isEmbedded && known.objects.count < 100 {
       touched.formUnion(known.objects.keys.map { Path(index: other, file: $0) })
     }
@@ -412,7 +414,7 @@ public struct RandomEdits {
     try tree.save(JSONTree.object(changed).printed(pretty: true), to: Self.schemaPath)
   }
 
-  /// Changes the properties of one class, in the whole schema or in the file of the class.
+  /// Changes the properties of one class, through the file of the whole schema or that of the class.
   private mutating func changeClass(_ index: Int, _ body: (inout [JSONTree.Member]) -> Void) throws {
     func changed(_ facts: JSONTree) -> JSONTree {
       .object(
@@ -433,7 +435,7 @@ public struct RandomEdits {
     }
   }
 
-  /// Takes the schema over from the tree, after an edit that it must show: new properties have their defaults.
+  /// Reads the schema from the tree after an edit that it must show: new properties have their defaults.
   private mutating func reloadSchema() throws {
     let former = model
     model = TreeModel(schema: try JSONTree(tree.text(of: Self.schemaPath)))
@@ -453,7 +455,7 @@ public struct RandomEdits {
     )
   }
 
-  /// Embedded classes that have got a property.
+  /// Embedded classes to which a property was added.
   private var grown: Set<String> = []
 
   /// Adds the defaults of new properties to embedded objects.
@@ -469,7 +471,7 @@ public struct RandomEdits {
 
   // MARK: refusals
 
-  /// A text that must be refused, and change nothing.
+  /// Writes a text that must be rejected and must change nothing.
   private mutating func refused() throws {
     guard let (index, file) = anyObject() else { return }
     let path = path(file, of: index), known = model.classes[index]

@@ -1,39 +1,39 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// Random transactions of every public operation, done to a realm file and to a model side by side. The same seed makes
-// the same history.
+// Random transactions with every public operation, applied to a realm file and to a model in parallel. The same seed
+// gives the same history.
 
 import Foundation
 public import RealmPages
 
-/// A history of a realm file that no program would write, and any could.
+/// A random history of a realm file: no real program would write it, but any could.
 public struct RandomHistory {
-  /// What a history is like.
+  /// The characteristics of a history.
   public struct Settings: Sendable {
     public var commits = 40
-    /// Operations in a transaction at most.
+    /// The maximum number of operations in a transaction.
     public var operations = 30
-    /// Objects that a class grows to, about.
+    /// The approximate maximum number of objects in a class.
     public var objects = 40
     public var encryptionKey: EncryptionKey?
-    /// The bytes of nodes that a transaction has in ordinary memory; nil leaves that to the engine.
+    /// The number of bytes of nodes that a transaction keeps in ordinary memory; nil for the engine's default.
     public var heap: Int?
-    /// Whether links may lie in collections within collections.
+    /// True if links may occur in collections within collections.
     public var hasDeepLinks = true
-    /// Whether classes and properties change along the way.
+    /// True if classes and properties change during the history.
     public var changesSchema = true
-    /// Whether operations are tried that must be refused.
+    /// True if invalid operations, which must be rejected, are attempted.
     public var triesForbidden = true
-    /// One commit of so many is on disk when it returns.
+    /// One in this many commits is on disk when it returns.
     public var fullCommits = 20
     /// How the realm is shared.
     public var mode = Configuration.Mode.shared
-    /// What stands between the engine and the file.
+    /// Wraps the storage between the engine and the file.
     package var over: @Sendable (any Storage) -> any Storage = { $0 }
 
     public init() {}
   }
 
-  /// Where the file and the model part.
+  /// A difference between the file and the model.
   public struct Disagreement: Error, CustomStringConvertible {
     public let description: String
 
@@ -41,9 +41,9 @@ public struct RandomHistory {
   }
 
   public private(set) var model = RealmModel()
-  /// Transactions that were committed.
+  /// The number of transactions committed.
   public private(set) var commits = 0
-  /// Operations that were done.
+  /// The number of operations performed.
   public private(set) var operations = 0
   let settings: Settings
   private let configuration: Configuration
@@ -52,10 +52,10 @@ public struct RandomHistory {
   private var names = 0
   private var lastOperation = "none"
   private var hasBegun = false
-  /// An older version that stays open for a while, and what it holds.
+  /// An older version that is kept open for a while, and its expected contents.
   private var held: (version: VersionHold, model: RealmModel)?
 
-  /// A history of the file at `path`, which does not exist.
+  /// Creates a history of a new file at `path`, which must not exist.
   public init(seed: UInt64, path: String, _ settings: Settings = Settings()) {
     self.seed = seed
     self.settings = settings
@@ -63,7 +63,7 @@ public struct RandomHistory {
     random = SplitMix64(seed: seed)
   }
 
-  /// A history that goes on with the file at `path`.
+  /// Creates a history that continues with the file at `path`.
   public init(seed: UInt64, continuing path: String, _ settings: Settings = Settings()) throws {
     self.init(seed: seed, path: path, settings)
     model = try RealmModel(of: Realm(configuration).latest())
@@ -71,7 +71,7 @@ public struct RandomHistory {
     hasBegun = true
   }
 
-  /// Makes the history. `check` sees each version beside the models before and after it.
+  /// Runs the history. `check` receives each version and the models before and after it.
   public mutating func run(_ check: (Snapshot, RealmModel, RealmModel) throws -> Void) throws {
     do {
       try live(check)
@@ -131,7 +131,8 @@ public struct RandomHistory {
     choices.isEmpty ? nil : choices[choices.index(choices.startIndex, offsetBy: random.below(choices.count))]
   }
 
-  /// Any class for which `isWanted` holds; the order of a dictionary is not the same in each run.
+  /// Returns a random class for which `isWanted` holds, independent of the order of a dictionary, which varies between
+  /// runs.
   private mutating func anyClass(where isWanted: (RealmModel.Class) -> Bool) -> TableKey? {
     any(model.classes.keys.filter { key in model.classes[key].map(isWanted) ?? false }.sorted())
   }
@@ -166,7 +167,7 @@ public struct RandomHistory {
     if length > 150 && chance(3) { text = [UInt8](repeating: 0x61, count: 196) }
     let pieces = ["a", "b", "é", "Z", "0", " ", "\u{0}"].map { [UInt8]($0.utf8) }
     while text.count < length { text += pieces[random.below(pieces.count)] }
-    // Some lengths are hit exactly.
+    // Some lengths are used exactly.
     let exact = min(limit, chance(2) ? length : .max)
     if text.count > exact { text.removeLast(text.count - exact) }
     if text.last == 0xc3 { text[text.count - 1] = 0x61 }
@@ -212,7 +213,7 @@ public struct RandomHistory {
     }
   }
 
-  /// A number that `RealmModel.sameInSet` compares exactly.
+  /// Returns a number that `RealmModel.sameInSet` compares exactly.
   private mutating func plainNumber() -> Value {
     switch random.below(4) {
     case 0: .int(chance(3) ? integer() : Int64(random.below(20)))
@@ -226,7 +227,7 @@ public struct RandomHistory {
     .int, .bool, .string, .data, .date, .float, .double, .decimal128, .objectID, .uuid,
   ]
 
-  /// A link to an object of any class that may be linked to from a Mixed.
+  /// Returns a link to an object of any class that a Mixed may link to.
   private mutating func typedLink() -> Value? {
     guard let table = anyClass(where: { $0.kind == .topLevel && !$0.objects.isEmpty }), let key = anyObject(of: table)
     else { return nil }
@@ -440,7 +441,7 @@ public struct RandomHistory {
     }
   }
 
-  /// Changes a collection within a Mixed; false if there is none.
+  /// Changes a collection within a Mixed; returns false if there is none.
   private mutating func changeNested(
     _ transaction: borrowing WriteTransaction,
     _ table: TableKey,
@@ -496,7 +497,7 @@ public struct RandomHistory {
       return edit(&model) { $0.clear() }
     }
     func element(_ history: inout Self) -> Value? {
-      // A collection in a property's Mixed is a level of its own.
+      // A collection in a property's Mixed is a separate level.
       path.isEmpty && property.collection != nil
         ? history.value(for: property) : history.mixed(depth: path.count + 1)
     }
@@ -760,7 +761,7 @@ public struct RandomHistory {
     throw Disagreement(description: "not refused as \(reason)")
   }
 
-  /// Something that must be refused and leave no trace.
+  /// Attempts an operation that must be rejected and must have no effect.
   private mutating func tryForbidden(_ transaction: borrowing WriteTransaction) throws {
     guard let table = anyClass(where: { !$0.objects.isEmpty && !$0.properties.isEmpty }),
       let object = anyObject(of: table), let known = model.classes[table], let property = any(known.properties)
@@ -868,7 +869,7 @@ public struct RandomHistory {
 }
 
 extension Value {
-  /// The elements of a list; none of anything else.
+  /// The elements of a list; empty for other values.
   var elements: [Value] { if case .list(let values) = self { values } else { [] } }
 
   var isCollection: Bool {

@@ -1,10 +1,10 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 // Random values of every type, as the tree prints them and as a user may write them.
 
-/// Makes values for the properties of a model.
+/// Generates values for the properties of a model.
 public struct RandomValues {
   public var random: SplitMix64
-  /// Whether links may lie in collections within collections.
+  /// True if links may occur in collections within collections.
   private let hasDeepLinks: Bool
 
   public init(seed: UInt64, hasDeepLinks: Bool = true) {
@@ -12,7 +12,7 @@ public struct RandomValues {
     self.hasDeepLinks = hasDeepLinks
   }
 
-  /// A value: how the tree shows it, and one of the forms in which it can be written.
+  /// A value as the tree shows it, and in one of the formats in which it can be written.
   public struct Pair {
     public let shown: JSONTree
     public let written: JSONTree
@@ -29,7 +29,8 @@ public struct RandomValues {
     choices.isEmpty ? nil : choices[choices.index(choices.startIndex, offsetBy: random.below(choices.count))]
   }
 
-  /// The file of any object of a class; the order of a dictionary is not the same in each run.
+  /// Returns the file of a random object of a class, independent of the order of a dictionary, which varies between
+  /// runs.
   public mutating func anyFile(_ model: TreeModel, _ index: Int) -> FileName? {
     let objects = model.classes[index].objects
     return objects.isEmpty ? nil : any(objects.keys.sorted())
@@ -37,12 +38,12 @@ public struct RandomValues {
 
   // MARK: properties
 
-  /// A value for a property; nil if the property must have one that cannot be made.
+  /// Returns a value for a property; nil if the property requires a value that cannot be generated.
   public mutating func value(_ property: TreeModel.Property, _ model: TreeModel, depth: Int = 0) -> Pair? {
     switch property.collection {
     case nil: return element(property, model, depth: depth)
     case "set":
-      // What a set takes for the same is not made twice.
+      // Values that a set considers equal are not generated twice.
       var shown: [JSONTree] = [], written: [JSONTree] = []
       for _ in 0..<count() {
         guard let pair = setElement(property, model), !shown.contains(pair.shown) else { continue }
@@ -61,7 +62,7 @@ public struct RandomValues {
     }
   }
 
-  /// The number of elements: mostly few, now and then more than a leaf holds.
+  /// Returns a number of elements: usually small, occasionally more than a leaf can hold.
   private mutating func count() -> Int { chance(60) ? 1010 : chance(8) ? below(60) : below(6) }
 
   private mutating func dictionaryKey() -> [UInt8] {
@@ -90,14 +91,14 @@ public struct RandomValues {
       if depth > 2 { return property.collection == nil ? Pair(.null) : nil }
       return embedded(model.classes[target], model, depth: depth + 1)
     }
-    // A list of links takes no null, and a link by itself needs an object.
+    // A list of links cannot contain null, and a single link requires an object.
     if let file = anyFile(model, target), let link = model.link(to: file, of: target) {
       return Pair(link, written: chance(6) ? model.typedLink(to: file, of: target) : nil)
     }
     return property.isOptional ? Pair(.null) : nil
   }
 
-  /// An embedded object whose text names some of its properties.
+  /// Returns an embedded object whose text contains only some of its properties.
   private mutating func embedded(_ known: TreeModel.Class, _ model: TreeModel, depth: Int) -> Pair? {
     var shown: [JSONTree.Member] = [], written: [JSONTree.Member] = []
     for property in known.properties {
@@ -113,7 +114,7 @@ public struct RandomValues {
 
   private mutating func setElement(_ property: TreeModel.Property, _ model: TreeModel) -> Pair? {
     guard property.type == "mixed" else { return element(property, model, depth: 0) }
-    // Numbers of several types are the same in a set if their values are.
+    // Numbers of several types are equal in a set if their values are equal.
     if chance(4) { return typedLink(model) }
     return Pair([.null, .bool(chance(2)), number(below(9)), .string(text(below(70)))][below(4)])
   }
@@ -141,7 +142,7 @@ public struct RandomValues {
     }
   }
 
-  /// A value of a Mixed with links down to some level of nesting.
+  /// Returns a Mixed value with links down to some level of nesting.
   private mutating func mixed(_ model: TreeModel, depth: Int, linksTo linkDepth: Int) -> Pair {
     switch below(depth > 3 ? 13 : 16) {
     case 0: return Pair(.null)
@@ -150,7 +151,7 @@ public struct RandomValues {
     case 4: return scalar("string")
     case 5:
       let number = real()
-      // A whole number says that it is none of the other type.
+      // An integral double is marked with its type.
       return Pair(number.hasSuffix(".0") ? .members(["$numberDouble": .text(number)]) : .number(number))
     case 6: return Pair(.members(["$numberFloat": .text(real())]))
     case 7: return Pair(.members(["$numberDecimal": .text(decimal())]))
@@ -211,7 +212,7 @@ public struct RandomValues {
     return String((0..<count).map { _ in digits[below(digits.count)] })
   }
 
-  /// UTF-8 text of about so many bytes, never more.
+  /// Returns UTF-8 text of about this many bytes, never more.
   public mutating func text(_ count: Int) -> [UInt8] {
     let pieces = ["a", "b", "Z", "0", " ", "é", "日", "😀", "\"", "\\", "\n", "\u{1}", "\u{7f}", "/", "%", "."]
     var text: [UInt8] = chance(8) ? Array("a common beginning of texts ".utf8.prefix(count)) : []
@@ -225,7 +226,7 @@ public struct RandomValues {
   private mutating func base64(_ count: Int) -> String {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     var text = String((0..<count / 3 * 4).map { _ in alphabet[below(64)] })
-    // The bits that are left over are zero.
+    // The unused bits are zero.
     if count % 3 == 1 { text += "\(alphabet[below(64)])\(alphabet[below(4) * 16])==" }
     if count % 3 == 2 { text += "\(alphabet[below(64)])\(alphabet[below(64)])\(alphabet[below(16) * 4])=" }
     return text

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// What a realm should hold: plain dictionaries that follow the same changes, with the rules of links written out once
-// more and in the simplest way. Sets are kept in no order; everything else is compared exactly.
+// The expected contents of a realm: plain dictionaries to which the same changes are applied, with the rules for links
+// implemented again in the simplest way. Sets are unordered; everything else is compared exactly.
 
 public import RealmPages
 
@@ -16,7 +16,7 @@ public struct RealmModel: Sendable {
     public let target: TableKey?
     public var index: IndexKind?
 
-    /// What a new object has here.
+    /// The value of this property in a new object.
     public var defaultValue: Value {
       switch collection {
       case .dictionary: return .dictionary([])
@@ -25,7 +25,7 @@ public struct RealmModel: Sendable {
       }
     }
 
-    /// What stands for null where that is not legal.
+    /// The value that replaces null if null is not allowed.
     public var defaultElement: Value {
       switch type {
       case .int: return .int(0)
@@ -43,7 +43,7 @@ public struct RealmModel: Sendable {
     }
   }
 
-  /// One class: its properties in order and its objects by key.
+  /// A class: its properties in order and its objects by key.
   public struct Class: Sendable {
     public var name: String
     public let kind: TableKind
@@ -62,15 +62,15 @@ public struct RealmModel: Sendable {
 
   public var classes: [TableKey: Class] = [:]
   public var schemaVersion: UInt64?
-  /// Tables that hold no class, for which the model does not stand.
+  /// Tables that do not contain classes, which the model ignores.
   public var otherTables: Set<TableKey> = []
-  /// Objects that may link to an object; some may have ceased to.
+  /// Objects that may link to an object; some may no longer do so.
   private var origins: [Link: Set<Link>] = [:]
 
   /// An empty realm.
   public init() {}
 
-  /// What a snapshot holds.
+  /// Creates a model of the contents of a snapshot.
   public init(of snapshot: Snapshot) throws {
     schemaVersion = try snapshot.schemaVersion()
     for key in try snapshot.tableKeys() {
@@ -106,12 +106,12 @@ public struct RealmModel: Sendable {
     }
   }
 
-  /// A value of an object that exists.
+  /// Returns a value of an existing object.
   public func value(_ table: TableKey, _ object: ObjKey, _ column: ColKey) -> Value {
     classes[table]?.objects[object]?[column] ?? .null
   }
 
-  /// The object of a class with this primary key.
+  /// Returns the object of a class with this primary key.
   public func object(_ table: TableKey, primaryKey: Value) -> ObjKey? {
     guard let known = classes[table], let column = known.primaryKey else { return nil }
     return known.objects.first { $0.value[column] == primaryKey }?.key
@@ -127,7 +127,7 @@ public struct RealmModel: Sendable {
     classes[table]?.objects[key] = values
   }
 
-  /// Changes one value of an object by `body`; embedded objects that are no longer linked from it go.
+  /// Changes one value of an object with `body`; deletes embedded objects that it no longer links to.
   public mutating func change(
     _ table: TableKey,
     _ object: ObjKey,
@@ -145,8 +145,8 @@ public struct RealmModel: Sendable {
     for link in owned where !left.contains(link) { remove(link.table, link.key) }
   }
 
-  /// Deletes an object: links to it become null in properties and dictionaries and leave lists and sets; embedded
-  /// objects go with their owner.
+  /// Deletes an object: links to it become null in properties and dictionaries and are removed from lists and sets; its
+  /// embedded objects are also deleted.
   public mutating func remove(_ table: TableKey, _ key: ObjKey) {
     guard let known = classes[table], known.objects[key] != nil else { return }
     let owned = known.properties.flatMap { embedded(table, key, $0.key) }
@@ -161,7 +161,7 @@ public struct RealmModel: Sendable {
     for link in owned { remove(link.table, link.key) }
   }
 
-  /// Takes a property away, with the embedded objects in it.
+  /// Removes a property and the embedded objects in it.
   public mutating func removeProperty(_ table: TableKey, _ column: ColKey) {
     guard let known = classes[table] else { return }
     for key in known.objects.keys {
@@ -203,7 +203,7 @@ public struct RealmModel: Sendable {
     }
   }
 
-  /// Takes a class away.
+  /// Removes a class.
   public mutating func removeClass(_ table: TableKey) {
     for key in classes[table]?.objects.keys.sorted() ?? [] { remove(table, key) }
     classes[table] = nil
@@ -216,7 +216,7 @@ public struct RealmModel: Sendable {
     return Self.links(in: value(table, object, column))
   }
 
-  /// All links in a value, at any depth.
+  /// Returns all links in a value, at any depth.
   public static func links(in value: Value) -> [Link] {
     switch value {
     case .link(let table, let key): [Link(table: table, key: key)]
@@ -244,7 +244,8 @@ public struct RealmModel: Sendable {
 
   // MARK: dictionaries and nesting
 
-  /// The value as it is read back: entries in the order of their keys, the last of several with one key.
+  /// Returns the value as it is read back: entries are sorted by key, and the last of several with the same key
+  /// remains.
   public static func canonical(_ value: Value) -> Value {
     switch value {
     case .list(let values): .list(values.map(canonical))
@@ -254,7 +255,7 @@ public struct RealmModel: Sendable {
     }
   }
 
-  /// A dictionary with one more or one other entry.
+  /// Returns a dictionary with one entry added or replaced.
   public static func put(_ key: [UInt8], _ value: Value, into dictionary: Value) -> Value {
     guard case .dictionary(var entries) = dictionary else { return dictionary }
     if let at = entries.firstIndex(where: { $0.key == key }) {
@@ -266,7 +267,7 @@ public struct RealmModel: Sendable {
     return .dictionary(entries)
   }
 
-  /// Changes what lies at the end of `path`.
+  /// Changes the value at the end of `path`.
   public static func change(_ value: inout Value, at path: ArraySlice<PathStep>, _ body: (inout Value) -> Void) {
     guard let step = path.first else { return body(&value) }
     switch (step, value) {
@@ -285,7 +286,7 @@ public struct RealmModel: Sendable {
 
   // MARK: equality
 
-  /// Whether two values are the same bit by bit.
+  /// Returns true if two values are identical bit by bit.
   public static func same(_ a: Value, _ b: Value) -> Bool {
     switch (a, b) {
     case (.float(let x), .float(let y)): x.bitPattern == y.bitPattern
@@ -297,8 +298,8 @@ public struct RealmModel: Sendable {
     }
   }
 
-  /// Whether a set takes two values for the same: numbers by value, whatever their type. Numbers are expected to be
-  /// integers or to have at most three decimals.
+  /// Returns true if a set considers two values equal: numbers by value, whatever their type. Numbers must be integers
+  /// or have at most three decimals.
   public static func sameInSet(_ a: Value, _ b: Value) -> Bool {
     if let x = thousandths(a), let y = thousandths(b) { return x == y }
     return a == b
@@ -321,7 +322,7 @@ public struct RealmModel: Sendable {
     }
   }
 
-  /// The first difference between the model and a snapshot, in words; nil if they agree.
+  /// Returns a description of the first difference between the model and a snapshot; nil if they agree.
   public func difference(from snapshot: Snapshot) throws -> String? {
     let keys = try snapshot.tableKeys()
     if try snapshot.schemaVersion() != schemaVersion {
@@ -367,7 +368,7 @@ public struct RealmModel: Sendable {
     return nil
   }
 
-  /// Whether a value that was read is the one of the model.
+  /// Returns true if a value that was read matches that of the model.
   public static func agree(_ found: Value, _ wanted: Value, _ property: Property) -> Bool {
     guard property.collection == .set, case .list(let a) = found, case .list(var b) = wanted else {
       return same(found, wanted)

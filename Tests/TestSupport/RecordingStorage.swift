@@ -1,24 +1,24 @@
-// Remembers what a commit does to a file, in order, so that a crash can be played at every moment of it.
+// Records the changes that a commit makes to a file, in order, so that a crash can be simulated at every point.
 
 package import RealmPages
 
-/// What was done to a file.
+/// A change to a file.
 package enum StorageEvent: Sendable {
   /// Bytes were written; they may or may not be on disk before the next sync.
   case write(offset: Int, bytes: [UInt8])
-  /// The file has another size; likewise.
+  /// The size of the file changed; it may or may not be on disk before the next sync.
   case resize(Int)
-  /// Everything before is on disk.
+  /// All earlier changes are on disk.
   case sync
 }
 
-/// What was done to a file that is opened several times.
+/// The changes to a file that is opened several times.
 package final class EventLog: @unchecked Sendable {
-  // Unchecked: one committer at a time, and the test looks when it has ended.
+  // Unchecked: one committer at a time, and the test reads the log after the committer has finished.
 
   /// What was done so far.
   package private(set) var events: [StorageEvent] = []
-  /// The syncs among them.
+  /// The number of syncs among them.
   package private(set) var syncs = 0
 
   package init() {}
@@ -29,14 +29,14 @@ package final class EventLog: @unchecked Sendable {
   }
 }
 
-/// Passes everything on to another storage and remembers it. Syncs are only remembered.
+/// Forwards all calls to another storage and records them. Syncs are only recorded.
 package final class RecordingStorage: Storage, Sendable {
   private let base: any Storage
   private let log: EventLog
   /// What was done so far.
   package var events: [StorageEvent] { log.events }
 
-  /// Records what reaches `base`.
+  /// Records the calls to `base`.
   package init(_ base: any Storage, into log: EventLog = EventLog()) { (self.base, self.log) = (base, log) }
 
   package var name: String { base.name }

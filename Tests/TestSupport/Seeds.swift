@@ -1,13 +1,13 @@
-// The seeds of random tests: the same in every run, unless the environment names others.
+// The seeds of random tests: the same in every run, unless the environment specifies others.
 
 import Foundation
 
-/// `SEED` repeats one run; `FIRST_SEED` begins somewhere else than usual, for long runs that look for what is new.
+/// `SEED` repeats one run; `FIRST_SEED` changes the first seed, for long runs that look for new failures.
 public enum Seeds {
   private static let environment = ProcessInfo.processInfo.environment
 
-  /// The only one to try; nil if none is named.
+  /// The only seed to try; nil if none is specified.
   public static let only = environment["SEED"].flatMap { UInt64($0) }
-  /// The first one to try.
+  /// The first seed to try.
   public static let first = only ?? environment["FIRST_SEED"].flatMap { UInt64($0) } ?? 1
 }

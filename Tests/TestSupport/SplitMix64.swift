@@ -5,10 +5,10 @@
 public struct SplitMix64: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// A generator that starts from `seed`.
+  /// Creates a generator with the given seed.
   public init(seed: UInt64) { state = seed }
 
-  /// The next 64 bits.
+  /// Returns the next 64 bits.
   public mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var z = state
@@ -17,6 +17,6 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
     return z ^ (z >> 31)
   }
 
-  /// A number below `bound`, which is at least 1.
+  /// Returns a number below `bound`, which must be at least 1.
   public mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
 }

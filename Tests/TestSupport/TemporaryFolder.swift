@@ -1,14 +1,14 @@
-// Files and folders that exist for the time of a test. Whatever lies in the folder goes with it: opening a realm makes
-// files beside it.
+// Files and directories that exist for the duration of a test. The directory is removed with all its contents: opening
+// a realm creates files next to it.
 
 public import Foundation
 
-/// A new empty folder, which is removed with all that it holds when nobody refers to it any more.
+/// A new empty directory, which is removed with its contents when the last reference to it is released.
 public final class TemporaryFolder: Sendable {
-  /// Where it is.
+  /// The location of the directory.
   public let url: URL
 
-  /// Makes the folder.
+  /// Creates the directory.
   public init() throws {
     url = FileManager.default.temporaryDirectory.appending(path: "realmfs-test-\(UUID())")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
@@ -16,26 +16,27 @@ public final class TemporaryFolder: Sendable {
 
   deinit { remove() }
 
-  /// Removes the folder. A local variable may be gone as soon as it is not used any more, so its scope ends with this.
+  /// Removes the directory. A local variable may be released after its last use, so a call at the end of its scope
+  /// keeps it alive.
   public func remove() { try? FileManager.default.removeItem(at: url) }  // left-overs do no harm
 
   /// The path of a file in it.
   public func path(_ name: String) -> String { url.appending(path: name).path }
 }
 
-/// Calls `body` with a new empty folder, and removes it with all that is in it then.
+/// Calls `body` with a new empty directory, and then removes the directory with its contents.
 public func withTemporaryFolder<R>(_ body: (URL) throws -> R) throws -> R {
   let folder = try TemporaryFolder()
   defer { folder.remove() }
   return try body(folder.url)
 }
 
-/// Calls `body` with a path where there is no file, and removes what it makes there and beside it.
+/// Calls `body` with a path where no file exists, and then removes the files created at and next to it.
 public func withTemporaryPath<R>(_ body: (String) throws -> R) throws -> R {
   try withTemporaryFolder { try body($0.appending(path: "a.realm").path) }
 }
 
-/// Writes `bytes` to a new file, calls `body` with its path, and removes it and what came beside it.
+/// Writes `bytes` to a new file, calls `body` with its path, and then removes it and the files created next to it.
 public func withTemporaryFile<R>(_ bytes: [UInt8], _ body: (String) throws -> R) throws -> R {
   try withTemporaryPath { path in
     try Data(bytes).write(to: URL(fileURLWithPath: path))

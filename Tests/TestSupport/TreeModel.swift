@@ -1,8 +1,8 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// What a tree of object files should show: schema and objects as JSON, with the rules of docs/SEMANTICS.md written out
-// once more and in the simplest way. It knows nothing of the engine.
+// The expected contents of a tree of object files: the schema and objects as JSON, with the rules of docs/SEMANTICS.md
+// implemented again in the simplest way. It does not use the engine.
 
-/// The name of a file, byte by byte: for `String` two ways to write é are the same.
+/// The name of a file, compared byte by byte: `String` considers two encodings of é equal.
 public struct FileName: Hashable, Comparable, Sendable, CustomStringConvertible {
   public let description: String
   private let bytes: [UInt8]
@@ -22,16 +22,16 @@ public struct TreeModel: Sendable {
   /// One property, as `.realm/schema.json` describes it.
   public struct Property: Sendable {
     public let name: String
-    /// A scalar type, or `object`; of the elements if it is a collection.
+    /// A scalar type, or `object`; for a collection, the type of its elements.
     public let type: String
     /// `list`, `set` or `dictionary`.
     public let collection: String?
-    /// The class of objects.
+    /// The target class of links and embedded objects.
     public let target: String?
     public var isOptional: Bool
     public var index: JSONTree?
 
-    /// What an object has here that says nothing else.
+    /// The value of this property in an object whose text omits it.
     public var defaultValue: JSONTree {
       switch collection {
       case "list", "set": .array([])
@@ -54,7 +54,7 @@ public struct TreeModel: Sendable {
       }
     }
 
-    /// Reads the member of a schema.
+    /// Parses a member of a schema.
     init(_ member: JSONTree.Member) {
       let facts = member.value, type = facts["type"]?.string ?? "", named = facts["objectType"]?.string
       name = String(decoding: member.name, as: UTF8.self)
@@ -77,7 +77,7 @@ public struct TreeModel: Sendable {
   public struct Class: Sendable {
     public let name: String
     public let isEmbedded: Bool
-    /// Whether its objects are only shown.
+    /// True if its objects cannot be edited.
     public let isReadOnly: Bool
     public let primaryKey: String?
     public var properties: [Property]
@@ -94,7 +94,7 @@ public struct TreeModel: Sendable {
     public init(_ description: String) { self.description = description }
   }
 
-  /// A realm without objects that has the schema in the text of `.realm/schema.json`.
+  /// Creates a realm without objects, with the schema in the text of `.realm/schema.json`.
   public init(schema: JSONTree) {
     classes = (schema["schema"]?.elements ?? []).map { facts in
       Class(
@@ -111,7 +111,7 @@ public struct TreeModel: Sendable {
 
   // MARK: objects
 
-  /// Takes an object as a file shows it.
+  /// Adds an object as a file shows it.
   public mutating func add(_ file: FileName, to index: Int, text: [UInt8]) throws {
     let object = try JSONTree(text)
     if object.printed(pretty: true) != text { throw Disagreement("\(file) is not laid out as it should be") }
@@ -121,13 +121,14 @@ public struct TreeModel: Sendable {
     classes[index].objects[file] = object.members.map(\.value)
   }
 
-  /// The object in a file, as it should read.
+  /// Returns the expected content of an object's file.
   public func object(_ file: FileName, of index: Int) -> JSONTree? {
     guard let values = classes[index].objects[file] else { return nil }
     return .object(zip(classes[index].properties, values).map { JSONTree.Member($0.name, $1) })
   }
 
-  /// What names an object in links: its primary key, or its object key, which is the name of its file.
+  /// Returns the value that identifies an object in links: its primary key, or its object key, which is the name of its
+  /// file.
   public func identity(_ file: FileName, of index: Int) -> JSONTree? {
     guard let key = classes[index].primaryKey else {
       return Int64(file.stem).map { JSONTree.integer($0) }
@@ -153,7 +154,7 @@ public struct TreeModel: Sendable {
 
   // MARK: changes
 
-  /// The values of a new object whose text named some of them.
+  /// Returns the values of a new object whose text contained some of them.
   public func newObject(_ index: Int, _ named: [String: JSONTree]) -> [JSONTree] {
     classes[index].properties.map { named[$0.name] ?? $0.defaultValue }
   }
@@ -164,7 +165,7 @@ public struct TreeModel: Sendable {
     }
   }
 
-  /// Deletes an object: links to it become null, and leave lists and sets.
+  /// Deletes an object: links to it become null, or are removed from lists and sets.
   public mutating func remove(_ file: FileName, of index: Int) {
     guard let link = link(to: file, of: index), let typed = typedLink(to: file, of: index) else { return }
     classes[index].objects[file] = nil
@@ -195,7 +196,7 @@ public struct TreeModel: Sendable {
     }
   }
 
-  /// The element as it is afterwards; nil if it is gone.
+  /// Returns the element after the deletion; nil if it is removed.
   private func without(_ gone: Gone, element: JSONTree, _ property: Property) -> JSONTree? {
     if property.type == "mixed" { return withoutTyped(gone, element) }
     guard property.type == "object", let target = property.target, element != .null else { return element }
@@ -222,14 +223,14 @@ public struct TreeModel: Sendable {
   /// The entries of a dictionary, which is wrapped if one of its keys begins with `$`.
   public static func entries(_ value: JSONTree) -> [JSONTree.Member] { value["$dictionary"]?.members ?? value.members }
 
-  /// A dictionary as it is printed.
+  /// Returns a dictionary as it is printed.
   public static func dictionary(_ entries: [JSONTree.Member]) -> JSONTree {
     let sorted = entries.sorted { $0.name.lexicographicallyPrecedes($1.name) }
     return sorted.contains { $0.name.first == UInt8(ascii: "$") }
       ? .members(["$dictionary": .object(sorted)]) : .object(sorted)
   }
 
-  /// The value with the defaults of properties that embedded objects in it do not have yet.
+  /// Returns the value with defaults added for properties that embedded objects in it do not have yet.
   func completed(_ value: JSONTree, _ property: Property) -> JSONTree {
     guard let index = property.target.flatMap({ self.index(of: $0) }), classes[index].isEmbedded else { return value }
     func object(_ value: JSONTree) -> JSONTree {
@@ -250,8 +251,8 @@ public struct TreeModel: Sendable {
 
   // MARK: comparison
 
-  /// What differs between a text and the object that it should show; nil if nothing does. The order of sets is the
-  /// engine's.
+  /// Returns the difference between a text and the object that it should show; nil if there is none. The order of sets
+  /// is determined by the engine.
   public func difference(_ text: [UInt8], _ file: FileName, of index: Int) throws -> String? {
     guard let expected = object(file, of: index) else { return "it should not exist" }
     let found = try JSONTree(text)
@@ -267,7 +268,7 @@ public struct TreeModel: Sendable {
     return nil
   }
 
-  /// The value with the elements of sets in an order that says nothing.
+  /// Returns the value with the elements of sets in an arbitrary but fixed order.
   private func unordered(_ value: JSONTree, _ property: Property) -> JSONTree {
     if property.collection == "set" {
       let printed = value.elements.map { (text: $0.printed(pretty: false), element: $0) }

@@ -1,17 +1,18 @@
-// A step of a test that never ends.
+// Detects a step of a test that never ends.
 
 import Foundation
 import Synchronization
 
-/// Ends the process, with a word on what it was doing, when a step takes too long: a hang cannot be ended otherwise.
+/// Ends the process with a message about the current step when the step takes too long: a hang cannot be ended
+/// otherwise.
 public final class Watchdog: Sendable {
   private let step = Mutex<(name: String, start: ContinuousClock.Instant)?>(nil)
   private let isDone = Atomic<Bool>(false)
 
-  /// Time that one mutant may take: far more than any needs, far less than for ever.
+  /// The maximum time for one mutant: far more than any needs.
   private static let limit = Duration.seconds(60)
 
-  /// Watches until it is ended.
+  /// Begins to watch.
   public init() {
     Thread.detachNewThread { [self] in
       while !isDone.load(ordering: .relaxed) {
@@ -26,10 +27,10 @@ public final class Watchdog: Sendable {
     }
   }
 
-  /// A step begins.
+  /// Begins a step.
   public func start(_ name: String) { step.withLock { $0 = (name, .now) } }
 
-  /// No step will come any more.
+  /// Ends the watch: there are no further steps.
   public func stop() {
     step.withLock { $0 = nil }
     isDone.store(true, ordering: .relaxed)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A folder that comes from elsewhere can hold links under the names that realmfs uses beside a realm. What they lead to
-# stays, whatever the command; who only reads is served all the same.
+# A directory from elsewhere can contain links under the names that realmfs uses next to a realm. The targets of such
+# links are never changed; commands that only read still work.
 source "$(dirname "$0")/lib.sh"
 
 point=$(new_directory mnt)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# .realm/changes: what commits change, as they come.
+# .realm/changes: the changes of commits, as they are made.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)

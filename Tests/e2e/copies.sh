@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The commands that make a new file of an old one: backup, compact, encrypt, decrypt, rekey, convert. What they make holds
-# the same objects; what they refuse stays as it is.
+# The commands that create a new file from an old one: backup, compact, encrypt, decrypt, rekey, convert. The new files
+# contain the same objects; files that are rejected stay unchanged.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture items-10k)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A damaged place costs the objects there, and no others: EIO for them on a mount, exit code 4 and all the rest without.
+# Damage affects only the objects at that location: EIO for them on a mount; exit code 4 and all other objects without a
+# mount.
 source "$(dirname "$0")/lib.sh"
 
 # Overwrites the nodes in the middle of the file, where the objects lie; the header and the top array stay.

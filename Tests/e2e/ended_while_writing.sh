@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A mount that is ended while programs still write: what is whole is saved, what is not is told to the log.
+# A mount that is ended while programs still write: complete texts are saved, incomplete ones are reported
+# in the log.
 source "$(dirname "$0")/lib.sh"
 
 file=$scratch/people.realm

@@ -1,5 +1,5 @@
-# Sourced by every test script here: a scratch directory, mounts that always go away, and the lines `ok`, `not ok` and
-# `skip` that run.sh counts. A script goes on after a failure, so that one run tells everything.
+# Sourced by every test script here: a scratch directory, mounts that are always removed, and the lines `ok`, `not ok`
+# and `skip` that run.sh counts. A script continues after a failure, so that one run reports everything.
 # shellcheck shell=bash disable=SC2034
 set -uo pipefail
 export LC_ALL=C.UTF-8

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is copied into a mount and is no object: it is said while it can still be saved elsewhere, and at unmount; and
-# folders do not become classes by being copied.
+# Files that are copied into a mount and are not objects: they are reported while they can still be saved elsewhere,
+# and at unmount; and directories do not become classes by being copied.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A mount's life: it is live when `mount` returns, its exit status is true, and it ends by umount, by signals and after a
-# crash.
+# The lifecycle of a mount: it is live when `mount` returns, its exit status is correct, and it ends by umount, by
+# signals and after a crash.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Files that are no realm, or that look encrypted, cut short or empty: every command says what the file is, with the exit
-# code for it, and changes nothing.
+# Files that are not realms, or that appear to be encrypted, truncated or empty: every command reports what the file is,
+# with the corresponding exit code, and changes nothing.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1

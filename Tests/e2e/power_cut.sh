@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A power cut right after a command: what it named is there, whole. The disk is a file with ext4, which is shut down
-# without writing what only memory holds.
+# A power cut right after a command: the file that it reported is there, complete. The disk is a file with ext4,
+# which is shut down without writing data that exists only in memory.
 source "$(dirname "$0")/lib.sh"
 
 disk=$(new_directory disk) image=$scratch/memory/image

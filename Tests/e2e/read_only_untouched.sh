@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Reading changes no byte and no time of the realm file or its folder, leaves nothing beside it, and needs no right to
-# write anywhere.
+# Reading changes no byte and no timestamp of the realm file or its directory, leaves nothing next to it, and needs no
+# write permission anywhere.
 source "$(dirname "$0")/lib.sh"
 
 read_everything() {

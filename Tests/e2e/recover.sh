@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is left of damaged files is saved, and what is lost is said.
+# The remains of damaged files are saved, and losses are reported.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A text that cannot be saved: every program that writes it fails, says so, and costs nothing: not the object, not the
-# links to it, not the text.
+# A text that cannot be saved: every program that writes it fails and reports this, and nothing is lost: not the
+# object, not the links to it, not the text.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)

@@ -1,6 +1,6 @@
-// The memory shared by all programs that have a realm open, and operations on it that Swift lacks: robust mutexes at an
-// address of our choice, atomic access to single fields, edge-triggered waits on a pipe. Other users may write to this
-// memory, so no pointer in it is followed and no number is trusted. Layout: docs/format/5-coordination.md 5.2.
+// The memory shared by all programs that have a realm open, and operations on it that Swift lacks: robust mutexes at a
+// given address, atomic access to single fields, edge-triggered waits on a pipe. Other users may write to this memory,
+// so no pointer in it is followed and no number is trusted. Layout: docs/format/5-coordination.md 5.2.
 #pragma once
 #include <pthread.h>
 #include <stdbool.h>
@@ -101,7 +101,8 @@ int clinux_claim_alone(int fd, int64_t position);
 /// Releases the lock of clinux_claim or clinux_claim_alone.
 void clinux_disclaim(int fd, int64_t position);
 
-/// Checks if another open file description has locked a byte of `count` from `position` on. Returns 1 or 0, or -errno.
+/// Checks whether another open file description has locked a byte of `count` from `position` on. Returns 1 or 0, or
+/// -errno.
 int clinux_is_claimed(int fd, int64_t position, int64_t count);
 
 /// posix_fallocate(3), or ftruncate(2) if the file system does not support it. Returns 0 or an errno.

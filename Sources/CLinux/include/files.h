@@ -1,5 +1,5 @@
 // File operations that Swift's Glibc module hides: unnamed files, links to them, renames without replacement, extended
-// attributes, syncs that do not wait or that cover a file system, and queries about the kind of a folder.
+// attributes, syncs that do not wait or that cover a file system, and queries about the kind of a directory.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,16 +8,16 @@
 /// errno: EOPNOTSUPP, EISDIR or ENOENT if the file system does not support this.
 int clinux_open_unnamed(const char *folder);
 
-/// Like clinux_open_unnamed, but in an open folder.
+/// Like clinux_open_unnamed, but in an open directory.
 int clinux_open_unnamed_at(int folder);
 
-/// Gives a file of clinux_open_unnamed a name in an open folder. The name must be new. Returns 0, or -1 with errno.
+/// Gives a file of clinux_open_unnamed a name in an open directory. The name must be new. Returns 0, or -1 with errno.
 int clinux_name_file_at(int fd, int folder, const char *name);
 
 /// rename(2), but fails with EEXIST if `to` exists. Returns 0, or -1 with errno.
 int clinux_rename_to_new(const char *from, const char *to);
 
-/// Like clinux_rename_to_new, with names in one open folder, or in two.
+/// Like clinux_rename_to_new, with names in one open directory, or in two.
 int clinux_rename_to_new_at(int folder, const char *from, const char *to);
 int clinux_move_to_new(int folder, const char *from, int new_folder, const char *to);
 

@@ -1,5 +1,5 @@
 // Libraries that are loaded when they are needed. For each function of a library, LOADED_LIBRARY defines one of the
-// same name that passes the call on, so that callers need not know how the library came into the process.
+// same name that forwards the call, so that callers need not know how the library was loaded.
 #pragma once
 #include <dlfcn.h>
 #include <pthread.h>
@@ -9,7 +9,8 @@
 // SONAME, which the file that uses this defines, is the name of the library, a string literal.
 // FUNCTIONS(FORWARD) lists the functions as FORWARD(RESULT, NAME, (PARAMETERS), ARGUMENTS...). OTHERS(FIND) lists those
 // for which no function is defined, because they have variable arguments, as FIND(NAME); they are called as
-// library.NAME. LOAD is the name of a function that loads the library once, and returns NULL or why it cannot.
+// library.NAME. LOAD is the name of a function that loads the library once, and returns NULL, or the reason why it
+// cannot be loaded.
 #define LOADED_LIBRARY(LOAD, FUNCTIONS, OTHERS)                                                                        \
   static struct {                                                                                                      \
     FUNCTIONS(CLINUX_DECLARE_FORWARDED)                                                                                \

@@ -4,8 +4,8 @@
 
 #include <microhttpd.h>
 
-// Loads libmicrohttpd, once. Returns NULL, or why it cannot be loaded. No function of the library may be called before
-// this has returned NULL. Safe to call from any thread.
+// Loads libmicrohttpd, once. Returns NULL, or the reason why it cannot be loaded. No function of the library may be
+// called before this has returned NULL. Safe to call from any thread.
 const char *cmicrohttpd_load(void);
 
 // The callbacks of a server. All are called on the thread that polls its sockets, with `context` as first argument.
@@ -22,11 +22,11 @@ struct cmicrohttpd_limits {
   unsigned connections;
   // The seconds after which an idle connection is closed.
   unsigned timeout;
-  // The bytes of memory for the head of a request. Greater heads are refused.
+  // The bytes of memory for the head of a request. Larger heads are refused.
   size_t head;
 };
 
-// Starts a server on a socket that listens, which the server closes when it stops. One thread, which receives no
+// Starts a server on a listening socket, which the server closes when it stops. One thread, which receives no
 // signals, polls all sockets. Returns NULL if it cannot be started.
 struct MHD_Daemon *cmicrohttpd_start(int listener, const struct cmicrohttpd_callbacks *callbacks,
                                      const struct cmicrohttpd_limits *limits);

@@ -8,6 +8,6 @@
 #include <libpq-fe.h>
 #endif
 
-// Loads libpq, once. Returns NULL, or why it cannot be loaded. No function of libpq may be called before this has
-// returned NULL. Safe to call from any thread.
+// Loads libpq, once. Returns NULL, or the reason why it cannot be loaded. No function of libpq may be called before
+// this has returned NULL. Safe to call from any thread.
 const char *cpostgres_load(void);

@@ -17,15 +17,15 @@ struct AllObjectsTarget: TextTarget {
   ) throws(FileTreeError) -> Applied {
     let directory = try view.existing(ordinal), table = directory.table.key
     try directory.checkIsWritable()
-    // In a check, a link may lead to an object of a line that is not written yet.
+    // In a check, a link may refer to an object in a line that has not been written yet.
     let links = text.isCheck ? nil : tree.saves.missingLinks
     let (effect, count) = try Self.apply(text, to: table, tree.options.write, transaction, links: links)
     return Applied(effect: effect, place: .computed(self), lineCount: count)
   }
 
-  /// Applies the lines in order. A link may lead to an object of a later line, so lines whose links lead to no object
-  /// are applied a second time after the last line. `links` is the treatment of links that lead to no object even then;
-  /// nil omits the second pass.
+  /// Applies the lines in order. A link may refer to an object in a later line, so lines with links to missing objects
+  /// are applied a second time after the last line. `links` determines how links to objects that are still missing then
+  /// are handled; nil omits the second pass.
   private static func apply(
     _ text: DraftText,
     to table: TableKey,
@@ -58,7 +58,7 @@ struct AllObjectsTarget: TextTarget {
     }
     let lineCount = number - text.firstLine + 1
     if !hasChanged { return (.none, lineCount) }
-    // An object whose line was applied twice occurs twice.
+    // An object whose line was applied twice is in the list twice.
     var known: Set<ObjectReference> = []
     let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
     return (Effect(touched: touched.count > Effect.mostTouched ? nil : touched, replaced: replaced), lineCount)

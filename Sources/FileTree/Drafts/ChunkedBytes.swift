@@ -1,7 +1,7 @@
 // The bytes of a file in memory, in chunks. Growing never moves more than one chunk, and ranges that were never written
 // take no memory. With a spool, only the most recently loaded chunks are in memory; the others are on disk.
 //
-// Invariant: memory is taken from the budget before it is allocated, so all files of a mount together stay within it.
+// Invariant: memory is charged to the budget before it is allocated, so all files of a mount together stay within it.
 
 import RealmPages
 import Synchronization
@@ -12,7 +12,7 @@ final class MemoryBudget: Sendable {
   private let limit: Int
   /// The budget that this share belongs to; nil for the whole budget.
   private let whole: MemoryBudget?
-  /// By user.
+  /// The shares, by user.
   private let shares = Mutex<[UInt32: MemoryBudget]>([:])
 
   /// Creates a budget of `limit` bytes.
@@ -20,8 +20,8 @@ final class MemoryBudget: Sendable {
 
   private init(_ limit: Int, of whole: MemoryBudget?) { (self.limit, self.whole) = (limit, whole) }
 
-  /// Returns the share of a user: three quarters of the budget, so that one user cannot keep all others from saving.
-  /// Root and the user who serves the mount may take all of it.
+  /// Returns the share of a user: three quarters of the budget, so that no single user can prevent all others from
+  /// saving. Root and the user who serves the mount may use all of it.
   func share(of user: UInt32) -> MemoryBudget {
     if Caller.isTrusted(user) { return self }
     return shares.withLock { shares in
@@ -35,7 +35,7 @@ final class MemoryBudget: Sendable {
   /// The bytes in use.
   var usage: Int { used.load(ordering: .relaxed) }
 
-  /// Takes `count` bytes. Returns false, and takes nothing, if they exceed the budget.
+  /// Reserves `count` bytes. Returns false, and reserves nothing, if they exceed the budget.
   func take(_ count: Int) -> Bool {
     if count > limit { return false }
     let new = used.wrappingAdd(count, ordering: .relaxed).newValue
@@ -55,14 +55,14 @@ final class MemoryBudget: Sendable {
 /// value.
 struct ChunkedBytes: Sendable {
   static let chunkSize = 64 << 10
-  /// The bytes that an array takes in addition to its elements.
+  /// The bytes that an array occupies in addition to its elements.
   private static let overhead = 48
 
   /// The number of bytes, holes included.
   private(set) var count = 0
-  /// The number of bytes at the start that `lines` and `whole` leave out.
+  /// The number of bytes at the start that `lines` and `whole` omit.
   private var hidden = 0
-  /// The bytes taken from the budget.
+  /// The bytes reserved in the budget.
   private(set) var cost = 0
   /// The chunks. Each holds the bytes of its range from the start on; bytes after its end are zeros.
   private var chunks: [[UInt8]] = []
@@ -104,8 +104,8 @@ struct ChunkedBytes: Sendable {
     count = bytes.count
   }
 
-  /// Copies `other`; nil if there is no room for the copy. The copy shares the memory of `other` until either changes.
-  /// If `other` has chunks in a spool, all chunks of the copy are stored there.
+  /// Copies `other`; nil if the budget has no room for the copy. The copy shares the memory of `other` until either
+  /// changes. If `other` has chunks in a spool, all chunks of the copy are stored there.
   init?(_ other: ChunkedBytes, _ budget: MemoryBudget) {
     self.init(budget)
     if other.count == 0 { return }
@@ -115,7 +115,7 @@ struct ChunkedBytes: Sendable {
       mostResident = other.mostResident
       cut(to: count)
       for index in other.resident where index < chunks.count {
-        // Without disk space, there is no copy.
+        // The copy fails if the disk is full.
         guard let piece = try? spool.store(chunks[index]) else {
           budget.giveBack(cost)
           return nil
@@ -175,10 +175,10 @@ struct ChunkedBytes: Sendable {
     } catch { throw .spool(error) }
   }
 
-  /// Leaves out all bytes from `size` on, for a copy that is only read. Returns nothing to the budget.
+  /// Hides all bytes from `size` on, for a copy that is only read. Frees no budget.
   mutating func hide(from size: Int) { count = min(count, size) }
 
-  /// Leaves out the bytes before `start` from `lines` and `whole`, for a copy that is only read.
+  /// Excludes the bytes before `start` from `lines` and `whole`, for a copy that is only read.
   mutating func hide(upTo start: Int) { hidden = start }
 
   /// The lines, without line ends.
@@ -187,7 +187,7 @@ struct ChunkedBytes: Sendable {
   /// The longest line in bytes. Saving copies a line, and the copy of a longer one might not fit into memory.
   static let longestLine = 128 << 20
 
-  /// Iterates over the lines of a text. Holds one chunk at a time.
+  /// Iterates over the lines of a text. Keeps one chunk in memory at a time.
   struct Lines {
     private let text: ChunkedBytes
     private var number = 0
@@ -296,13 +296,13 @@ struct ChunkedBytes: Sendable {
     }
   }
 
-  /// Moves the chunk that was loaded first to the spool if too many are in memory.
+  /// Moves the chunk that has been loaded longest to the spool if too many are in memory.
   private mutating func unload() throws(FileTreeError) {
     guard let spool, resident.count > mostResident else { return }
     let index = resident[0]
     do throws(EngineError) {
       guard let piece = try spool.store(chunks[index]) else {
-        // No file can be created in the folder. The chunks stay in memory.
+        // No file can be created in the directory. The chunks stay in memory.
         (self.spool, resident) = (nil, [])
         return
       }
@@ -313,13 +313,13 @@ struct ChunkedBytes: Sendable {
     } catch { throw .spool(error) }
   }
 
-  /// Returns the capacity that a chunk gets when it grows to `size` bytes.
+  /// Returns the capacity of a chunk after it grows to `size` bytes.
   private func capacity(_ index: Int, for size: Int) -> Int {
     let present = index < chunks.count ? chunks[index].capacity : 0
     return size <= present ? present : min(Self.chunkSize, max(size, 2 * present))
   }
 
-  /// Returns the bytes that growing a chunk to `size` bytes takes from the budget.
+  /// Returns the number of bytes by which growing a chunk to `size` bytes reduces the budget.
   private func growth(_ index: Int, to size: Int) -> Int {
     let present = index < chunks.count ? chunks[index].capacity : 0
     return max(0, capacity(index, for: size) - present) + (present == 0 ? Self.overhead : 0)
@@ -362,7 +362,7 @@ struct ChunkedBytes: Sendable {
   }
 
   private mutating func giveBack(_ bytes: Int) {
-    // Array capacities are rounded up, so `bytes` can exceed what was taken.
+    // Array capacities are rounded up, so `bytes` can exceed the number that was reserved.
     let bytes = min(bytes, cost)
     budget.giveBack(bytes)
     cost -= bytes
@@ -370,8 +370,8 @@ struct ChunkedBytes: Sendable {
 }
 
 extension FileTreeError {
-  /// A line longer than `ChunkedBytes.longestLine`. The line number is unknown if the line is refused while it is
-  /// written.
+  /// A line longer than `ChunkedBytes.longestLine`. The line number is unknown if the line is rejected while it is
+  /// being written.
   static func lineIsTooLong(_ number: Int? = nil) -> FileTreeError {
     let place = number.map { "line \($0)" } ?? "the last line"
     return .refused(

@@ -1,10 +1,10 @@
-// Syncs commits a short while after they were made, all commits of that time at once: `-o group_commit=MS`.
+// Syncs commits after a short delay, all commits of that period at once: `-o group_commit=MS`.
 
 import RealmPages
 import Synchronization
 import Threads
 
-/// A thread that syncs a realm a fixed delay after the oldest commit that is not on disk.
+/// A thread that syncs a realm a fixed delay after the oldest commit that is not yet on disk.
 final class DelayedSync: @unchecked Sendable {
   // Unchecked: `monitor` guards the variables.
   private let writer: RealmWriter
@@ -27,8 +27,8 @@ final class DelayedSync: @unchecked Sendable {
     (self.writer, self.delay, self.timeout, self.onFailure) = (writer, delay, timeout, onFailure)
   }
 
-  /// Schedules a sync for a commit that is not on disk. Returns false if no thread can be created; the caller must sync
-  /// then.
+  /// Schedules a sync for a commit that is not on disk. Returns false if no thread can be created; the caller must then
+  /// sync itself.
   func noteCommit() -> Bool {
     let hasThread = monitor.locked {
       plan()

@@ -1,5 +1,5 @@
-// A draft: the bytes that a program is writing, the part of the realm that they are to change, and their state. The
-// table in docs/SEMANTICS.md, "Saving", has the state that each operation leads to.
+// A draft: the bytes that a program is writing, the part of the realm that they will change, and their state. The table
+// in docs/SEMANTICS.md, "Saving", lists the state after each operation.
 
 import RealmJSON
 import RealmPages
@@ -11,8 +11,8 @@ struct Draft: Sendable {
   let memory: MemoryFile
   /// The part of the realm that a save changes; nil for a file of the overlay, whose name determines the target.
   let target: (any DraftTarget)?
-  /// The file that was the realm when the draft was opened, as in `Standing.file`. The text is saved to that file only.
-  /// Nil if it may be saved to any file.
+  /// The realm file when the draft was opened, as in `Standing.file`. The text is saved only to that file. Nil if it
+  /// may be saved to any file.
   var realmFile: Int?
   /// True if the handle reads, or may be mapped.
   var reads = true
@@ -31,7 +31,7 @@ enum DraftState: Sendable {
   case clean
   /// The draft was written to, or truncated to a size other than 0.
   case dirty
-  /// A save failed for a reason that may pass, such as a full disk. The next write, close or sync tries again.
+  /// A save failed for a possibly temporary reason, such as a full disk. The next write, close or sync tries again.
   case failed
   /// The complete text cannot be saved for this reason, or a part of it could not be written. Each write and close
   /// reports the reason until the draft is truncated to 0.
@@ -42,7 +42,7 @@ enum DraftState: Sendable {
 final class ParsedText: Sendable {
   private let known = Mutex<JSONText?>(nil)
 
-  /// Returns the value of `bytes`, which are the same in each call.
+  /// Returns the value of `bytes`, which must be the same in each call.
   func value(of bytes: [UInt8]) throws(JSONInputError) -> JSONText {
     if let known = known.withLock({ $0 }) { return known }
     let value = try JSONText(bytes)
@@ -58,7 +58,7 @@ struct DraftText {
   private(set) var firstLine = 1
   /// The user who owns the text if it is refused.
   let caller: Caller
-  /// The file name of the target, for messages after the target is gone.
+  /// The file name of the target, for messages after the target was deleted.
   let name: [UInt8]?
   /// True if the text must not replace an existing object.
   let mustBeNew: Bool
@@ -66,7 +66,7 @@ struct DraftText {
   let removal: Removal?
   /// The object that the save removes, because its file is renamed onto that of the target.
   let moved: ObjectMove?
-  /// True if the text is only checked. Then links may lead to objects of later lines, and no objects are converted to
+  /// True if the text is only checked. Links may then refer to objects in later lines, and no objects are converted to
   /// another schema.
   private(set) var isCheck = false
 
@@ -113,8 +113,8 @@ struct DraftText {
     self.removal = removal
   }
 
-  /// Returns this text as one that is only checked. For lines, it has only the complete lines that were not checked
-  /// yet.
+  /// Returns this text as one that is only checked. For lines, it contains only the complete lines that have not been
+  /// checked yet.
   func asCheck(_ contents: MemoryFile.Contents, of form: TextForm) -> DraftText {
     var check = self
     check.isCheck = true

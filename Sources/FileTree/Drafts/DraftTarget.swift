@@ -7,11 +7,13 @@ import RealmPages
 protocol DraftTarget: Sendable {
   /// The name of the operation in `.realm/errors`.
   var operation: String { get }
-  /// The kind of text that the target takes.
+  /// The kind of text that the target accepts.
   var form: TextForm { get }
-  /// Returns the path of the target as users see it, and the place of its refused text; nil if the target has no name.
+  /// Returns the path of the target as users see it, and the place where its refused text is kept; nil if the target
+  /// has no name.
   func shownPlace(_ tree: TreeContext) -> ShownPlace?
-  /// Like `shownPlace(_:)`, but falls back to `name`, which the target had, if the target is gone.
+  /// Like `shownPlace(_:)`, but falls back to `name`, the last known name of the target, if the target no longer
+  /// exists.
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace?
 }
 
@@ -22,7 +24,7 @@ protocol TextTarget: DraftTarget {
   /// True if `-o group_commit` may delay the sync of the commit.
   var mayWait: Bool { get }
 
-  /// Returns the place of the text if the realm already has it, so that there is nothing to save; otherwise nil.
+  /// Returns the place of the text if the realm already contains it, so that nothing needs to be saved; otherwise nil.
   func stored(_ text: DraftText, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> SavedAs?
   /// Writes the text to a transaction on the version of `view`.
   func apply(
@@ -73,9 +75,9 @@ struct Applied {
   let place: SavedAs.Place
   /// True if the text created an object.
   var isNew = false
-  /// The required properties of a new object that the text does not name; they have their defaults.
+  /// The required properties of a new object that the text omits; they have their default values.
   var defaulted: [ColKey] = []
-  /// For lines, their number.
+  /// For lines, the number of lines.
   var lineCount = 0
 }
 
@@ -86,7 +88,7 @@ struct SavedAs: Sendable {
     case object(TableOrdinal, ObjKey)
     /// The text of a computed file. Later writes to the draft are saved to this target.
     case computed(any DraftTarget)
-    /// Not stored anywhere.
+    /// No place: the text is not stored.
     case nothing
   }
 
@@ -96,7 +98,7 @@ struct SavedAs: Sendable {
   static let nothing = SavedAs(place: .nothing)
 }
 
-/// The path of a target as users see it, and the place of its refused text.
+/// The path of a target as users see it, and the place where its refused text is kept.
 struct ShownPlace {
   let path: String
   /// Nil if refused texts are not kept.

@@ -1,6 +1,6 @@
 // Drafts from open to write: a handle gets one, and complete texts are checked. `Drafts+Saving.swift` saves them.
 //
-// Each handle on an object has a separate draft, so two programs that write one object do not mix their texts. Each
+// Each handle on an object has a separate draft, so the texts of two programs that write one object are not mixed. Each
 // save is a patch; the last one wins property by property. Handles on a file in memory share its bytes.
 
 import Glibc
@@ -21,9 +21,9 @@ struct Drafts: TreePart {
     let defaultedProperties = DefaultedProperties()
     /// Removed properties that have their default value because they cannot be null.
     let removedFields = RemovedFields()
-    /// Objects whose files were truncated to 0 and closed, and not opened for writing since.
+    /// Objects whose files were truncated to 0 and closed, and have not been opened for writing since.
     let emptiedFiles = EmptiedFiles()
-    /// Former texts of objects.
+    /// Previous texts of objects.
     let trash = Trash()
 
     init(_ saver: Saver?, _ refusals: RefusalLog) { (self.saver, self.refusals) = (saver, refusals) }
@@ -40,7 +40,7 @@ struct Drafts: TreePart {
   var emptiedFiles: EmptiedFiles { state.emptiedFiles }
   var trash: Trash { state.trash }
 
-  /// Opens a file for writing. The handle gets a draft that begins as `text` and is saved to `target` at close.
+  /// Opens a file for writing. The handle has a draft that starts with `text` and is saved to `target` at close.
   func openDraft(
     of inode: InodeNumber,
     _ name: [UInt8],
@@ -50,8 +50,8 @@ struct Drafts: TreePart {
     _ text: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     let memory: MemoryFile?
-    // Example: `: >f; echo '{"age": 9}' >>f`. The shell closes the file empty, which changes no object. What is written
-    // next must begin a new text instead of being appended to the object's.
+    // Example: `: >f; echo '{"age": 9}' >>f`. The shell closes the empty file, which changes no object. The next write
+    // must begin a new text instead of being appended to that of the object.
     let beginsAnew = emptiedFiles.take(inode) || access.truncates
     if target.form == .lines {
       memory = tree.namespace.overlay.detachedLines(inode, name, spool, .of(caller))
@@ -87,8 +87,8 @@ struct Drafts: TreePart {
       ? SpoolFile(besideRealm: realm.configuration.path) : nil
   }
 
-  /// Returns the target of a draft: the target of its handle, or the one that its name leads to. Nil for a scratch file
-  /// and for a file that is no longer in any directory.
+  /// Returns the target of a draft: the target of its handle, or the one that its name resolves to. Nil for a scratch
+  /// file and for a file that is no longer in any directory.
   func target(of draft: Draft) throws(FileTreeError) -> (any DraftTarget)? {
     let memory = draft.memory
     if memory.role == .refusedText || memory.role == .formerText { return nil }
@@ -99,9 +99,9 @@ struct Drafts: TreePart {
 
   // MARK: writing
 
-  /// Writes to a handle. Does not save, but runs a command, and checks a text that is complete: shells and most
-  /// programs ignore errors of `close`. If saving the text would be refused, the write fails with that error, the draft
-  /// is refused, and its text is kept with the other refused texts.
+  /// Writes to a handle. Runs a command, and checks a complete text, but does not save it: shells and most programs
+  /// ignore errors of `close`. If saving the text would be refused, the write fails with that error, the draft is
+  /// refused, and its text is kept with the other refused texts.
   func write(_ file: OpenFile, _ bytes: [UInt8], at offset: Int, by caller: Caller?) throws(FileTreeError) {
     guard case .draft(let draft) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
@@ -141,7 +141,7 @@ struct Drafts: TreePart {
   }
 
   /// Checks a draft. Refuses it if its text is complete and cannot be saved, or if nothing can be saved until a user
-  /// acts.
+  /// intervenes.
   func check(_ draft: Draft, by caller: Caller) throws(FileTreeError) {
     guard let target = try target(of: draft) as? any TextTarget else { return }
     let memory = draft.memory
@@ -162,13 +162,13 @@ struct Drafts: TreePart {
         }
       }
     } catch {
-      // Without room for a second copy of the text, it is checked at close.
+      // If there is no room for a second copy of the text, it is checked at close.
       return
     }
     if let refusal { throw refusal }
   }
 
-  /// Checks a text. Throws the error if it cannot be saved; returns nil if the error may pass.
+  /// Checks a text. Throws the error if it cannot be saved; returns nil if the error may be temporary.
   private func check(
     _ text: DraftText,
     _ target: any TextTarget,

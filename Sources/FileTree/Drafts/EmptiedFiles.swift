@@ -1,12 +1,12 @@
-// Files that were emptied and closed. That changes no object and no value, but the next program that writes to the file
+// Files that were emptied and closed. This changes no object or value, but the next program that writes to the file
 // begins a new text.
 
 import Synchronization
 
-/// Files that were emptied and closed, and not opened for writing since.
+/// Files that were emptied and closed, and have not been opened for writing since.
 final class EmptiedFiles: Sendable {
   private let inodes = Mutex<Set<InodeNumber>>([])
-  /// True if there are any, so that opening a file costs nothing where there are none.
+  /// False if no file was ever emptied, so that opening a file then costs nothing.
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
 

@@ -37,7 +37,7 @@ struct FieldTarget: TextTarget {
     tree.drafts.removedFields.forget(place)
   }
 
-  /// Restores the former value of a property, unless the value has changed since the removal. Returns true if it was
+  /// Restores the previous value of a property, unless the value has changed since the removal. Returns true if it was
   /// restored.
   func restore(_ text: [UInt8], _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> Bool {
     var isBack = false
@@ -104,7 +104,7 @@ struct FieldTarget: TextTarget {
     if bytes.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
       throw .refused(.invalid, "\(column.name): the text is empty; write a JSON value")
     }
-    // Throws if the bytes are not one JSON value.
+    // Throws if the bytes are not exactly one JSON value.
     do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
     // An object text with this property only. The line numbers of errors are those within the property's text.
     let name = OutputBuffer()
@@ -124,7 +124,7 @@ struct FieldTarget: TextTarget {
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
-    // An object that cannot be named was deleted or is damaged, or its class is gone.
+    // An object without a name was deleted or is damaged, or its class was deleted.
     let names = try? tree.readable { view throws(FileTreeError) in
       let (_, column) = try facts(view), directory = try view.existing(place.ordinal)
       let object = try tree.namespace.name(of: place.key, in: directory).dropLast(NameEscaping.suffix.utf8.count)

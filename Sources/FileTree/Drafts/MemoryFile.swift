@@ -1,4 +1,4 @@
-// A file whose bytes are in memory: a scratch file, a file that is to become an object, or the bytes that one handle
+// A file whose bytes are in memory: a scratch file, a file that will become an object, or the bytes that one handle
 // writes over an object. The realm does not change until the file is saved.
 //
 // A text that is written from the start is tracked, so that it can be checked when it is complete: see
@@ -39,7 +39,7 @@ final class MemoryFile: Sendable {
     case file
     /// A refused text. It can only be read and removed.
     case refusedText
-    /// A former text of an object. It can only be read and removed.
+    /// A previous text of an object. It can only be read and removed.
     case formerText
     /// The bytes that one handle writes over another file.
     case edit
@@ -86,9 +86,9 @@ final class MemoryFile: Sendable {
     var parsed: ParsedText?
     /// For lines, the number of bytes saved, so that each line is saved once.
     var saved = 0
-    /// For lines, the end of the checked lines, and their number.
+    /// For lines, the end of the checked lines, and the number of those that are not saved.
     var checked = CheckedLines()
-    /// For lines, the number of bytes after the last line end.
+    /// For lines, the number of bytes after the last end of line.
     var unfinished = 0
   }
 
@@ -105,11 +105,11 @@ final class MemoryFile: Sendable {
     /// The JSON value of the bytes; nil if it is not kept.
     let parsed: ParsedText?
     fileprivate let generation: UInt64
-    /// For lines, the checked ones.
+    /// For lines, the checked lines.
     let checked: CheckedLines
-    /// For lines, the end of the last complete one.
+    /// For lines, the end of the last complete line.
     fileprivate let endOfLines: Int
-    /// For lines, the complete ones that were not checked.
+    /// For lines, the complete lines that have not been checked.
     var unchecked: ChunkedBytes {
       var text = text
       text.hide(from: endOfLines)
@@ -122,7 +122,7 @@ final class MemoryFile: Sendable {
 
   /// The size from which on the memory of a file is returned to the system at once.
   private static let largeSize = 16 << 20
-  /// The bytes that a file takes in addition to its content.
+  /// The bytes that a file occupies in addition to its content.
   private static let overhead = 512
 
   /// The inode number that the kernel has for the file.
@@ -131,7 +131,7 @@ final class MemoryFile: Sendable {
   /// The name that the file was created or opened by, for messages when it has no other name.
   let name: [UInt8]
   private let budget: MemoryBudget
-  /// The kind of text that the file takes.
+  /// The kind of text that the file accepts.
   private let form: TextForm
   private let state: Mutex<State>
   /// Held during a save, from when it takes the bytes until its outcome is recorded.
@@ -173,7 +173,7 @@ final class MemoryFile: Sendable {
     budget.giveBack(cost + Self.overhead)
   }
 
-  /// The bytes that the file takes from the budget.
+  /// The bytes of the budget that the file uses.
   var cost: Int { state.withLock { $0.bytes.cost + Self.overhead } }
 
   /// The number of bytes.
@@ -217,7 +217,7 @@ final class MemoryFile: Sendable {
   /// True if the bytes were written in order, from the start to the end.
   var isInOrder: Bool { state.withLock { $0.isInOrder } }
 
-  /// True if the bytes were written in order and are the beginning of a JSON text that can still be completed.
+  /// True if the bytes were written in order and are an incomplete JSON text that can still be completed.
   var isUnfinished: Bool {
     state.withLock { state in
       guard form == .object || form == .value, state.isInOrder else { return false }
@@ -280,8 +280,8 @@ final class MemoryFile: Sendable {
   /// The largest text in bytes whose JSON value is kept from the check to the save.
   private static let mostParsed = 4096
 
-  /// Calls `body` with all bytes, or for a text those that were written and not only allocated. If `body` takes them
-  /// `asOne` array and they are in several chunks, takes budget for a second copy while `body` runs.
+  /// Calls `body` with all bytes; for a text, without bytes that were only allocated. If `body` needs them `asOne`
+  /// array and they are in several chunks, reserves budget for a second copy while `body` runs.
   ///
   /// - Throws: `memoryIsShort` if there is no room for the copy.
   func withContents<R>(
@@ -299,7 +299,8 @@ final class MemoryFile: Sendable {
         // Bytes that another thread adds after this are left to the next save.
         text.hide(from: isText ? min(size, state.allocated ?? size) : size)
         text.hide(upTo: state.saved)
-        // The value of a text is kept only for all of its bytes, and not for a large one: it takes more memory.
+        // The value of a text is kept only for all of its bytes, and not for a large text, since it uses more memory
+        // than the text.
         let isWhole = isText && state.generation == generation && form != .lines
         if isWhole, isOneChunk, size <= Self.mostParsed { state.parsed = state.parsed ?? ParsedText() }
         return Contents(
@@ -317,7 +318,7 @@ final class MemoryFile: Sendable {
 
   /// Writes at `offset`, or at the end if it is nil; a gap is filled with zeros. Returns true if the text must be
   /// checked now: it `isWatched`, and this write makes it complete or impossible to complete. For lines, returns true
-  /// if the write ends with a line end and all lines before it were checked.
+  /// if the write ends at the end of a line and all previous lines were checked.
   func write(_ bytes: [UInt8], at offset: Int?, isWatched: Bool = false) throws(FileTreeError) -> Bool {
     if bytes.isEmpty { return false }
     return try state.withLock { state throws(FileTreeError) in
@@ -394,7 +395,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Tracks the text as if its present bytes had been written in order, for a handle that only appends.
+  /// Tracks the text as if its current bytes had been written in order, for a handle that only appends.
   func watchAppending() throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
       state.text = Text(form)
@@ -404,7 +405,7 @@ final class MemoryFile: Sendable {
 
   // MARK: outcomes
 
-  /// Runs `body`, which saves the bytes of a closed handle. Meanwhile other threads wait in `awaitRelease`.
+  /// Runs `body`, which saves the bytes of a closed handle. While it runs, other threads wait in `awaitRelease`.
   func release<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
     state.withLock { $0.releases += 1 }
     defer { state.withLock { $0.releases -= 1 } }
@@ -412,7 +413,7 @@ final class MemoryFile: Sendable {
   }
 
   /// Waits while `release` runs. The kernel does not wait for the last close of a file; without this, a program that
-  /// reads the file next could overtake the save.
+  /// then reads the file could overtake the save.
   func awaitRelease() {
     while state.withLock({ $0.releases > 0 }) {
       turn.withLock { _ in }
@@ -432,7 +433,7 @@ final class MemoryFile: Sendable {
   /// Records that a close failed. The program may still write more.
   func noteFailure() { state.withLock { $0.hasFailed = true } }
 
-  /// Records that the bytes need no save: they stay in memory, or their command ran.
+  /// Records that the bytes need no save: they remain in memory, or their command has run.
   func noteKept() {
     state.withLock { state in
       state.hasFailed = false
@@ -456,7 +457,7 @@ final class MemoryFile: Sendable {
     }
   }
 
-  /// Records that `count` lines of `contents` were checked.
+  /// Records that `count` more lines of `contents` were checked.
   func noteChecked(_ contents: Contents, _ count: Int) {
     state.withLock { state in
       if state.checked.end != contents.checked.end { return }
@@ -483,7 +484,8 @@ extension MemoryFile.State {
   /// True if the bytes were written in order, from the start to the end.
   fileprivate var isInOrder: Bool { text.position == end }
 
-  /// Records lines that are about to be written at `start`. A line that is too long is refused before it takes memory.
+  /// Records lines that are about to be written at `start`. A line that is too long is rejected before memory is
+  /// allocated for it.
   fileprivate mutating func noteLines(_ bytes: [UInt8], at start: Int) throws(FileTreeError) {
     let end = bytes.lastIndex(of: UInt8(ascii: "\n"))
     let former = start == self.end ? unfinished : 0
@@ -508,7 +510,7 @@ extension MemoryFile.State {
 }
 
 extension MemoryFile.Text {
-  /// Records a write at `offset`. Returns the number of decisions before it, counted from where the text began.
+  /// Records a write at `offset`. Returns the number of decisions before it since the start of the text.
   fileprivate mutating func note(_ bytes: [UInt8], at offset: Int) -> Int {
     if offset == 0 { self = MemoryFile.Text(outline.form) }
     let before = outline.decisions

@@ -1,5 +1,5 @@
-// Creates objects from texts: with the key that the file name contains, and with defaults for properties that the text
-// does not name.
+// Creates objects from texts: with the key that the file name contains, and with default values for properties that the
+// text omits.
 
 import RealmJSON
 import RealmNames
@@ -33,7 +33,7 @@ extension Saves {
     }
   }
 
-  /// Returns the primary key in the text, for a name that has only its beginning.
+  /// Returns the primary key in the text, for a name that contains only its beginning.
   private func key(in text: JSONText, named name: [UInt8], _ table: Table) throws(FileTreeError) -> Value {
     guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
     let value: Value?
@@ -48,7 +48,7 @@ extension Saves {
     return value
   }
 
-  /// Reports the properties whose defaults a new object has because its text does not name them, each property once.
+  /// Reports the properties that have default values in a new object because its text omits them, each property once.
   func reportDefaults(_ columns: [ColKey], of key: ObjKey, in ordinal: TableOrdinal, _ path: String) {
     for column in columns {
       let place = FieldPlace(ordinal, key, column)

@@ -1,4 +1,4 @@
-// Files whose names differ from those of their objects. In a class without primary key, a program can give a new file
+// Files whose names differ from those of their objects. In a class without a primary key, a program can give a new file
 // any name; the object gets the next free key. Many programs write such a file only to rename it onto another one, as
 // in `jq . 0.json >tmp.json && mv tmp.json 0.json`. The text is then saved as that object, and the new object is
 // removed, in one commit.
@@ -15,7 +15,7 @@ struct ObjectMove: Sendable {
 }
 
 /// The latest texts saved under names other than those of their objects, up to `room` bytes. The file of an object also
-/// has properties that the text did not name; a program that renames the file did not write them.
+/// contains properties that the text omitted, which the program that renames the file did not write.
 final class AliasTexts: Sendable {
   private struct Entry {
     let written: [UInt8]
@@ -50,7 +50,7 @@ final class AliasTexts: Sendable {
     }
   }
 
-  /// Returns the text that was saved, if the object's text has not changed since.
+  /// Returns the text that the object was saved with, if the object's text has not changed since.
   func written(_ ordinal: TableOrdinal, _ key: ObjKey, ifShowing shown: [UInt8]) -> [UInt8]? {
     state.withLock { state in
       guard let entry = state.entries[ObjectPlace(ordinal: ordinal, key: key)], entry.shown == shown else { return nil }
@@ -75,12 +75,12 @@ extension Saves {
       let shown = try read { view throws(FileTreeError) in try view.text(of: key, try view.existing(ordinal)) }
       tree.namespace.aliasTexts.note(try text.bytes, shown: shown, ordinal, key)
     } catch {
-      // Without a record, a rename takes the whole text of the object.
+      // Without a record, a rename uses the complete text of the object.
       tree.namespace.aliasTexts.forget(ordinal, key)
     }
   }
 
-  /// Restores the links to a removed object, which is back as `object`. Returns all objects that link to it.
+  /// Restores the links to a removed object that was recreated as `object`. Returns all objects that link to it.
   func restoreLinks(
     _ removal: Removal,
     to object: ObjectReference,
@@ -103,7 +103,7 @@ extension Saves {
   ) throws(FileTreeError) -> Effect {
     let table = try read { view throws(FileTreeError) in try view.existing(moved.home.ordinal).table.key }
     let former = ObjectReference(table: table, key: moved.key)
-    // Both names lead to the same object.
+    // Both names refer to the same object.
     if former == object { return .none }
     let isLinked: Bool
     do throws(EngineError) {

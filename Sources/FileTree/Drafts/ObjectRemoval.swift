@@ -35,7 +35,7 @@ struct ObjectRemoval: TreePart {
         }
       }
     } catch {
-      // Another program has deleted it first.
+      // Another program deleted the object first.
       if case .notFound = error { throw error }
       if let path {
         tree.drafts.refusals.note(path, "delete", Reason(error, of: nil))
@@ -55,14 +55,14 @@ struct ObjectRemoval: TreePart {
     if let place = tree.namespace.overlay.place(of: memory.inode) { takeBack(memory, at: place) }
   }
 
-  /// Restores the object or property that was removed to make room for a draft at a place.
+  /// Restores the object or property that was removed to make room for a draft at `place`.
   func takeBack(_ memory: MemoryFile, at place: Overlay.Place) {
     if let removal = memory.takeRemoval() { takeBack(removal, at: place) }
   }
 
-  /// Restores the object or property that was removed at a place.
+  /// Restores the object or property that was removed at `place`.
   func takeBack(_ removal: Removal, at place: Overlay.Place) {
-    // Nothing can be restored in a directory that is gone.
+    // Nothing can be restored in a directory that no longer exists.
     if let directory = tree.namespace.nodes.node(place.directory) { directory.takeBack(removal, place.name, tree) }
   }
 
@@ -72,7 +72,7 @@ struct ObjectRemoval: TreePart {
   }
 
   /// Restores the object that was removed under a name whose new text is refused: with its object key, its embedded
-  /// objects and the links to it, in one commit. Does nothing if another object has the name now.
+  /// objects and the links to it, in one commit. Does nothing if another object now has the name.
   func takeBack(_ removal: Removal, _ name: [UInt8], _ home: ClassNode) {
     let place = Overlay.Place(directory: home.inode, name: name)
     takeBack(removal, at: place, .object, NamedObjectTarget(home, name).shownPlace(tree)) {
@@ -115,7 +115,7 @@ struct ObjectRemoval: TreePart {
     case property
   }
 
-  /// Restores the content removed at a place by calling `restore`, which returns true if it had to restore it.
+  /// Restores the content removed at `place` by calling `restore`, which returns true if it had to restore it.
   func takeBack(
     _ removal: Removal,
     at place: Overlay.Place,
@@ -145,7 +145,7 @@ struct ObjectRemoval: TreePart {
     }
   }
 
-  /// Reports a failed restore, and keeps the text. Schedules a retry if the reason may pass.
+  /// Reports a failed restore, and keeps the text. Schedules a retry if the reason may be temporary.
   private func notTakenBack(
     _ removal: Removal,
     _ place: Overlay.Place,

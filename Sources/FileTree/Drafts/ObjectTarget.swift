@@ -1,4 +1,4 @@
-// Drafts of objects. A text patches the object that has the name, or creates one.
+// Drafts of objects. A text patches the object of that name, or creates one.
 
 import RealmJSON
 import RealmNames
@@ -38,7 +38,7 @@ struct ObjectTarget: TextTarget {
   func shownPlace(_ tree: TreeContext) -> ShownPlace? { shownPlace(tree, known: nil) }
 
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? {
-    // An object that cannot be named was deleted or is damaged, or its class is gone.
+    // An object without a name was deleted or is damaged, or its class was deleted.
     let present = try? tree.readable { view throws(FileTreeError) in
       try tree.namespace.name(of: key, in: try view.existing(ordinal))
     }
@@ -46,7 +46,7 @@ struct ObjectTarget: TextTarget {
   }
 }
 
-/// The object that a file name of a class leads to, or a new one.
+/// The object that a file name in a class refers to, or a new one.
 struct NamedObjectTarget: TextTarget {
   private let home: ClassNode
   private let name: [UInt8]
@@ -77,8 +77,7 @@ struct NamedObjectTarget: TextTarget {
     let directory = try view.existing(ordinal), table = directory.table
     try directory.checkIsWritable()
     if let existing = try tree.namespace.object(named: name, in: directory) {
-      // An object whose name is set aside does not count: the program that renamed it is writing a new text in its
-      // place.
+      // An object whose name is set aside is ignored: the program that renamed it is writing a new text to replace it.
       if text.mustBeNew, !tree.namespace.overlay.isAside(existing, in: home.inode) {
         throw .refused(.exists, "exists already")
       }
@@ -99,7 +98,7 @@ struct NamedObjectTarget: TextTarget {
       transaction
     )
     let made = ObjectReference(table: table.key, key: outcome.object)
-    // Links to a missing object may have been waiting for this one.
+    // Links to a missing object of this key may exist already.
     var origins = try Self.origins(of: made, transaction)
     if let removal = text.removal { origins += try tree.saves.restoreLinks(removal, to: made, transaction) }
     return Applied(

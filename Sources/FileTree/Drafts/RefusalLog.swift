@@ -8,17 +8,17 @@ import Synchronization
 /// The reason of a refusal. Reasons quote text, so there is a version for the user who owns the text and one for
 /// others.
 struct Reason: Sendable, Equatable {
-  /// The whole reason.
+  /// The full reason.
   let full: String
   /// The reason without values of the text.
   let others: String
-  /// The user who may read the whole reason, besides root and the user who serves the mount; nil if every user may.
+  /// The user who may read the full reason, besides root and the user who serves the mount; nil if every user may.
   let user: UInt32?
 
   /// Creates a reason that quotes no text.
   init(_ text: String) { self.init(text, others: text, of: nil) }
 
-  /// Creates a reason that only `user` reads in full.
+  /// Creates a reason that only `user` may read in full.
   init(_ full: String, others: String, of user: UInt32?) {
     (self.full, self.others, self.user) = (full.printable, others.printable, user)
   }
@@ -29,7 +29,7 @@ struct Reason: Sendable, Equatable {
     self.init(error.description, others: user == nil ? error.description : error.withoutValues, of: user)
   }
 
-  /// True if a user may read the whole reason.
+  /// True if a user may read the full reason.
   func isFull(for user: UInt32) -> Bool { self.user == nil || user == self.user || Caller.isTrusted(user) }
 
   /// Returns the reason as a user may read it.
@@ -42,7 +42,7 @@ final class RefusalLog: Sendable {
 
   private struct Refusal {
     let reason: Reason
-    /// The number of the refusal in the mount, counted from 1.
+    /// The number of the refusal in this mount, counted from 1.
     let number: Int
   }
 
@@ -107,7 +107,7 @@ final class RefusalLog: Sendable {
   /// True if any file is protected.
   var protects: Bool { state.withLock { !$0.protected.isEmpty } }
 
-  /// Records a fact about `path` that is not a refusal, but that its writer may not expect.
+  /// Records a fact about `path` that is not a refusal, but may be unexpected for the program that wrote it.
   func remark(_ path: String, _ operation: String, _ text: String) {
     add(operation, Reason(text), [("path", .string(path))])
   }
@@ -130,7 +130,7 @@ final class RefusalLog: Sendable {
   }
 
   /// Returns the index of the line to drop: the oldest whose reason occurs in a later line, too, otherwise the oldest.
-  /// So a program that is refused a thousand times for one reason does not push out all other lines.
+  /// Thus a thousand refusals for the same reason do not displace all other lines.
   private static func leastWorth(_ kinds: [String]) -> Int {
     var later: Set<String> = [], found = 0
     for (index, kind) in kinds.enumerated().reversed() where !later.insert(kind).inserted { found = index }
@@ -160,7 +160,7 @@ final class RefusalLog: Sendable {
   /// True if the last change of a file was refused for this reason.
   func isReason(_ reason: Reason, of path: String) -> Bool { self.reason(of: path, for: 0) == reason.full }
 
-  /// The number of refusals since the mount began.
+  /// The number of refusals since the mount was started.
   var count: Int { state.withLock { $0.count } }
 
   /// True if something was refused at `path` after the first `count` refusals.
@@ -168,10 +168,10 @@ final class RefusalLog: Sendable {
     state.withLock { $0.refusals[ExactName(path)]?.contains { $0.number > count } ?? false }
   }
 
-  /// True if all refused files were saved since.
+  /// True if all refused files have been saved since.
   var isEmpty: Bool { state.withLock { $0.refusals.isEmpty } }
 
-  /// True if there may be a file that was refused or is protected, and was not saved since.
+  /// True if a file may have been refused or protected, and not saved since.
   var mayHaveAny: Bool { state.withLock { !$0.refusals.isEmpty || !$0.protected.isEmpty || $0.hasForgotten } }
 
   /// Returns all lines as a user may read them, oldest first.
@@ -184,7 +184,7 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// True if a user reads other lines than root.
+  /// True if the lines that a user may read differ from those for root.
   func isPersonal(for user: UInt32) -> Bool {
     isPersonal.load(ordering: .acquiring) && !Caller.isTrusted(user)
   }
@@ -200,7 +200,7 @@ extension RefusalLog {
   ) throws(FileTreeError) -> T {
     let former = count
     do throws(FileTreeError) { return try body() } catch {
-      // A file without a path is gone.
+      // A file without a path was deleted.
       guard case .refused(let refusal, let reason) = error, refusal.needsReason, let path = try? path(),
         !hasRefused(path, after: former)
       else { throw error }
@@ -218,7 +218,7 @@ extension RefusalLog {
 }
 
 extension Refusal {
-  /// True if the errno alone does not show the cause.
+  /// True if the errno alone does not indicate the cause.
   fileprivate var needsReason: Bool {
     switch self {
     case .forbidden, .invalid, .noSpace: true

@@ -1,11 +1,11 @@
 // Removals that make room for a new text. Many programs replace a file by unlinking it and writing a new one (mv
 // between file systems, install, tar, git checkout). That must not break the links to an object, nor delete the object
 // if the new text is refused. So a removal is remembered as long as the process that made it runs. If that process
-// creates a file of the same name, its text gets the key of the object and the links to it; if the text is refused, the
-// object is restored.
+// creates a file of the same name, the new object takes over the key and the links of the removed one; if the text is
+// refused, the removed object is restored.
 //
-// Invariant: the content of all removals takes at most `room` bytes, including removals that a new file has taken. The
-// oldest content is dropped first; its record stays.
+// Invariant: the content of all removals occupies at most `room` bytes, including removals that a new file has taken
+// over. The oldest content is dropped first; its record stays.
 
 import Glibc
 import RealmPages
@@ -13,7 +13,7 @@ import Synchronization
 
 /// A removed object or property that can be restored.
 struct Removal: Sendable {
-  /// The former content.
+  /// The previous content.
   struct Content: Sendable {
     /// The text; nil if it could not be read.
     let text: [UInt8]?
@@ -26,7 +26,7 @@ struct Removal: Sendable {
   let key: ObjKey
   fileprivate let kept: KeptContent
 
-  /// The former content; nil if it was dropped to make room.
+  /// The previous content; nil if it was dropped to make room.
   var content: Content? { kept.content }
 
   init(_ key: ObjKey, _ content: Content) { (self.key, kept) = (key, KeptContent(content)) }
@@ -36,7 +36,7 @@ struct Removal: Sendable {
 private final class KeptContent: Sendable {
   private struct State {
     var content: Removal.Content?
-    /// The counter of its bytes.
+    /// The counter that includes the bytes of `content`; nil if they are not counted.
     var usage: Usage?
   }
 
@@ -56,7 +56,7 @@ private final class KeptContent: Sendable {
 
   var content: Removal.Content? { state.withLock { $0.content } }
 
-  /// Adds the bytes to `usage`. Returns false if they are counted already, or dropped.
+  /// Adds the bytes to `usage`. Returns false if they are already counted, or were dropped.
   func count(in usage: Usage) -> Bool {
     state.withLock { state in
       guard state.usage == nil, let content = state.content else { return false }
@@ -88,23 +88,23 @@ final class RemovalRecords: Sendable {
 
   fileprivate struct State {
     var records: [Overlay.Place: Record] = [:]
-    /// The places in the order of their removals, from `first` on. Some were forgotten or removed again since.
+    /// The places in the order of their removals, from `first` on. Some may since have been forgotten or removed again.
     var queue: [(place: Overlay.Place, number: UInt64)] = []
     var first = 0
-    /// The content of removals in their order, from `firstContent` on. Nil if the removal is gone.
+    /// The content of removals in their order, from `firstContent` on. Nil if the removal was dropped.
     var contents: [WeakContent] = []
     var firstContent = 0
     var trimAt = 1024
     var lastNumber: UInt64 = 0
     /// The number of records of each process, by its first thread.
     var threads: [Int32: Int] = [:]
-    /// Removals that could not be undone. The next save tries again.
+    /// Removals that could not be undone. The next save retries them.
     var kept: [(place: Overlay.Place, removal: Removal)] = []
   }
 
   /// The maximum total size of the content in bytes.
   static let room = 64 << 20
-  /// The bytes of a link, including its path and its array element.
+  /// The number of bytes counted for a link, including its path and its array element.
   static let linkCost = 128
   private static let mostRecords = 100_000
 
@@ -126,7 +126,7 @@ final class RemovalRecords: Sendable {
   /// Records a removal at `place` by `caller`.
   func note(_ place: Overlay.Place, _ removal: Removal, by caller: Caller) {
     isUsed.store(true, ordering: .releasing)
-    // A process with removals is known by its main thread; only other threads are looked up in /proc.
+    // A process with removals is identified by its main thread; only other threads are looked up in /proc.
     let isKnown = state.withLock { $0.threads[caller.process] != nil }
     let remover = isKnown ? Caller.Moment(thread: caller.process) : caller.now
     if !isKnown, state.withLock({ $0.threads[remover.thread] == nil }) { forgetEnded() }
@@ -144,7 +144,7 @@ final class RemovalRecords: Sendable {
     }
   }
 
-  /// Returns the removal that the process of `caller` made at `place`, and forgets it, because the name is in use
+  /// Returns the removal that the process of `caller` made at `place`, and forgets it, because the name is now in use
   /// again.
   func take(_ place: Overlay.Place, by caller: Caller) -> Removal? {
     if !isUsed.load(ordering: .acquiring) { return nil }
@@ -163,7 +163,7 @@ final class RemovalRecords: Sendable {
     }
   }
 
-  /// Keeps a removal that could not be undone, to try again.
+  /// Keeps a removal that could not be undone, for a retry.
   func keep(_ place: Overlay.Place, _ removal: Removal) {
     isUsed.store(true, ordering: .releasing)
     state.withLock { $0.kept.append((place, removal)) }
@@ -196,7 +196,7 @@ extension RemovalRecords.State {
     return true
   }
 
-  /// Forgets content whose removal is gone, each time that the array has doubled since the last time.
+  /// Removes content whose removal is gone from the array, whenever the array has doubled in size.
   fileprivate mutating func trimContents() {
     if contents.count < trimAt { return }
     contents = contents[firstContent...].filter { $0.kept != nil }
@@ -217,7 +217,7 @@ extension RemovalRecords.State {
     trim()
   }
 
-  /// Frees the dropped front of the queue once it is at least half of it.
+  /// Frees the dropped front of the queue once it makes up at least half of the queue.
   private mutating func trim() {
     if first * 2 < queue.count { return }
     queue.removeFirst(first)

@@ -1,10 +1,10 @@
-// Properties that cannot be null and whose files were removed. They have their defaults. Their files stay hidden until
-// they are created again, because a program that replaces a file removes it first.
+// Properties that cannot be null and whose files were removed. They have their default values. Their files stay hidden
+// until they are created again, because a program that replaces a file removes it first.
 
 import RealmPages
 import Synchronization
 
-/// Properties whose files were removed and that have their defaults.
+/// Properties whose files were removed and that have their default values.
 final class RemovedFields: Sendable {
   private let texts = Mutex<[FieldPlace: [UInt8]]>([:])
   /// False if no file was ever removed, so that reading properties costs nothing.
@@ -23,7 +23,7 @@ final class RemovedFields: Sendable {
     }
   }
 
-  /// True if the file of a property was removed, and the property has not had another value since.
+  /// True if the file of a property was removed, and the value of the property has not changed since.
   func isRemoved(_ place: FieldPlace, _ form: TextForm, _ view: VersionView) throws(FileTreeError) -> Bool {
     if !isUsed.load(ordering: .acquiring) { return false }
     guard let text = texts.withLock({ $0[place] }) else { return false }

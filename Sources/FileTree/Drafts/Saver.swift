@@ -1,5 +1,5 @@
 // Commits changes, one transaction each. When a save returns, its commit is on disk. With `-o group_commit=MS` it is on
-// disk within MS milliseconds, synced together with other commits of that time, or at the next fsync.
+// disk within MS milliseconds, synced together with the other commits of that period, or at the next fsync.
 
 import Glibc
 import RealmPages
@@ -11,9 +11,9 @@ struct Effect: Sendable {
   var isChange = true
   /// All objects whose texts may have changed; nil if unknown.
   var touched: [ObjectReference]? = []
-  /// The existing objects that the change itself is about. Their former texts are kept.
+  /// The existing objects that the change is for. Their previous texts are kept.
   var replaced: [ObjectReference] = []
-  /// True if the schema changed. Its former text is kept, too.
+  /// True if the schema changed. Its previous text is also kept.
   var replacesSchema = false
   /// True if no class or object was added or removed.
   var namesStay = false
@@ -21,7 +21,7 @@ struct Effect: Sendable {
   /// No change.
   static let none = Effect(isChange: false)
 
-  /// The maximum number of objects whose times are kept. More would take more memory than they are worth.
+  /// The maximum number of objects whose times are kept. Keeping more is not worth the memory.
   static let mostTouched = 100_000
 
   /// Returns the joint effect of this change and another one in the same transaction.
@@ -54,7 +54,7 @@ final class Saver: Sendable {
   private let changes: OwnChanges
   /// Nil if each save waits for its own sync.
   private let delayedSync: DelayedSync?
-  /// The file that changes are meant for, as in `Standing.file`; nil for any file at the path.
+  /// The file to which changes may be saved, as in `Standing.file`; nil for any file at the path.
   private let file: Int?
 
   /// Writes through `writer` and records changes in `changes`.
@@ -78,12 +78,13 @@ final class Saver: Sendable {
     self.file = file
   }
 
-  /// Returns a saver for one file: it throws `replaced` if the realm is another file than `file`, as in
+  /// Returns a saver for one file: it throws `replaced` if the realm is a file other than `file`, as in
   /// `Standing.file`.
   func saving(to file: Int) -> Saver { Saver(self, to: file) }
 
   /// Commits a change, and returns true if there was anything to commit. The commit is on disk, unless it `mayWait` and
-  /// the user chose `-o group_commit`. If it `looks`, looks where the path of the realm leads before `change`, too.
+  /// the user chose `-o group_commit`. If it `looks`, also checks before `change` which file the path of the realm
+  /// refers to.
   @discardableResult
   func save(mayWait: Bool = true, looks: Bool = true, _ change: Change) throws(FileTreeError) -> Bool {
     let transaction: WriteTransaction
@@ -99,7 +100,7 @@ final class Saver: Sendable {
       return false
     }
     let version = transaction.nextVersion
-    // In a mirror, the next version may also have, or instead have, changes of others.
+    // In a mirror, the next version may also, or only, contain changes of others.
     if writer.uplink == nil { changes.note(version, effect.touched, namesStay: effect.namesStay) }
     do throws(EngineError) {
       let mayWait = mayWait && delayedSync != nil
@@ -117,8 +118,8 @@ final class Saver: Sendable {
     try writer.whileNobodyCommits(timeout: options.lockTimeout, body)
   }
 
-  /// Converts a file to which nothing was committed yet, such as a copy, to a form that lists the versions in use. Its
-  /// content does not change.
+  /// Converts a file to which nothing was committed yet, such as a copy, to a format that lists the versions in use.
+  /// Its content does not change.
   func takePart() throws(FileTreeError) {
     do throws(EngineError) { try writer.takePart(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
   }
@@ -152,7 +153,7 @@ final class Saver: Sendable {
     return try outcome.get()
   }
 
-  /// Throws if nothing can be saved until a user acts.
+  /// Throws if nothing can be saved until a user intervenes.
   func checkObstacles() throws(FileTreeError) {
     do throws(EngineError) { try writer.checkObstacles(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
@@ -166,12 +167,12 @@ final class Saver: Sendable {
     }
   }
 
-  /// Waits until everything that was saved is on disk.
+  /// Waits until all saves are on disk.
   func synchronize() throws(FileTreeError) {
     do throws(EngineError) { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
   }
 
-  /// Ends delayed syncs, and waits until everything that was saved is on disk.
+  /// Ends delayed syncs, and waits until all saves are on disk.
   func finish() throws(FileTreeError) {
     delayedSync?.stop()
     try synchronize()

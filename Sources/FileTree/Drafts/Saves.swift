@@ -28,11 +28,12 @@ struct Saves: TreePart {
       do throws(FileTreeError) {
         saved = try carryOut(text, target, realmFile.map(saver.saving(to:)) ?? saver)
       } catch {
-        // If the realm was replaced by another file, report that instead of, say, an object that the new file lacks.
+        // If the realm was replaced by another file, report this instead of, for example, an object that is missing in
+        // the new file.
         try checkRealm(is: realmFile)
         throw error
       }
-      // Editors write the former text back after a refusal. That text must not drop the refused one.
+      // Editors write the previous text back after a refusal. Saving it must not drop the refused text.
       if saved.hasChanged { clearRefusal(of: target, by: text.caller) }
       return saved
     } catch {
@@ -61,7 +62,7 @@ struct Saves: TreePart {
     }
     var applied: Applied?
     let hasChanged = try saveKeepingTexts(saver, mayWait: target.mayWait) { transaction throws(FileTreeError) in
-      // No other program can commit now, so the view of the newest version is the one that the transaction starts from.
+      // No other program can commit now, so the newest version is the one on which the transaction is based.
       let done = try target.apply(text, to: transaction, try read { view in view }, tree)
       applied = done
       return done.effect
@@ -76,9 +77,9 @@ struct Saves: TreePart {
   func check(_ text: DraftText, as target: any TextTarget, for realmFile: Int?) throws(FileTreeError) -> Applied {
     guard let saver = tree.drafts.saver else { throw .readOnly }
     return try read { view throws(FileTreeError) in
-      // The request has looked where the path leads.
+      // The request has already checked which file the path refers to.
       try checkRealm(is: realmFile)
-      // A file that the path no longer leads to is never written to.
+      // A file that the path no longer refers to is never written.
       if [.gone, .shared].contains(realm.standing.place) {
         throw .refused(.moved, RealmWriter.hasMoved(realm.configuration.path))
       }
@@ -88,7 +89,7 @@ struct Saves: TreePart {
     }
   }
 
-  /// Throws if the realm is now another file than `file`.
+  /// Throws if the realm is now a file other than `file`.
   private func checkRealm(is file: Int?) throws(FileTreeError) {
     if let file, realm.standing.file != file { throw .replaced }
   }
@@ -101,7 +102,7 @@ struct Saves: TreePart {
     if let rejected = place.rejected { _ = tree.namespace.overlay.unlink(rejected.place(of: caller.user, tree)) }
   }
 
-  /// Records a refusal, and keeps the text where only its user can read it.
+  /// Records a refusal, and keeps the text in a file that only its user can read.
   func refused(_ error: FileTreeError, _ target: any DraftTarget, _ text: DraftText) {
     guard let place = target.shownPlace(tree, known: text.name) else { return }
     let caller = text.caller
@@ -121,7 +122,7 @@ struct Saves: TreePart {
     }
   }
 
-  /// Changes the schema, and records the reason if that is refused.
+  /// Changes the schema, and records the reason if the change is refused.
   func changeSchema(_ operation: String, _ path: String, _ change: Saver.Change) throws(FileTreeError) {
     guard let saver = tree.drafts.saver else { throw .readOnly }
     do throws(FileTreeError) { try saver.save(mayWait: false, change) } catch {
@@ -133,7 +134,7 @@ struct Saves: TreePart {
 
   // MARK: files that become objects
 
-  /// Replaces a saved file in memory with the file of the realm that now has its text.
+  /// Replaces a saved file in memory with the file of the realm that now contains its text.
   func became(_ saved: SavedAs, _ memory: MemoryFile) {
     if case .object(let ordinal, let key) = saved.place { keepSettings(of: memory, for: key, in: ordinal) }
     if memory.role == .edit { return }

@@ -1,13 +1,13 @@
-// Drafts of `.realm/schema.json` and of the files of `.realm/schema`. A text changes the schema of the realm to its
-// own.
+// Drafts of `.realm/schema.json` and of the files of `.realm/schema`. Saving a text changes the schema of the realm to
+// the one in the text.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// The schema in the file `.realm/schema/NAME`, or the whole schema.
+/// The schema in the file `.realm/schema/NAME`, or the complete schema.
 struct SchemaTarget: TextTarget {
-  /// Nil for the whole schema.
+  /// Nil for the complete schema.
   var name: [UInt8]?
 
   var mayWait: Bool { false }

@@ -1,9 +1,9 @@
 // Decides when a text that is written in pieces is checked: as early as possible, because shells ignore errors of
-// `close`, but not before it is complete, because a part of a valid text may be invalid.
+// `close`, but only once it is complete, because a part of a valid text may be invalid.
 
 import RealmJSON
 
-/// The kind of content that a file takes.
+/// The kind of content that a file accepts.
 enum TextForm: Sendable {
   /// A JSON object.
   case object
@@ -18,7 +18,7 @@ enum TextForm: Sendable {
   /// A command. The write itself runs it.
   case command
 
-  /// True if the bytes are a text, which does not include bytes that were allocated and not written.
+  /// True if the content is text, so that bytes that were allocated but not written are not part of it.
   var isText: Bool {
     switch self {
     case .object, .value, .lines, .command: true
@@ -27,11 +27,11 @@ enum TextForm: Sendable {
   }
 }
 
-/// The progress of a text.
+/// Tracks how much of a text has been written, and whether it is complete.
 struct TextOutline: Sendable {
   let form: TextForm
   private var json: JSONOutline
-  /// For a string, the first bytes of a character that is not complete.
+  /// For a string, the first bytes of an incomplete character.
   private var split: [UInt8] = []
   private var verdictOfBytes = JSONOutline.Verdict.blank
 
@@ -50,7 +50,7 @@ struct TextOutline: Sendable {
   }
 
   /// The number of texts that had to be checked. After the first complete text of a string or of data, another is
-  /// counted only when it is not UTF-8 or exceeds the size of a property.
+  /// counted only when it is not UTF-8 or exceeds the maximum size of a property.
   private(set) var decisions = 0
 
   /// Reads the next bytes. Cost: O(n).
@@ -69,7 +69,7 @@ struct TextOutline: Sendable {
     }
   }
 
-  /// Counts each text beyond the largest value of a property, so that it is checked: all are refused.
+  /// Counts every text that is too large for a property, so that it is checked, and then refused.
   private mutating func noteSize(_ more: Int) {
     count += more
     if count > Self.largestValue { decisions += 1 }

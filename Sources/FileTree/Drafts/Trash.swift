@@ -1,10 +1,10 @@
 // The texts that objects had before this mount changed or deleted them. `.realm/trash/CLASS/NAME.json` is the newest;
 // earlier ones have the time when they were added appended to their names. `.realm/trash/schema.json` is the schema
-// before a file of this mount changed it. With `--trash DIR`, each text is also written to a folder before the change
-// is committed.
+// before a file of this mount changed it. With `--trash DIR`, each text is also written to a directory before the
+// change is committed.
 //
-// A save only records the text. It becomes a file when a program next looks at a directory of the trash, which happens
-// rarely in a mount that saves much.
+// A save only records the text. It becomes a file when a program next accesses a directory of the trash, which is rare
+// in a mount that saves often.
 //
 // Invariant: the recorded texts, and those that are files, are each at most `mostTexts` and `room` bytes. The oldest is
 // dropped first.
@@ -14,7 +14,7 @@ import RealmNames
 import RealmPages
 import Synchronization
 
-/// A former text of an object or of the schema.
+/// A previous text of an object or of the schema.
 struct FormerText: Sendable {
   /// The class of the object; nil for the schema.
   let ordinal: TableOrdinal?
@@ -22,7 +22,7 @@ struct FormerText: Sendable {
   let text: [UInt8]
 }
 
-/// The former texts of objects and of the schema, as files of an overlay.
+/// The previous texts of objects and of the schema, as files of an overlay.
 package final class Trash: Sendable {
   /// The maximum total size of the texts in bytes.
   static let room = 8 << 20
@@ -68,13 +68,13 @@ package final class Trash: Sendable {
   }
 
   private let notes = Mutex(Kept<Note>())
-  /// True if there are notes, or if notes are being turned into files.
+  /// True if there are notes, or notes are being turned into files.
   private let hasNotes = Atomic<Bool>(false)
   private let files = Mutex(Kept<InodeNumber>())
   /// Held while notes become files, to keep their order.
   private let unpacking = Mutex<Void>(())
 
-  /// Records a text as the newest one of its place.
+  /// Records a text as the newest of its place.
   fileprivate func note(_ text: FormerText) {
     if text.text.count > Self.room { return }
     notes.withLock { notes in
@@ -106,7 +106,7 @@ package final class Trash: Sendable {
           tree.namespace.overlay
         )
       }
-      // Cleared last, so that another thread does not look before all files exist.
+      // Cleared last, so that no other thread lists the files before all exist.
       notes.withLock { if $0.isEmpty { hasNotes.store(false, ordering: .releasing) } }
     }
   }
@@ -131,7 +131,7 @@ package final class Trash: Sendable {
 }
 
 extension Trash {
-  /// Returns the name that a text kept under `name` gets when there is a newer one. The time is when it was added.
+  /// Returns the new name of a text kept under `name` when a newer one is added. The time is when the text was added.
   package static func earlierName(_ name: [UInt8], seconds: Int64, nanoseconds: Int) -> [UInt8] {
     let stamp = Array(Clock.nameStamp(seconds: seconds, nanoseconds: nanoseconds).utf8)
     let full = name + [UInt8(ascii: ".")] + stamp
@@ -140,8 +140,8 @@ extension Trash {
 }
 
 extension Saves {
-  /// Commits a change like `Saver.save`, and keeps the former texts of the objects that it changes or deletes, and of
-  /// the schema if that changes.
+  /// Commits a change like `Saver.save`, and keeps the previous texts of the objects that it changes or deletes, and of
+  /// the schema if it changes.
   @discardableResult
   func saveKeepingTexts(
     _ saver: Saver,
@@ -168,7 +168,7 @@ extension Saves {
     return hasChanged
   }
 
-  /// Returns the text of an object, cached or rendered; nil if it is gone or damaged.
+  /// Returns the text of an object, cached or rendered; nil if it was deleted or is damaged.
   func knownText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
     guard let directory = view.directory(of: object.table) else { return nil }
     return tree.views.texts.find(tree.views.number(directory, object.key), directory.stamp.generation)?.text
@@ -197,14 +197,14 @@ extension Saves {
     }
   }
 
-  /// Returns the whole schema of a version; nil if it is damaged.
+  /// Returns the complete schema of a version; nil if it is damaged.
   private func schemaText(_ view: VersionView) -> FormerText? {
     let out = OutputBuffer()
     do throws(RenderError) { try SchemaRenderer.render(view.snapshot, into: out) } catch { return nil }
     return FormerText(ordinal: nil, name: Array("schema.json".utf8), text: out.bytes)
   }
 
-  /// Writes a text to the folder of `--trash`. A failure is reported; the change continues.
+  /// Writes a text to the directory of `--trash`. A failure is reported, but the change is made.
   private func keepOutside(_ text: FormerText) {
     guard let keep = options.keepFormerText else { return }
     let name = String(decoding: text.name, as: UTF8.self)

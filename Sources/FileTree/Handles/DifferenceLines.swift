@@ -33,7 +33,7 @@ final class DifferenceLines: LineSource {
 extension FileNode {
   /// Opens a file with the differences between a held version and the newest one.
   ///
-  /// `name` is the name of the file; `what` is the subject of the error if the versions are damaged.
+  /// `name` is the name of the file; `what` is the subject of the error message if the versions are damaged.
   func openDifference(
     _ name: String,
     since old: VersionHold,

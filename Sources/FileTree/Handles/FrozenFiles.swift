@@ -12,25 +12,25 @@ final class FrozenFiles: Sendable {
   /// A program that reads objects in the order of their keys.
   private struct Reader {
     let ordinal: TableOrdinal
-    /// The last object that was read, or whose text was provided ahead.
+    /// The last object that was read or whose text was prefetched.
     var last: ObjKey
-    /// The number of texts provided ahead at a time.
+    /// The number of texts prefetched at a time.
     var window = 0
   }
 
-  /// Files that were read in part, the latest last.
+  /// Files that were read in part, the most recent last.
   private let unfinished = Mutex<[OpenFile]>([])
-  /// The latest last.
+  /// The programs that read objects in order, the most recent last.
   private let readers = Mutex<[Reader]>([])
 
   private static let mostUnfinished = 16
   private static let mostReaders = 16
-  /// The first and the largest number of texts provided ahead. It doubles each time, so that a program that stops has
-  /// cost at most twice what it has read.
+  /// The first and the largest number of texts to prefetch. The number doubles each time, so that if the program
+  /// stops, the texts rendered in vain are no more than about as many as it has read.
   private static let windows = (first: 8, most: 8192)
-  /// The maximum number of bytes provided ahead at a time.
+  /// The maximum number of bytes prefetched at a time.
   private static let mostBytes = 8 << 20
-  /// The largest text provided ahead. A longer one is worth a separate request.
+  /// The largest text to prefetch. A longer one is worth a separate request.
   fileprivate static let largestText = 32 << 10
 
   /// Removes and returns a file that was read in part.
@@ -134,7 +134,7 @@ extension FileTree {
             cursor throws(EngineError) in
             // A damaged object has no text; a program that reads it gets the error.
             guard let text = try? context.render(cursor) else { return 0 }
-            // Text that was read from reused space must not be provided.
+            // Text that was read from reused space must not be returned.
             if text.count > FrozenFiles.largestText || !tree.realm.isCurrent(view.snapshot) { return nil }
             return unsafe body(tree.views.number(directory, cursor.key), text.span.bytes) ? text.count : nil
           }

@@ -1,5 +1,5 @@
-// An open file. A handle keeps the text that it was opened with until it is released, whatever is committed meanwhile.
-// A handle that writes has a separate draft, which is saved at close.
+// An open file. A handle keeps the text that it was opened with until it is released, regardless of later commits. A
+// handle that writes has a separate draft, which is saved at close.
 
 import Synchronization
 
@@ -31,30 +31,30 @@ public final class OpenFile: Sendable {
 
   /// The file that is open.
   public let inode: InodeNumber
-  /// The use of the kernel's page cache.
+  /// How the handle uses the kernel's page cache.
   public let caching: KernelCaching
   /// True if the text may be stored in the page cache before the first read or, if the handle bypasses the cache, the
   /// end of the text, so that the kernel does not assume a smaller size. Until `FileTree.pageCacheSeeded` is called, no
   /// other handle on the inode is opened.
   public let maySeedPageCache: Bool
-  /// True if the kernel may remember another size than that of the content of this handle. It must forget that size
-  /// before it gets the handle.
+  /// True if the size that the kernel has cached may differ from that of the content of this handle. The kernel must
+  /// forget that size before it receives the handle.
   public let hasNewSize: Bool
   let content: Content
   let access: OpenAccess
   /// The number of the handle.
   let number: UInt64
-  /// True if complete texts are checked when they are written, which scratch files are not.
+  /// True if complete texts are checked when they are written; false for scratch files.
   let isWatched: Bool
   /// The thread that opened the handle; 0 if unknown.
   let opener: Int32
   private let kernelNumber = Atomic<UInt64>(0)
-  /// The inode number that the kernel has for the file; 0 before it has the handle.
+  /// The inode number of the file in the kernel; 0 until the kernel has the handle.
   var shownInode: UInt64 {
     get { kernelNumber.load(ordering: .relaxed) }
     set { kernelNumber.store(newValue, ordering: .relaxed) }
   }
-  /// The tree of the transaction that the file is open in; nil outside of transactions.
+  /// The tree of the transaction that the file was opened in; nil outside of transactions.
   let home = Mutex<TreeContext?>(nil)
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, text: [UInt8]) {
@@ -98,7 +98,7 @@ public final class OpenFile: Sendable {
     (isWatched, opener) = (false, 0)
   }
 
-  /// The text, if it is rendered while it is read; `read` returns no bytes then.
+  /// The text, if it is rendered while it is read; `read` then returns no bytes.
   public var stream: StreamedText? { if case .stream(let stream) = content { stream } else { nil } }
 
   /// True if closing the handle may save something.
@@ -116,7 +116,7 @@ public final class OpenFile: Sendable {
   /// The draft of the handle; nil if there is none.
   var draft: Draft? { if case .draft(let draft) = content { draft } else { nil } }
 
-  /// The size for a program that asks through this handle; nil if it is unknown until the end is read.
+  /// The size reported through this handle; nil if it is unknown until the end is read.
   var toldSize: Int? {
     switch content {
     case .text(let text): text.count

@@ -1,8 +1,8 @@
 // The open handles of a tree, by inode.
 //
 // The kernel's size of a file belongs to the inode, not to the handle, and fstat(2) does not pass the handle. A process
-// with handles gets the size of the content of the one that it opened last. A process without a handle gets the size
-// of the stored text. The kernel keeps the largest size of a text that can be read, so that maps of it are complete.
+// with handles sees the size of the content of the one that it opened last; a process without handles, that of the
+// stored text. The kernel keeps the largest size of a text that can be read, so that mappings of it are complete.
 
 import Glibc
 import Synchronization
@@ -36,7 +36,7 @@ final class OpenFiles: Sendable {
   /// The content of a handle, and the threads that use it.
   private struct View {
     let handle: UInt64
-    /// The threads that opened the handle or wrote through it; 0 if unknown.
+    /// The threads that opened the handle or wrote to it; 0 if unknown.
     var threads: [Int32]
     let content: Content
 
@@ -70,10 +70,10 @@ final class OpenFiles: Sendable {
 
   /// The sizes of an open file.
   struct Sizes {
-    /// The size for the process that asks.
+    /// The size for the requesting process.
     let told: Int
-    /// The size that the kernel keeps for the file: the largest of all texts that can be read, because maps of the file
-    /// end there.
+    /// The size that the kernel keeps for the file: the largest of all texts that can be read, because mappings of the
+    /// file end there.
     let kept: Int
     /// True if all handles read texts of the stored size.
     let areEqual: Bool
@@ -129,7 +129,7 @@ final class OpenFiles: Sendable {
       )
       let use = policy.use(ofSize: text.count, liveliness, beside: others)
       record.handles += 1
-      // The size that the kernel has for an open file is that of another handle.
+      // The kernel's size of a file that is already open is that of another handle.
       let isNewSize = liveliness == .live || record.views.contains { $0.knownTextSize != text.count }
       record.views.append(View(handle: number, threads: [process], content: .text(text.count)))
       if !others.cacheAnotherText { record.text = text }
@@ -144,7 +144,7 @@ final class OpenFiles: Sendable {
     }
   }
 
-  /// Records that the page cache has the text of `file`.
+  /// Records that the text of `file` is in the page cache.
   func seeded(_ file: OpenFile) { records.withLock { $0[file.inode]?.isSeeding = false } }
 
   /// Records a handle whose text is rendered while it is read; `stream` is nil if the size of the text is never known.
@@ -169,8 +169,8 @@ final class OpenFiles: Sendable {
     return Decision(caching: .bypass, number: number)
   }
 
-  /// Records that a thread writes through a handle. Its process may have inherited the handle, or may have closed a
-  /// copy of it before.
+  /// Records that a thread writes to a handle. Its process may have inherited the handle, or may have closed a
+  /// duplicate of it.
   func noteWriter(_ thread: Int32, _ file: OpenFile) {
     guard thread != 0, case .draft(let draft) = file.content else { return }
     records.withLock { records in
@@ -198,11 +198,11 @@ final class OpenFiles: Sendable {
     }
   }
 
-  /// The most threads recorded for a handle; later threads get the stored size.
+  /// The maximum number of threads recorded for a handle; later threads see the stored size.
   private static let mostThreads = 16
 
-  /// Returns the sizes of a file for a thread that asks; `stored` is the size of its stored text. Nil if no handle is
-  /// open, or if all open ones have been closed by a process that has them.
+  /// Returns the sizes of a file for a thread; `stored` is the size of its stored text. Nil if no handle is open, or if
+  /// each open handle has been closed by one of the processes that share it.
   func sizes(of inode: InodeNumber, stored: Int, for thread: Int32 = 0) -> Sizes? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     guard let views = records.withLock({ $0[inode]?.views }), !views.isEmpty else { return nil }
@@ -213,7 +213,7 @@ final class OpenFiles: Sendable {
       view.threads.contains(thread) || view.threads.contains { Caller.isThread($0, ofProcessOf: thread) }
     }
     let told = own.flatMap(\.size) ?? stored
-    // `own.size` may have just measured the text.
+    // `own.size` may just have measured the text.
     return Sizes(told: told, kept: max(kept, own?.knownTextSize ?? 0), areEqual: false)
   }
 

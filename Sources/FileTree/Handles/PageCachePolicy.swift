@@ -6,7 +6,7 @@
 public enum KernelCaching: Sendable, Hashable {
   /// The cached pages have this text.
   case keep
-  /// The kernel must drop the cached pages; then it may cache.
+  /// The kernel must drop the cached pages; after that it may cache.
   case refresh
   /// The kernel must not cache. It requests each range.
   case bypass
@@ -14,13 +14,13 @@ public enum KernelCaching: Sendable, Hashable {
 
 /// Decides on the page cache use of a new handle that reads a text.
 struct PageCachePolicy: Sendable {
-  /// The likelihood that a text changes while a handle is open.
+  /// How likely a text is to change while a handle is open.
   enum Liveliness {
     /// Its table has not changed since the mount began.
     case unchanged
     /// Its table changed, but not recently. Attributes that the kernel cached before have expired.
     case quiet
-    /// Its table changed a moment ago. The kernel may have cached another size, and more changes are likely.
+    /// Its table changed a moment ago. The kernel may have cached a different size, and more changes are likely.
     case live
   }
 
@@ -31,7 +31,7 @@ struct PageCachePolicy: Sendable {
     var writers = 0
     /// True if a handle with a draft can read as well.
     var anyWriterReads = false
-    /// True if handles use the page cache with another text.
+    /// True if handles use the page cache with a different text.
     var cacheAnotherText = false
   }
 

@@ -1,6 +1,6 @@
 // A text of any length that is rendered while it is read: lines about one or two versions, which are held until the
-// handle is closed. Most readers go forward. One that goes back starts again from the last recorded place before its
-// offset, so memory grows only by one place per megabyte.
+// handle is closed. Most readers read forward. For one that seeks back, rendering restarts at the last recorded place
+// before its offset, so memory grows by only one place per megabyte.
 
 import RealmJSON
 import RealmPages
@@ -28,12 +28,12 @@ enum LinePlace: Hashable {
 /// The outcome of rendering the next line.
 enum LineStep {
   case line
-  /// An object or a change cannot be rendered.
+  /// An object or a change could not be rendered.
   case damage(String)
   case end
 }
 
-/// A text that is rendered while it is read. Safe for use by any number of threads, which read one at a time.
+/// A text that is rendered while it is read. Safe for use by any number of threads; their reads are serialized.
 public final class StreamedText: @unchecked Sendable {
   // Unchecked: `state` guards the lines and the buffer.
   private struct State {
@@ -44,7 +44,7 @@ public final class StreamedText: @unchecked Sendable {
     /// Recorded places, by ascending offset.
     var marks: [(offset: Int, place: LinePlace)]
     var hasEnded = false
-    /// The error at the end of a text in which objects are missing.
+    /// The error reported at the end of a text in which objects are missing.
     var failure: FileTreeError?
     /// True if the version was overwritten, so that nothing more can be rendered.
     var isStale = false
@@ -109,7 +109,7 @@ public final class StreamedText: @unchecked Sendable {
     }
   }
 
-  /// The size of the whole text; nil if it cannot be measured. Cost: up to that of rendering the text, once.
+  /// The size of the complete text; nil if it cannot be measured. Cost: up to that of rendering the text, once.
   var size: Int? {
     measured.withLock { known in
       if known == nil { known = measure?() }
@@ -120,8 +120,8 @@ public final class StreamedText: @unchecked Sendable {
   /// The size, if it was measured before.
   var knownSize: Int? { measured.withLockIfAvailable { $0 } ?? nil }
 
-  /// Renders the whole text and returns its size, plus 1 if objects are missing: a program that reads that many bytes
-  /// then gets the error at the end of the text.
+  /// Renders the complete text and returns its size, plus 1 if objects are missing, so that a program that reads that
+  /// many bytes receives the error at the end of the text.
   ///
   /// - Throws: `stale` if the version was overwritten, which can happen where versions cannot be held; if the text
   ///   `mustBeWhole`, the error that `read` throws at its end.
@@ -134,14 +134,14 @@ public final class StreamedText: @unchecked Sendable {
     }
   }
 
-  /// Renders the next lines if all rendered ones are before `offset`, while the reader processes those.
+  /// If all rendered lines are before `offset`, renders the next ones while the reader processes those.
   public func readAhead(from offset: Int) {
     state.withLock { state in
       if !state.hasEnded, offset == state.start + state.buffer.count { fill(&state) }
     }
   }
 
-  /// Replaces the lines in the buffer by those after them.
+  /// Replaces the lines in the buffer with those that follow.
   private func fill(_ state: inout State) {
     state.start += state.buffer.count
     state.buffer.reset()
@@ -159,7 +159,7 @@ public final class StreamedText: @unchecked Sendable {
         if state.failure == nil { state.failure = failure }
         log.note(failure)
         damaged += 1
-        // If the tree itself is damaged, there is no next object.
+        // If the tree itself is damaged, the next object cannot be found.
         if state.lines.place == before || damaged > Self.mostDamage { state.hasEnded = true }
       }
     }
@@ -173,7 +173,7 @@ public final class StreamedText: @unchecked Sendable {
 
   private func goBack(_ state: inout State, to offset: Int) {
     guard let mark = state.marks.last(where: { $0.offset <= offset }) else { return }
-    // A mark before the buffer does not help a reader that goes forward.
+    // A mark before the buffer does not help a reader that reads forward.
     if offset > state.start, mark.offset <= state.start { return }
     state.lines.go(to: mark.place)
     state.buffer.reset()

@@ -1,4 +1,4 @@
-// The attributes that stat returns: sizes, times, owner and mode. Owner and mode are those of the realm file, or are
+// The attributes that stat returns: sizes, times, owner and mode. Owner and mode are those of the realm file, or those
 // set by mount options.
 
 import RealmPages
@@ -24,8 +24,8 @@ public struct FileAttributes: Sendable, Hashable {
   public let links: UInt32
   /// The exact number of bytes that reading the file returns; 0 for a directory and for an object that cannot be read.
   public internal(set) var size: Int
-  /// The size that the kernel keeps for the file, if open handles read other texts than the process that asks: see
-  /// `OpenFiles.Sizes`. Nil if it equals `size`.
+  /// The size that the kernel keeps for the file, if open handles read texts other than that of the requesting process:
+  /// see `OpenFiles.Sizes`. Nil if it equals `size`.
   var keptSize: Int?
   /// The size that the kernel keeps for the file.
   public var kernelSize: Int { keptSize ?? size }
@@ -33,7 +33,7 @@ public struct FileAttributes: Sendable, Hashable {
   public let modifiedSeconds: Int64
   /// The fraction of the modification time in nanoseconds.
   public let modifiedNanoseconds: Int32
-  /// True if name and attributes do not change before the next commit. Those of files in memory change at any time.
+  /// True if name and attributes do not change before the next commit. Those of files in memory can change at any time.
   public internal(set) var isCacheable = true
 }
 

@@ -7,7 +7,7 @@ import Synchronization
 /// A receiver of the entries of a listing.
 public protocol DirectorySink {
   /// Adds an entry; returns false if it does not fit. `name` is followed by a zero byte that is not part of it. `next`
-  /// is the position after the entry. Without `attributes`, only the inode and kind are known.
+  /// is the position after the entry. If `attributes` is nil, only the inode number and the kind are known.
   mutating func add(
     _ name: RawSpan,
     _ inode: InodeNumber,
@@ -42,18 +42,18 @@ public final class DirectoryStream: Sendable {
     var interest: UInt64
     /// The key after which position `Position.last` continues.
     var lastKey = Position.lastSpelledKey
-    /// The last object that was listed, and the number of objects after it that are worth preparing: as many as the
-    /// last call listed with attributes, if the program continues a listing.
+    /// The last object that was listed, and the number of objects after it to prepare: as many as the last call listed
+    /// with attributes, if the program continues a listing.
     var lastListed = ObjKey.none
     var ahead = 0
   }
 
-  /// The number of entries that a stream lists with attributes without a sign that they are needed. Each costs
+  /// The number of entries that a stream lists with attributes without evidence that they are needed. Each costs
   /// rendering an object and an inode in the kernel, which listing a large class does not need. When an object of the
   /// directory is looked up, requested or opened, the budget is renewed.
   static let usualBudget = 131_072
-  /// Like `usualBudget`, but for a frozen tree, where programs read many objects: the kernel accepts texts ahead of
-  /// reads only for files that it knows.
+  /// Like `usualBudget`, but for a frozen tree, where programs read many objects: the kernel accepts prefetched texts
+  /// only for files that it knows.
   static let frozenBudget = 262_144
 
   /// Creates a listing of `node`.

@@ -8,9 +8,9 @@
 
 import RealmPages
 
-/// Identifies a node of the tree for the life of a mount.
+/// Identifies a node of the tree for the lifetime of a mount.
 public struct InodeNumber: Hashable, Sendable {
-  /// The number as the kernel has it.
+  /// The number that the kernel uses.
   public let value: UInt64
 
   /// Creates an inode number from its raw value.
@@ -20,7 +20,7 @@ public struct InodeNumber: Hashable, Sendable {
   public static let root = InodeNumber(1)
 }
 
-/// The index of a table in the order in which a mount found tables. Never reused for another table.
+/// The index of a table in the order in which a mount discovered the tables. Never reused for another table.
 typealias TableOrdinal = UInt32
 
 extension InodeNumber {
@@ -30,17 +30,17 @@ extension InodeNumber {
   /// The highest ordinal that fits.
   static let maximumOrdinal = TableOrdinal(1 << 18 - 2)
 
-  /// The number of an object; nil if the key does not fit.
+  /// Creates the number of an object; nil if the key does not fit.
   @inline(__always)
   init?(object ordinal: TableOrdinal, _ key: ObjKey) {
     if UInt64(bitPattern: key.value) >> Self.keyBits != 0 { return nil }
     value = (UInt64(ordinal) + 1) << Self.keyBits | UInt64(bitPattern: key.value)
   }
 
-  /// A number in the table of large keys with this hash.
+  /// Creates a number in the table of large keys from a hash.
   init(hash: UInt64) { value = Self.hashFlag | hash & (Self.hashFlag - 1) }
 
-  /// A number in the node table with this hash.
+  /// Creates a number in the node table from a hash.
   init(nodeHash hash: UInt64) {
     let flag: UInt64 = 1 << (Self.keyBits - 1)
     value = flag | hash & (flag - 1)
@@ -56,7 +56,7 @@ extension InodeNumber {
     return object.ordinal == other.ordinal && object.key > other.key && object.key.value - other.key.value <= distance
   }
 
-  /// The object that the number contains; nil if it contains none.
+  /// The object that the number encodes; nil if it encodes none.
   @inline(__always)
   var packedObject: (ordinal: TableOrdinal, key: ObjKey)? {
     if value >> 62 != 0 || value >> Self.keyBits == 0 { return nil }

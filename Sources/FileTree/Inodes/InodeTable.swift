@@ -1,7 +1,7 @@
-// The inode numbers of objects whose keys are too large for a number. Old file formats derive object keys from a hash
-// of the primary key, so there these are all objects.
+// The inode numbers of objects whose keys are too large for a number. In old file formats, object keys are derived from
+// a hash of the primary key, so all objects have such keys.
 //
-// Invariant: a number is in the table as long as the kernel remembers it (nlookup > 0), and leads to one object only.
+// Invariant: a number is in the table as long as the kernel remembers it (nlookup > 0), and refers to only one object.
 
 import RealmPages
 import Synchronization
@@ -10,7 +10,7 @@ import Synchronization
 final class InodeTable: Sendable {
   private struct Entry {
     let ordinal: TableOrdinal
-    /// True if the search for another object's number passed over this entry, so that it must stay.
+    /// True if the search for another object's number passed over this entry, so that it must be kept.
     var isPassedOver = false
     let key: ObjKey
     var lookups: UInt64
@@ -26,7 +26,7 @@ final class InodeTable: Sendable {
     entries.withLock { Self.place(of: ordinal, key, in: &$0) }
   }
 
-  /// Returns the number of an object, and counts `lookups` references that the kernel is about to get.
+  /// Returns the number of an object, and counts `lookups` references that the kernel is about to receive.
   func retain(_ ordinal: TableOrdinal, _ key: ObjKey, lookups: UInt64 = 1) -> InodeNumber {
     entries.withLock { entries in
       let number = Self.place(of: ordinal, key, in: &entries)
@@ -44,12 +44,13 @@ final class InodeTable: Sendable {
     }
   }
 
-  /// Returns the object of a number; nil after it was forgotten.
+  /// Returns the object with a number; nil after the number was forgotten.
   func object(_ number: InodeNumber) -> (ordinal: TableOrdinal, key: ObjKey)? {
     entries.withLock { entries in entries[number.value].map { ($0.ordinal, $0.key) } }
   }
 
-  /// Returns the number that an object has or would get: its hash, or the next number that no other object has.
+  /// Returns the number that an object has or would be assigned: its hash, or the next number that no other object
+  /// uses.
   private static func place(
     of ordinal: TableOrdinal,
     _ key: ObjKey,

@@ -1,5 +1,5 @@
 // Modes and groups that programs set. Programs that copy files set the mode of the source, and fail if they cannot. A
-// realm cannot store modes, so they are kept in memory as long as the mount lasts.
+// realm cannot store modes, so they are kept in memory until the mount ends.
 
 import Synchronization
 
@@ -31,7 +31,7 @@ final class KeptModes: Sendable {
     }
   }
 
-  /// Forgets the attributes of a file that is gone.
+  /// Forgets the attributes of a deleted file.
   func forget(_ inode: InodeNumber) {
     if isUsed.load(ordering: .acquiring) { entries.withLock { $0[inode] = nil } }
   }

@@ -1,11 +1,11 @@
 // The inode numbers of all nodes that are not objects. A number is never reused for another node.
 //
 // Invariant: a node stays in the table while the kernel remembers its number (lookups > 0) or something in the tree
-// leads to it (`isPinned`).
+// refers to it (`isPinned`).
 
 import Synchronization
 
-/// Identifies a node among those of its type, so that the same node always gets the same number.
+/// Identifies a node among those of its type, so that the same node always has the same number.
 struct NodeIdentity: Hashable, Sendable {
   private let kind: ObjectIdentifier
   private let number: UInt64
@@ -19,14 +19,14 @@ struct NodeIdentity: Hashable, Sendable {
   }
 }
 
-/// The inode numbers of nodes, and the nodes that they lead to.
+/// The inode numbers of nodes, and the nodes that they refer to.
 final class NodeTable: Sendable {
   fileprivate struct Entry {
     var node: any Node
     var identity: NodeIdentity?
     var lookups: UInt64 = 0
     var isPinned: Bool
-    /// True if its name may lead to another node after a commit.
+    /// True if its name may refer to another node after a commit.
     var isNamedByText = true
   }
 
@@ -34,13 +34,13 @@ final class NodeTable: Sendable {
     var entries: [InodeNumber: Entry] = [:]
     var numbers: [NodeIdentity: InodeNumber] = [:]
     var last = InodeNumber.root.value
-    /// The number of nodes known to the kernel whose names may lead to another node after a commit.
+    /// The number of nodes known to the kernel whose names may refer to another node after a commit.
     var namedByText = 0
   }
 
   private let state = Mutex(State())
 
-  /// Returns the number of the node `identity`. Creates the node on first use; it exists as long as the mount.
+  /// Returns the number of the node `identity`. Creates the node on first use; it exists until the mount ends.
   func inode(of identity: NodeIdentity, _ make: (InodeNumber) -> any Node) -> InodeNumber {
     state.withLock { state in
       if let number = state.numbers[identity] { return number }
@@ -51,12 +51,12 @@ final class NodeTable: Sendable {
     }
   }
 
-  /// Returns the number that the node `identity` has, or would get from `enter`. For listings, which return numbers
-  /// without creating nodes.
+  /// Returns the number that the node `identity` has, or would be assigned by `enter`. For listings, which return
+  /// numbers without creating nodes.
   func number(of identity: NodeIdentity) -> InodeNumber { state.withLock { $0.number(of: identity) } }
 
   /// Counts a lookup of the node `identity`. Creates the node if the kernel does not know it; it is dropped when the
-  /// kernel forgets it. `isNamedByText` is true if its name may lead to another node after a commit.
+  /// kernel forgets it. `isNamedByText` is true if its name may refer to another node after a commit.
   func enter(
     _ identity: NodeIdentity,
     isNamedByText: Bool = true,
@@ -81,15 +81,15 @@ final class NodeTable: Sendable {
   /// Returns a number that was never used, without a node.
   func newInode() -> InodeNumber { state.withLock { $0.next() } }
 
-  /// Adds a node that something in the tree leads to, under its own number.
+  /// Adds a node that something in the tree refers to, under its own number.
   func insert(_ node: any Node) {
     state.withLock { $0.entries[node.inode] = Entry(node: node, isPinned: true) }
   }
 
-  /// Makes a known number lead to another node.
+  /// Makes a known number refer to another node.
   func replace(_ inode: InodeNumber, by node: any Node) { state.withLock { $0.entries[inode]?.node = node } }
 
-  /// Records that nothing in the tree leads to the node any more.
+  /// Records that nothing in the tree refers to the node any more.
   func unpin(_ inode: InodeNumber) {
     state.withLock { state in
       state.entries[inode]?.isPinned = false
@@ -97,11 +97,11 @@ final class NodeTable: Sendable {
     }
   }
 
-  /// Returns the node of a number; nil after it was forgotten.
+  /// Returns the node with a number; nil after it was forgotten.
   func node(_ inode: InodeNumber) -> (any Node)? { state.withLock { $0.entries[inode]?.node } }
 
-  /// True if the kernel knows names that may lead to another node after a commit: of queries, of properties and of
-  /// files in memory.
+  /// True if the kernel knows names that may refer to another node after a commit: those of queries, of properties and
+  /// of files in memory.
   var hasNamesByText: Bool { state.withLock { $0.namedByText > 0 } }
 
   /// Counts a lookup of a node.
@@ -122,7 +122,7 @@ extension NodeTable.State {
     var hash = UInt64(truncatingIfNeeded: identity.hashValue)
     while true {
       let number = InodeNumber(nodeHash: hash)
-      // Two nodes rarely have the same hash. The second one then gets another number than listings returned.
+      // Two nodes rarely have the same hash. The second then receives a number other than the one in listings.
       if entries[number] == nil { return number }
       hash &+= 1
     }

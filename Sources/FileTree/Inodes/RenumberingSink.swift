@@ -1,9 +1,9 @@
-// Trees within the tree, of snapshots and transactions, whose nodes have other numbers outside.
+// Trees within the tree, of snapshots and transactions, whose nodes have different numbers outside.
 
 import RealmPages
 
 /// Passes on the entries of a tree within the tree with the numbers that the kernel knows, without attributes: the
-/// kernel requests those by the numbers outside.
+/// kernel requests attributes by the outside numbers.
 struct RenumberingSink<Sink: DirectorySink>: DirectorySink {
   private(set) var sink: Sink
   private let number: (InodeNumber) -> InodeNumber

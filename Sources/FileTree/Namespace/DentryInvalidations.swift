@@ -1,5 +1,5 @@
-// Names that the kernel has cached for another file than the tree has, after a rename that moved a name but not its
-// object. The bridge to the kernel takes them from here.
+// Names for which the kernel has cached a file other than that in the tree, after a rename that moved a name but not
+// its object. The bridge to the kernel reads them from here.
 
 import Synchronization
 
@@ -8,10 +8,10 @@ public final class DentryInvalidations: Sendable {
   private let places = Mutex<[Overlay.Place]>([])
   private let observer = Observer()
 
-  /// Sets the function to call, on any thread, when there are names to take.
+  /// Sets the function to call, on any thread, when names were added.
   public func observe(_ body: @escaping @Sendable () -> Void) { observer.set { _ in body() } }
 
-  /// Returns the names added since the last call, with their directories.
+  /// Removes and returns the names added since the last call, with their directories.
   public func take() -> [(directory: InodeNumber, name: [UInt8])] {
     places.withLock { places in
       defer { places = [] }

@@ -1,5 +1,5 @@
-// Creates, removes and renames files in memory, in any directory that accepts them. Other entries are up to their
-// directory. Programs that save by renaming change the object that has the name.
+// Creates, removes and renames files in memory, in any directory that accepts them. Other entries are handled by their
+// directory. Programs that save by renaming change the object of that name.
 
 import RealmJSON
 import RealmNames
@@ -44,7 +44,7 @@ extension Namespace {
     }
     let target: (any DraftTarget)?
     do throws(FileTreeError) { target = try draftTarget(of: place) } catch {
-      // A file as mkstemp(3) creates it: a program that saves by renaming. Accept any name.
+      // A file as created by mkstemp(3), for a program that saves by renaming. Accept any name.
       guard case .refused(.invalid, _) = error, isExclusive, permissions & 0o777 == 0o600 else { throw error }
       target = nil
     }
@@ -64,10 +64,10 @@ extension Namespace {
     guard tree.drafts.saver != nil else { throw .readOnly }
     try checkOwner(of: place, caller)
     if let file = overlay.unlink(place) {
-      // A user who removes a refused text has seen it, and needs no protection of the object.
+      // A user who removes a refused text has seen it, so the object no longer needs protection.
       if let path = file.refusedPath { _ = tree.drafts.refusals.takeProtection(path, from: file.metadata.owner) }
       guard let removal = file.takeRemoval() else { return }
-      // A program that cleans up after a refusal did not mean to remove the former object.
+      // A program that cleans up after a refusal does not intend to remove the previous object.
       if file.hasFailed {
         tree.removal.takeBack(removal, at: place)
       } else {
@@ -93,11 +93,11 @@ extension Namespace {
   }
 
   /// Refuses the first `unlink` after a refusal by the user whose text was refused. Many programs remove a file that
-  /// they could not write whole (rclone, file managers, `cmd >f || rm f`). Here the file is the unchanged object, so
-  /// removing it would lose data that the program never wrote.
+  /// they could not write completely (rclone, file managers, `cmd >f || rm f`). Here the file is the unchanged object,
+  /// so removing it would lose data that the program never wrote.
   private func keepFromClearingUp(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
     if !tree.drafts.refusals.protects { return }
-    // The path of an object differs from this one if it was created by another name.
+    // The path of an object differs from this one if it was created under another name.
     let path = shownPath(of: place), own: String?
     do throws(FileTreeError) {
       let attributes = try lookUp(place.name, in: node(place.directory))
@@ -187,13 +187,13 @@ extension Namespace {
     }
   }
 
-  /// Returns the removal that the caller's process made at a place, and forgets it.
+  /// Returns the removal that the caller's process made at `place`, and forgets it.
   private func takeRemoval(_ place: Overlay.Place, by caller: Caller) -> Removal? {
     overlay.file(at: place)?.takeRemoval() ?? tree.drafts.removals.take(place, by: caller)
   }
 
-  /// Renames a file whose name is not that of its object: to another such name, or onto the file of an object, which
-  /// takes its text. Returns false if the file at `source` has no such name, or if no object can be named `goal`.
+  /// Renames a file whose name is not that of its object: to another such name, or onto the file of an object, which is
+  /// given its text. Returns false if the file at `source` has no such name, or if no object can be named `goal`.
   func renameAlias(
     _ source: Overlay.Place,
     to goal: Overlay.Place,
@@ -244,7 +244,7 @@ extension Namespace {
     }
   }
 
-  /// Exchanges the names of two files in memory, or saves a file in memory to an entry and leaves the former text of
+  /// Exchanges the names of two files in memory, or saves a file in memory to an entry and stores the previous text of
   /// the entry in the file.
   private func exchange(_ first: Overlay.Place, _ second: Overlay.Place, by caller: Caller) throws(FileTreeError) {
     switch (overlay.file(at: first), overlay.file(at: second)) {

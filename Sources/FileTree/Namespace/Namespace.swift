@@ -1,4 +1,4 @@
-// The names of a tree and the nodes that they lead to: lookups, paths that messages show, names of objects.
+// The names of a tree and the nodes that they refer to: lookups, paths for messages, names of objects.
 
 import Glibc
 import RealmJSON
@@ -9,7 +9,7 @@ import RealmPages
 struct Namespace: TreePart {
   /// The state of a tree's namespace.
   final class State: Sendable {
-    /// The inodes of everything but objects.
+    /// The inodes of everything except objects.
     let nodes = NodeTable()
     /// The inodes of objects whose keys are too large to be packed into a number.
     let objectInodes = InodeTable()
@@ -130,7 +130,7 @@ struct Namespace: TreePart {
     overlay.file(at: Overlay.Place(directory: directory, name: name)) != nil
   }
 
-  /// The attributes with the size that the file has for `user`.
+  /// The attributes with the size of the file as `user` sees it.
   func withOwnSize(_ attributes: FileAttributes, for user: UInt32?) -> FileAttributes {
     guard let user, tree.drafts.refusals.isPersonal(for: user), nodes.node(attributes.inode) is ErrorsNode else {
       return attributes
@@ -153,7 +153,8 @@ struct Namespace: TreePart {
     return try node(place.directory).draftTarget(of: place.name, tree)
   }
 
-  /// Returns the object that a file name leads to: the name that it is listed by, or the one that it was created by.
+  /// Returns the object that a file name refers to: the name under which it is listed, or the one under which it was
+  /// created.
   func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
     do throws(EngineError) {
       if let key = try directory.objectKey(named: name) { return key }
@@ -179,7 +180,7 @@ struct Namespace: TreePart {
     throw .stale
   }
 
-  /// Adds `name` as a name of an object, if the object is not listed by it.
+  /// Adds `name` as a name of an object, if the object is not listed under it.
   func nameAlias(_ name: [UInt8], of key: ObjKey, in directory: ClassNode) throws(FileTreeError) {
     let type = try read { view throws(FileTreeError) in
       try view.existing(directory.ordinal).table.primaryKey?.type
@@ -194,7 +195,7 @@ struct Namespace: TreePart {
   /// Returns the path of a place as users see it.
   func shownPath(of place: Overlay.Place) -> String {
     let name = String(decoding: place.name, as: UTF8.self)
-    // If the directory is gone, only the name is known.
+    // If the directory no longer exists, only the name is known.
     guard let directory = nodes.node(place.directory), let path = try? directory.shownPath(tree) else { return name }
     return path + "/" + name
   }
@@ -209,7 +210,7 @@ struct Namespace: TreePart {
     shownPath(of: selection.ordinal) + String(decoding: selection.path, as: UTF8.self)
   }
 
-  /// Returns the name of a class as users see it, even if the class is gone.
+  /// Returns the name of a class as users see it, even if the class was deleted.
   func shownName(of ordinal: TableOrdinal) -> String {
     String(decoding: views.registry.name(ordinal) ?? [], as: UTF8.self)
   }

@@ -1,8 +1,8 @@
-// The entries above the tree of the realm: files in memory, objects whose name is set aside, and additional names of
-// objects.
+// The entries layered over the tree of the realm: files in memory, objects whose name is set aside, and additional
+// names of objects.
 //
 // Invariant: the inode number of a file in memory is never used again. If the file is saved as an object, its number
-// leads to the object as long as the kernel remembers it.
+// refers to the object as long as the kernel remembers it.
 
 import RealmPages
 import Synchronization
@@ -17,12 +17,12 @@ final class Overlay: Sendable {
 
   fileprivate struct Directory {
     private(set) var files: [[UInt8]: MemoryFile] = [:]
-    /// The files in the order of their numbers. Also has stale entries, whose name is not that of a file with this
-    /// number.
+    /// The files in the order of their numbers. Also contains stale entries, whose names no longer belong to a file
+    /// with that number.
     private var order: [(number: UInt64, name: [UInt8])] = []
-    /// Objects whose name is set aside, and the files that have their text.
+    /// Objects whose name is set aside, and the files that contain their texts.
     var aside: [ObjKey: InodeNumber] = [:]
-    /// Names by which objects were created, or to which they were renamed, in a class without primary key.
+    /// Names under which objects were created, or to which they were renamed, in a class without primary key.
     var aliases: [[UInt8]: ObjKey] = [:]
     /// The objects that have or had such a name.
     var aliased: Set<ObjKey> = []
@@ -68,12 +68,12 @@ final class Overlay: Sendable {
   private let state = Mutex(State())
   /// False if the overlay was never used, so that a tree without writers costs nothing.
   private let isUsed = Atomic<Bool>(false)
-  /// True if any object was created by a name other than its own.
+  /// True if any object was created under a name other than its own.
   private let hasAliases = Atomic<Bool>(false)
   private let budget: MemoryBudget
   private let nodes: NodeTable
 
-  /// Creates an overlay whose files share `budget` and get their numbers from `nodes`.
+  /// Creates an overlay whose files share `budget` and whose numbers are allocated by `nodes`.
   init(_ budget: MemoryBudget, _ nodes: NodeTable) {
     self.budget = budget
     self.nodes = nodes
@@ -81,8 +81,8 @@ final class Overlay: Sendable {
 
   // MARK: files
 
-  /// Creates a file at `place`, replacing an existing one, and counts one lookup of it if `isKnown`. Returns nil if
-  /// memory is short.
+  /// Creates a file at `place`, replacing an existing one, and counts one lookup of it if `isKnown`. Returns nil if the
+  /// memory limit is reached.
   func makeFile(
     at place: Place,
     _ bytes: [UInt8],
@@ -101,8 +101,8 @@ final class Overlay: Sendable {
     file?.refusedPath = path
   }
 
-  /// Drops refused texts until they take at most `limit` bytes: the oldest of the user whose texts take the most.
-  /// Returns their places. Costs nothing if files in memory take at most `limit` bytes.
+  /// Drops refused texts until they occupy at most `limit` bytes: the oldest of the user whose texts occupy the most.
+  /// Returns their places. Costs nothing if files in memory occupy at most `limit` bytes.
   func limitRefused(to limit: Int) -> [Place] {
     if budget.usage <= limit { return [] }
     var texts: [UInt32: [(place: Place, file: MemoryFile)]] = [:], sizes: [UInt32: Int] = [:], gone: [Place] = []
@@ -146,7 +146,7 @@ final class Overlay: Sendable {
   }
 
   /// Creates a file without a place in the tree: the bytes that a handle writes over the file `inode`. Returns nil if
-  /// memory is short.
+  /// the memory limit is reached.
   func detachedFile(
     _ inode: InodeNumber,
     _ name: [UInt8],
@@ -193,7 +193,7 @@ final class Overlay: Sendable {
     }
   }
 
-  /// Removes a file from its directory. Returns nil if there is none. Handles on the file keep working.
+  /// Removes a file from its directory. Returns nil if there is none. Open handles remain usable.
   func unlink(_ place: Place) -> MemoryFile? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return state.withLock { state in unlink(place, &state) }
@@ -224,7 +224,7 @@ final class Overlay: Sendable {
     }
   }
 
-  /// Makes the inode number of a file lead to the object that it was saved as.
+  /// Makes the inode number of a file refer to the object that it was saved as.
   func becomeObject(_ inode: InodeNumber, _ ordinal: TableOrdinal, _ key: ObjKey) {
     state.withLock { state in
       if let place = state.places[inode] {
@@ -252,7 +252,7 @@ final class Overlay: Sendable {
   // MARK: objects
 
   /// Creates a file at `place` with the text of an object, and hides the object's own name as long as the file exists.
-  /// Returns false if memory is short.
+  /// Returns false if the memory limit is reached.
   func setAside(
     _ key: ObjKey,
     in directory: InodeNumber,
@@ -292,7 +292,7 @@ final class Overlay: Sendable {
     return state.withLock { state in state.directories.filter { !$0.value.files.isEmpty }.map(\.key) }
   }
 
-  /// Records the name by which an object was created.
+  /// Records the name under which an object was created.
   func addAlias(_ name: [UInt8], of key: ObjKey, in directory: InodeNumber) {
     isUsed.store(true, ordering: .releasing)
     hasAliases.store(true, ordering: .releasing)
@@ -302,19 +302,19 @@ final class Overlay: Sendable {
     }
   }
 
-  /// Returns the object that was created by a name.
+  /// Returns the object that was created under a name.
   func alias(_ name: [UInt8], in directory: InodeNumber) -> ObjKey? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return state.withLock { $0.directories[directory]?.aliases[name] }
   }
 
-  /// True if an object was created by a name other than its own.
+  /// True if an object was created under a name other than its own.
   func hasAlias(of key: ObjKey, in directory: @autoclosure () -> InodeNumber?) -> Bool {
     guard hasAliases.load(ordering: .acquiring), let directory = directory() else { return false }
     return state.withLock { $0.directories[directory]?.aliased.contains(key) ?? false }
   }
 
-  /// Forgets a name that no longer leads to an object.
+  /// Forgets a name that no longer refers to an object.
   func removeAlias(_ name: [UInt8], in directory: InodeNumber) {
     state.withLock { $0.directories[directory]?.aliases[name] = nil }
   }
@@ -324,7 +324,7 @@ final class Overlay: Sendable {
     state.withLock { $0.directories[directory].map { $0.files.isEmpty && $0.aside.isEmpty } ?? true }
   }
 
-  /// Removes a directory that is gone, with its content.
+  /// Removes a deleted directory, with its content.
   func remove(_ directory: InodeNumber) {
     state.withLock { state in
       for name in (state.directories[directory]?.files ?? [:]).keys {

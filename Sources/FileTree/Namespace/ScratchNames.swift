@@ -1,10 +1,10 @@
-// Files that stay in memory because no object can have their name: `cp notes.txt` into a class succeeds as in any other
-// directory. `.realm/unsaved` has their paths, and `realmfs umount` refuses while there are any.
+// Files that remain in memory because no object can have their name: `cp notes.txt` into a class succeeds as in any
+// other directory. `.realm/unsaved` lists their paths, and `realmfs umount` fails while any exist.
 
 import RealmJSON
 import RealmPages
 
-/// Names of the files that editors and tools leave. Used for messages only.
+/// Names of the files that editors and tools leave behind. Used for messages only.
 enum ScratchNames {
   /// True if editors, file managers or tools use such names for their own files.
   static func contains(_ name: [UInt8]) -> Bool {
@@ -43,10 +43,10 @@ extension Namespace {
       .sorted { $0.0 < $1.0 }
   }
 
-  /// True if a user created the file, it has content, and it stays in memory.
+  /// True if a user created the file, it has content, and it remains in memory.
   private func isKept(_ file: MemoryFile, at place: Overlay.Place) -> Bool {
     if file.role != .file || file.size == 0 || ScratchNames.contains(place.name) { return false }
-    // A file that is to become an object does not count.
-    return (try? tree.drafts.target(of: Draft(file))) == nil  // no target if the directory is gone or takes no files
+    // A file that will become an object does not count.
+    return (try? tree.drafts.target(of: Draft(file))) == nil  // no target if the directory is gone or accepts no files
   }
 }

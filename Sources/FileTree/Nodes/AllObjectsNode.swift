@@ -1,9 +1,9 @@
 // `.all.jsonl` and `.all.csv`: the objects of a directory in one file, as `realmfs cat` and `export` print them. The
-// text is generated while it is read. For a whole class, its size is computed by rendering all lines once and, after a
-// commit, the changed ones (`LineSizes`); for a query, once for each version in which a program requests it.
+// text is generated while it is read. For a complete class, its size is computed by rendering all lines once and, after
+// a commit, the changed ones (`LineSizes`); for a query, once for each version in which a program requests it.
 //
-// Writing `.all.jsonl`, from the start or past its end, saves the written lines in one commit; the primary key in a
-// line selects its object. Objects without a line do not change.
+// Writing `.all.jsonl`, from its start or at its end, saves the written lines in one commit; the primary key in a line
+// selects its object. Objects without a line do not change.
 
 import RealmJSON
 import RealmPages
@@ -28,7 +28,7 @@ struct AllObjectsNode: FileNode {
 
   func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     // Programs that append lines never request the size. After the first request it is cheap, and a reply of 0 could
-    // overtake the correct size that another program waits for.
+    // overtake the correct size that another program is waiting for.
     let isCostly = selection.isWhole && !tree.options.isFrozen && !tree.views.lineSizes.isCounted(counted)
     return try isCostly ? attributes(size: 0, tree) : attributes(tree)
   }
@@ -55,7 +55,7 @@ struct AllObjectsNode: FileNode {
     }
     let text = try text(tree)
     let stream = try text.stream { [self] in
-      // If this version cannot be read, the program gets the size of the newest version.
+      // If this version cannot be read, the program receives the size for the newest version.
       try? size(of: text, tree)
     }
     return OpenFile(inode, tree.handles.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
@@ -74,7 +74,7 @@ struct AllObjectsNode: FileNode {
     )
   }
 
-  /// The target that written lines change, and true if the class has a primary key, by which lines name objects.
+  /// The target that written lines change, and true if the class has a primary key, by which lines identify objects.
   private func target(_ tree: TreeContext) throws(FileTreeError) -> (lines: AllObjectsTarget, hasKey: Bool) {
     guard takesText else {
       throw .refused(.forbidden, "this file is read-only; write objects to .all.jsonl of their class")

@@ -11,7 +11,7 @@ struct ChangesNode: SymbolicLinkNode {
   let inode: InodeNumber
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    // The destination is not known until a program reads the link. Older kernels cut it at the size.
+    // The destination is not known until a program reads the link. Older kernels truncate it to the size.
     try tree.readable { view in view.rules.symbolicLink(inode, size: Int(PATH_MAX) - 1, view.modified) }
   }
 

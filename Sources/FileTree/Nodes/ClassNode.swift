@@ -32,7 +32,7 @@ struct ClassNode: DirectoryNode {
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.namespace.shownPath(of: ordinal) }
 
-  /// True if the table is gone and no other table has its name.
+  /// True if the table was deleted and no other table has its name.
   func isRemoved(_ tree: TreeContext) throws(FileTreeError) -> Bool {
     guard let name = tree.views.registry.name(ordinal) else { return false }
     return try tree.read { view in
@@ -89,7 +89,7 @@ struct ClassNode: DirectoryNode {
     tree.namespace.dentryInvalidations.add(goal)
   }
 
-  /// Saves the text of the file as the object, and puts the object's former text into the file.
+  /// Saves the text of the file as the object, and puts the object's previous text into the file.
   func exchange(
     _ name: [UInt8],
     with file: MemoryFile,
@@ -116,7 +116,7 @@ struct ClassNode: DirectoryNode {
     throw .refused(.forbidden, "a class contains objects, not directories")
   }
 
-  /// The object called `name`; nil if there is none or it is set aside.
+  /// The object called `name`; nil if there is none or its name is set aside.
   private func visibleObject(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> ObjKey? {
     try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
@@ -145,7 +145,7 @@ struct ClassNode: DirectoryNode {
     var newTexts: [TextCache.Item] = []
     /// The total size of `newTexts` in bytes.
     var textBytes = 0
-    /// References to hashed inodes; released if the batch is discarded.
+    /// References to inodes in the table of large keys; released if the batch is discarded.
     var references: [InodeNumber] = []
     var count = 0
     var withAttributes = 0
@@ -211,7 +211,7 @@ struct ClassNode: DirectoryNode {
     let view: VersionView
     let directory: TableDirectory
     var budget: Int
-    /// Objects whose names are not listed.
+    /// Objects whose own names are hidden.
     private let aside: Set<ObjKey>
     /// The objects shown, in key order; nil for all objects.
     private let shown: [ObjKey]?
@@ -362,7 +362,7 @@ extension TableDirectory {
     }
   }
 
-  /// True if a file of this name becomes an object when it is saved.
+  /// True if a file of this name becomes an object when saved.
   func isObjectName(_ name: [UInt8]) -> Bool {
     if NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type) != nil { return true }
     // Without a primary key any name will do, except the names of editors' own files.

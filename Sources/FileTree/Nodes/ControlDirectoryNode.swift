@@ -1,5 +1,5 @@
-// `.realm`: facts about the realm itself. Its files are generated on request, once per version, so their sizes are
-// exact too. A new file or directory takes one line in `entries`.
+// `.realm`: facts about the realm itself. Its files are generated on request, once per version, so their sizes are also
+// exact. A new file or directory needs one line in `entries`.
 
 import RealmJSON
 import RealmPages
@@ -13,19 +13,19 @@ struct ControlDirectoryNode: DirectoryNode {
   private struct Entry {
     let name: StaticString
     var kind = NodeKind.file
-    /// True if only a writable tree has it.
+    /// True if the entry exists only in a writable tree.
     var needsWriter = false
-    /// True if only the tree of a synced realm has it.
+    /// True if the entry exists only in the tree of a synced realm.
     var needsSync = false
     /// True if only a tree that follows the realm has it.
     var needsNewest = false
-    /// True if only a tree that follows the realm has it. It is not listed, because programs that read all files and
-    /// follow links would block on it forever, and each lookup creates a new node.
+    /// True if the entry exists only in a tree that follows the realm. It is not listed, because programs that read all
+    /// files and follow links would block on it forever, and each lookup creates a new node.
     var isFollowing = false
     /// True if only a tree that follows the realm has it, and it is not listed: programs that read all files would read
     /// all objects again for each version.
     var isHidden = false
-    /// True if the tree of a transaction has it, too.
+    /// True if the entry also exists in the tree of a transaction.
     var isStaged = false
     let make: @Sendable (InodeNumber) -> any Node
   }
@@ -38,7 +38,7 @@ struct ControlDirectoryNode: DirectoryNode {
     Entry(name: "sync.json", needsSync: true) {
       ControlFileNode($0, "sync.json", ControlTexts.sync, isSteady: false, needsRealm: false)
     },
-    // Statistics take a pass over the file, which a listing does not need.
+    // Statistics need a pass over the file, which a listing should not cause.
     Entry(name: "stats.json") { ControlFileNode($0, "stats.json", ControlTexts.statistics, isCheap: false) },
     Entry(name: "schema.json", isStaged: true) {
       ControlFileNode($0, "schema.json", ControlTexts.schema, target: SchemaTarget())

@@ -16,8 +16,8 @@ struct ControlFileNode: FileNode {
   let isCheap: Bool
   /// True if the text depends only on the version.
   private let isSteady: Bool
-  /// True if the text comes from the realm file. Other texts stay readable if the realm file cannot be
-  /// read, and report why.
+  /// True if the text comes from the realm file. Other texts remain readable if the realm file cannot be read, and
+  /// report why.
   private let needsRealm: Bool
   private let text: Text
 
@@ -79,7 +79,7 @@ struct ControlFileNode: FileNode {
 extension FileNode {
   /// Opens a file whose text is computed, for reading or for writing to its target.
   ///
-  /// Such files differ from version to version and are rarely read, so the kernel does not cache them.
+  /// The text differs between versions and is rarely read, so the kernel does not cache it.
   func openComputed(
     _ access: OpenAccess,
     by caller: Caller,

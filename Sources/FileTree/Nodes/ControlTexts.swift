@@ -96,7 +96,7 @@ enum ControlTexts {
     try rendered("schema") { out throws(RenderError) in try SchemaRenderer.render(view.snapshot, into: out) }
   }
 
-  /// Returns the output of `render`. Errors about damage name `place`.
+  /// Returns the output of `render`. Errors about damage refer to `place`.
   static func rendered(
     _ place: String,
     _ render: (OutputBuffer) throws(RenderError) -> Void

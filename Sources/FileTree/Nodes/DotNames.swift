@@ -1,5 +1,5 @@
 // The entries of a class directory or query result besides its objects. Their names begin with a dot, which no object
-// name does. They can always be looked up, but are listed only with `-o show_control`. A new entry takes one line in
+// name does. They can always be looked up, but are listed only with `-o show_control`. A new entry needs one line in
 // `entries`.
 
 import RealmPages
@@ -9,7 +9,7 @@ enum DotNames {
   private struct Entry: Sendable {
     let name: StaticString
     let kind: NodeKind
-    /// True if only the directory of a whole class has it.
+    /// True if the entry exists only in the directory of a complete class.
     var isOfClass = false
     let make: @Sendable (InodeNumber, ObjectSelection) -> any Node
 

@@ -1,5 +1,5 @@
-// `.realm/errors`: the last refusals and their reasons. A reason may quote a text; only the user who wrote the text
-// sees the quotation. Content and size therefore depend on the user, and the kernel must not cache them.
+// `.realm/errors`: the last refusals and their reasons. A reason may quote a text; only the user who wrote the text can
+// see the quotation. Content and size therefore depend on the user, and the kernel must not cache them.
 
 import RealmPages
 

@@ -152,8 +152,8 @@ struct BacklinksNode: ShortDirectoryNode {
   }
 }
 
-/// The objects that link here through one property, each once, by file name. An embedded object is represented by its
-/// owner.
+/// The objects with links to this object in one property, each once, by file name. An embedded object is represented by
+/// its owner.
 struct BacklinkSourceNode: ShortDirectoryNode {
   let inode: InodeNumber
   let object: FieldPlace
@@ -222,7 +222,7 @@ struct BacklinkSourceNode: ShortDirectoryNode {
   }
 }
 
-/// A symbolic link to an object that links here.
+/// A symbolic link to an object that links to this one.
 struct BacklinkNode: SymbolicLinkNode {
   let inode: InodeNumber
   let source: BacklinkSourceNode

@@ -1,5 +1,5 @@
-// A property of an object as a file: a string and a line end, the raw bytes of binary data, or JSON and a line end for
-// all other types. Saving the file sets only that property. The final line end of a string file is not part of the
+// A property of an object as a file: a string and a newline, the raw bytes of binary data, or JSON and a newline for
+// all other types. Saving the file sets only that property. The final newline of a string file is not part of the
 // string: 'echo Bob >name' sets Bob, and text read from the file can be written back unchanged.
 
 import RealmJSON

@@ -61,7 +61,7 @@ struct FieldPlace: Hashable, Sendable {
     (self.ordinal, self.key, self.property) = (ordinal, key, property)
   }
 
-  /// The identity of a node of type `kind` at this place, with an optional `name` in it.
+  /// The identity of a node of type `kind` at this place, with an optional `name` within it.
   func identity(of kind: any Node.Type, _ name: [UInt8] = []) -> NodeIdentity {
     let property = property.map { String($0.value) } ?? ""
     return NodeIdentity(kind, UInt64(ordinal), Array("\(key.value) \(property) ".utf8) + name)
@@ -81,7 +81,7 @@ struct FieldPlace: Hashable, Sendable {
 
   /// Runs `body` with a cursor at the object.
   ///
-  /// - Throws: `stale` if the object is gone.
+  /// - Throws: `stale` if the object was deleted.
   func read<T>(
     _ view: VersionView,
     _ body: (TableDirectory, ObjectCursor, RenderContext) throws(FileTreeError) -> T
@@ -275,8 +275,8 @@ struct ObjectFieldsNode: DirectoryNode {
     }
   }
 
-  /// Sets the property to null. A property that cannot be null takes its default value and has no entry until its file
-  /// is created or its value changes: many programs replace a file by removing and recreating it.
+  /// Sets the property to null. A property that cannot be null is set to its default value and has no entry until its
+  /// file is created or its value changes: many programs replace a file by removing and recreating it.
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard let saver = tree.drafts.saver else { throw .readOnly }
     let (table, column, form) = try tree.read { view throws(FileTreeError) in
@@ -318,7 +318,7 @@ struct ObjectFieldsNode: DirectoryNode {
   }
 
   func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {
-    // If the property is gone, there is nothing to restore.
+    // If the property was deleted, there is nothing to restore.
     guard let target = try? draftTarget(of: name, tree) as? FieldTarget else { return }
     let place = Overlay.Place(directory: inode, name: name)
     tree.removal.takeBack(removal, at: place, .property, target.shownPlace(tree)) {

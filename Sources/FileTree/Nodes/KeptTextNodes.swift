@@ -1,6 +1,7 @@
-// `.realm/rejected` holds refused texts. `.realm/trash` holds the texts of objects before they were changed or deleted.
-// Both are ordered by class and name, as files in memory that can be read and removed. A refused text is in a directory
-// that only the user who wrote it can enter: CLASS for the owner of the realm, CLASS@UID for other users.
+// `.realm/rejected` contains refused texts. `.realm/trash` contains the texts of objects before they were changed or
+// deleted. In both, texts are arranged by class and name, as files in memory that can be read and removed. A refused
+// text is in a directory that only the user who wrote it can enter: CLASS for the owner of the realm, CLASS@UID for
+// other users.
 
 import Glibc
 import RealmPages
@@ -56,7 +57,7 @@ struct KeptTextsNode: ShortDirectoryNode {
       .sorted { $0.inode.value < $1.inode.value }
       .map { node in
         let name = node.name(tree)
-        // A new class has taken the name of one that is gone.
+        // A new class uses the name of a deleted one.
         return (names.insert(name).inserted ? name : name + Array("~\(node.ordinal ?? 0)".utf8), node)
       }
   }

@@ -1,4 +1,4 @@
-// Renders the texts of the objects that a listing reaches next, while the program processes the entries it got:
+// Renders the texts of the objects that a listing reaches next, while the program processes the entries it received:
 // rendering texts for their sizes is the slowest part of a listing with attributes.
 
 import RealmPages
@@ -11,7 +11,7 @@ extension FileTree {
     guard let node = stream.node as? ClassNode else { return }
     let (key, count) = stream.state.withLock { ($0.lastListed, $0.budget > 0 ? $0.ahead : 0) }
     guard count > 0, case .nothing = stream.found else { return }
-    // Ignore errors here: the listing meets and reports them.
+    // Ignore errors here: the listing encounters and reports them.
     let found = try? tree.read { view throws(FileTreeError) in
       let directory = try view.existing(node.ordinal)
       // A listing reads many pages at once, so the checks of single reads are not enough.

@@ -1,4 +1,4 @@
-// A file in memory: a scratch file, or a file that becomes an object when it is saved. From then on its inode number
+// A file in memory: a scratch file, or a file that becomes an object when it is saved. From then on, its inode number
 // refers to the object.
 
 import RealmPages
@@ -39,7 +39,7 @@ struct MemoryNode: FileNode {
     let isObject = try tree.drafts.target(of: Draft(file)) != nil
     let decision = tree.handles.openFiles.open(inode, Draft(file), for: caller.process)
     let opened = OpenFile(inode, Draft(file), access, decision, isWatched: isObject, opener: caller.process)
-    // Meanwhile the last handle was closed, the text was refused and the name was freed.
+    // In the meantime, the last handle was closed, the text was refused and the name was freed.
     if file.role == .file, file.hasFailed, file.object == nil, tree.namespace.overlay.place(of: inode) == nil {
       tree.drafts.release(opened)
       throw .stale

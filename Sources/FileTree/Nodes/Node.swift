@@ -1,8 +1,9 @@
-// The protocol of all files and directories. Each kind is one type in a file of this folder; operations that it does
+// The protocol of all files and directories. Each kind is one type in a file of this directory; operations that it does
 // not implement are refused by the defaults here, with the errno that POSIX specifies. A new kind needs only its file
 // and one line in the directory that creates it.
 //
-// Invariant: nodes hold no data of the realm. They name what they show and read it in the newest version at each call.
+// Invariant: nodes hold no data of the realm. They hold only the names of the data, which they read from the newest
+// version at each call.
 
 import RealmPages
 
@@ -19,12 +20,12 @@ protocol Node: Sendable {
 
   /// The attributes for `stat`.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes
-  /// The attributes for a lookup of the name. If the size takes a pass over all objects, it is 0 and must not be cached
-  /// by the kernel.
+  /// The attributes for a lookup of the name. If computing the size requires a pass over all objects, it is 0 and must
+  /// not be cached by the kernel.
   func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes
   /// The extended attributes that describe the realm data.
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute]
-  /// The path under which refusals are recorded; nil if the node never refuses anything.
+  /// The path under which refusals are recorded; nil if the node never refuses a change.
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String?
   /// Changes owner, group and mode.
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError)
@@ -78,8 +79,8 @@ protocol Node: Sendable {
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
   /// The target that writing to the file changes. Throws if the file is read-only.
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget
-  /// The target that a text changes if it replaces the whole file, as programs do that save by renaming. Throws if the
-  /// file is read-only.
+  /// The target that a text changes if it replaces the complete file, as with programs that save by renaming. Throws if
+  /// the file is read-only.
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget
 
   // Symbolic links.

@@ -1,5 +1,5 @@
 // An object as a file: its text is the object as JSON, and saving it applies a patch. The inode number of an object
-// encodes its table and key, so nodes are created for each call and take no memory.
+// encodes its table and key, so nodes are created for each call and occupy no memory.
 
 import RealmNames
 import RealmPages
@@ -146,7 +146,7 @@ struct ObjectNode: FileNode {
     return MonotonicTime.now < noticed.advanced(by: liveTime) ? .live : .quiet
   }
 
-  /// Saves the text that the new size leaves, if it is valid. Size 0 changes nothing, as with O_TRUNC.
+  /// Saves the text that remains at the new size, if it is valid. Size 0 changes nothing, as with O_TRUNC.
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     var access = OpenAccess()
     access.writes = true

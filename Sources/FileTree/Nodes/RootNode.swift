@@ -130,7 +130,7 @@ struct RootNode: DirectoryNode {
         if error.reason == .notFound { throw .notFound }
         throw FileTreeError(error)
       }
-      // An object was added while this waited for the writer lock.
+      // An object may have been added while this thread waited for the writer lock.
       if !isEmpty { throw .refused(.notEmpty, "the class has objects") }
       if !isBare { throw Self.hasProperties(directory.shownName) }
       return Effect(touched: nil)

@@ -1,6 +1,6 @@
 // Listings of directories with few entries: `.` and `..`, entries with a fixed position, and files in memory. A
-// position identifies the place after an entry, so a listing continues correctly even if entries were added or removed
-// meanwhile.
+// position denotes the point after an entry, so a listing continues correctly even if entries are added or removed
+// between calls.
 
 import RealmPages
 
@@ -9,7 +9,7 @@ struct ListedEntry {
   let name: [UInt8]
   let inode: InodeNumber
   let kind: NodeKind
-  /// Its place among the entries, unaffected by entries that are added or removed.
+  /// Its position among the entries, unaffected by the addition or removal of others.
   let index: Int
 }
 
@@ -82,7 +82,7 @@ struct ShortListing<Sink: DirectorySink> {
     add(name, inode, kind, nil, next: next, to: &sink)
   }
 
-  /// Adds the `index`th of the entries that follow all others.
+  /// Adds an entry after all others; `index` is its position among these last entries.
   mutating func addLast(
     _ name: some Sequence<UInt8>,
     _ inode: InodeNumber,
@@ -96,7 +96,7 @@ struct ShortListing<Sink: DirectorySink> {
   /// The number of entries that fit into a typical reply.
   private static var filesAtOnce: Int { 256 }
 
-  /// Adds the files in memory of the directory.
+  /// Adds the directory's in-memory files.
   mutating func addFiles(_ overlay: Overlay, to sink: inout Sink) {
     var last = DirectoryStream.Position.memory(position) ?? 0
     while !isFull {

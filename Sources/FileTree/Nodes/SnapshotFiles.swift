@@ -1,6 +1,6 @@
-// The files of a snapshot's directory besides the tree of its version. Their names begin with a dot, which no class
-// name does. `.changes` lists the differences between that version and the newest; writing `.restore` restores that
-// version.
+// The files in a snapshot's directory in addition to the tree of its version. Their names begin with a dot, which no
+// class name does. `.changes` lists the differences between that version and the newest; writing `.restore` restores
+// that version.
 
 import RealmJSON
 import RealmPages

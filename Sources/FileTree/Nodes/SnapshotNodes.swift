@@ -1,4 +1,4 @@
-// `.realm/snapshots/NAME`: the whole tree at the version that was the newest when the directory was created. It is a
+// `.realm/snapshots/NAME`: the complete tree of the version that was the newest when the directory was created. It is a
 // separate, read-only tree of that version.
 
 import RealmPages
@@ -16,7 +16,7 @@ final class HeldTree: Subtree {
     let file: Int
   }
 
-  /// Unique in the mount, also among snapshots that had the same name.
+  /// Unique in the mount, even among snapshots of the same name.
   let number: UInt64
   let version: UInt64
   private let held: Mutex<Content?>
@@ -58,7 +58,7 @@ final class SnapshotTable: Sendable {
   }
 
   private let state = Mutex(State())
-  /// Each snapshot pins a version and holds a tree that may take some hundred kilobytes.
+  /// Each snapshot pins a version and holds a tree that may occupy a few hundred kilobytes.
   private static let mostSnapshots = 1000
 
   /// The snapshots in order of creation.
@@ -72,7 +72,7 @@ final class SnapshotTable: Sendable {
 
   /// Adds a snapshot with the content that `make` returns; `make` receives the contents of all snapshots.
   ///
-  /// - Throws: `refused(.exists)` if the name is taken.
+  /// - Throws: `refused(.exists)` if the name is in use.
   func add(
     _ name: [UInt8],
     _ make: ([HeldTree.Content]) throws(FileTreeError) -> HeldTree.Content
@@ -99,7 +99,7 @@ final class SnapshotTable: Sendable {
       case (.exchange, let other?): state.held[other].name = name
       case (.exchange, nil): throw .notFound
       case (.keep, _?): throw .refused(.exists, "exists already")
-      // As for any non-empty directory.
+      // As with any non-empty directory.
       case (.replace, _?): throw .refused(.notEmpty, "a snapshot with this name exists; remove it with rmdir")
       case (_, nil): break
       }

@@ -1,5 +1,5 @@
 // A node of a tree below the tree of a mount, such as a transaction or a snapshot. The tree below numbers its nodes
-// itself; the kernel knows each by the number of its `SubtreeNode`. A further kind of tree is a `Subtree` and a
+// itself; the kernel knows each by the number of its `SubtreeNode`. Another kind of tree needs a `Subtree` and a
 // directory that enters its root.
 
 import RealmPages
@@ -24,7 +24,7 @@ struct SubtreeNode: DirectoryNode {
     let inner = attributes.inode
     var attributes = subtree.shown(attributes)
     attributes.inode = main.namespace.nodes.enter(identity(subtree, inner)) {
-      // A tree that has ended since has no nodes.
+      // A tree that has since ended has no nodes.
       let node = (try? subtree.context())?.namespace.nodes.node(inner)
       return SubtreeNode(inode: $0, subtree: subtree, inner: inner, isCommand: node is TransactionCommandNode)
     }

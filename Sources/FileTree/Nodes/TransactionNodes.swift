@@ -1,6 +1,6 @@
 // `.realm/tx`: transactions over several files. `.realm/tx/NAME` is the root of a separate tree, which reads and saves
-// like the main tree; see `StagedTransaction`. Besides the classes, the root contains files that end the transaction or
-// report about it.
+// like the main tree; see `StagedTransaction`. In addition to the classes, the root contains files that end the
+// transaction or report on it.
 
 import RealmJSON
 import RealmPages
@@ -13,7 +13,7 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let count = tree.subtrees.transactions.all.count
-    // Every user with write access can begin a transaction, but users can end only their own.
+    // Every user with write access can begin a transaction, but can end only their own.
     return try tree.readable { view in
       view.rules.directory(inode, subdirectories: count, view.modified, isSticky: true).uncached
     }
@@ -85,7 +85,7 @@ enum TransactionFiles {
   }
 }
 
-/// A command file: it acts when it is touched, truncated or written.
+/// A command file: the command runs when the file is touched, truncated or written.
 struct TransactionCommandNode: FileNode {
   let inode: InodeNumber
   let action: StagedTransaction.Action
@@ -158,7 +158,7 @@ struct TransactionDifferenceNode: FileNode {
   }
 }
 
-/// The action on a transaction when one of its files is written.
+/// The command target that performs an action on a transaction.
 struct TransactionTarget: CommandTarget {
   let action: StagedTransaction.Action
 

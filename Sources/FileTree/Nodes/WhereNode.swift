@@ -121,7 +121,7 @@ extension DirectoryNode {
               exists = try cursor.seek(keys[index])
               if exists { try directory.name(of: cursor, into: context.name) }
             } catch { throw .damaged(directory.shownName, error) }
-            // Objects deleted since then have no name.
+            // Objects deleted since then have no names.
             if exists {
               let (number, kind) = try entry(context.name, directory, keys[index])
               listing.add(context.name.bytes, number, kind, index: index, to: &sink)
@@ -159,7 +159,8 @@ extension ObjectSelection {
     }
   }
 
-  /// Records why the selection cannot be shown. It has no file with the reason as an attribute, so its class has it.
+  /// Records why the selection cannot be shown. It has no file that could have the reason as an attribute, so the
+  /// reason is recorded for its class.
   func note(_ error: FileTreeError, _ tree: TreeContext) {
     guard case .refused = error else { return }
     tree.drafts.refusals.note(

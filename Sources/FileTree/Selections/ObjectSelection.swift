@@ -17,7 +17,8 @@ struct ObjectSelection: Hashable, Sendable {
   }
 
   let ordinal: TableOrdinal
-  /// The query that limits the class in this mount, in the form of a condition; nil if the mount shows the whole class.
+  /// The query that limits the class in this mount, in the form of a condition; nil if the mount shows the complete
+  /// class.
   private let shown: [UInt8]?
   /// The conditions of the path.
   private(set) var conditions: [Condition] = []
@@ -26,7 +27,7 @@ struct ObjectSelection: Hashable, Sendable {
 
   /// All conditions, including that of the mount.
   private var all: [Condition] { (shown.map { [.query($0)] } ?? []) + conditions }
-  /// True if the selection has all objects of the class.
+  /// True if the selection contains all objects of the class.
   var isWhole: Bool { shown == nil && conditions.isEmpty }
 
   /// Returns the objects of this selection that also meet `condition`.
@@ -137,7 +138,7 @@ struct ObjectSelection: Hashable, Sendable {
 
   // MARK: finding
 
-  /// Returns the keys of the objects in the newest version, in the order of the query, or ascending for the whole
+  /// Returns the keys of the objects in the newest version, in the order of the query, or ascending for the complete
   /// class.
   func keys(_ tree: TreeContext) throws(FileTreeError) -> [ObjKey] {
     try tree.selections.holding(ordinal) { snapshot, table, name throws(FileTreeError) in
@@ -146,7 +147,7 @@ struct ObjectSelection: Hashable, Sendable {
     }
   }
 
-  /// Returns the keys of the objects in one version, in the order of the query; nil for the whole class.
+  /// Returns the keys of the objects in one version, in the order of the query; nil for the complete class.
   func keys(
     _ table: Table,
     _ snapshot: Snapshot,
@@ -160,7 +161,7 @@ struct ObjectSelection: Hashable, Sendable {
     }
   }
 
-  /// True if the selection has an object of the newest version.
+  /// True if the selection contains an object in the newest version.
   func contains(
     _ key: ObjKey,
     _ directory: TableDirectory,
@@ -235,7 +236,7 @@ struct Selections: TreePart {
     return ObjectSelection(ordinal, shown: name)
   }
 
-  /// Runs `body` on the newest version and keeps that version readable meanwhile. Repeats it if the version could not
+  /// Runs `body` on the newest version, which remains readable while `body` runs. Repeats this if the version could not
   /// be held and was overwritten.
   func holding<T>(
     _ ordinal: TableOrdinal,
@@ -249,7 +250,7 @@ struct Selections: TreePart {
     throw .busy
   }
 
-  /// Holds the newest version, also while other programs commit.
+  /// Holds the newest version, even while other programs commit.
   func holdAmongWriters() throws(FileTreeError) -> VersionHold {
     do throws(EngineError) {
       let hold = try realm.hold()

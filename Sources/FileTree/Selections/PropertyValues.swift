@@ -38,7 +38,7 @@ struct PropertyValues {
       let order = a.value.order(b.value)
       return order != 0 ? order < 0 : a.key.lexicographicallyPrecedes(b.key)
     }
-    // Values with different names can be equal: 0.0 and -0.0, 1E1 and 10.
+    // Values with different names can be equal, such as 0.0 and -0.0, or 1E1 and 10.
     var names: [[UInt8]] = [], last: ValueView?
     for (name, value) in sorted {
       if let last, last.order(value) == 0 { continue }
@@ -48,7 +48,7 @@ struct PropertyValues {
     return names
   }
 
-  /// Returns the value with this name; nil if no object has it.
+  /// Returns the value with this name; nil if no object has this value.
   func value(named wanted: [UInt8]) throws(FileTreeError) -> Value? {
     var found: Value?
     let name = OutputBuffer()
@@ -87,7 +87,7 @@ struct PropertyValues {
     }
   }
 
-  /// Writes the name of a value to `name`. Returns false if it has none.
+  /// Writes the name of a value to `name`. Returns false if the value has no name.
   private func name(_ value: ValueView, into name: OutputBuffer) throws(EngineError) -> Bool {
     name.reset()
     guard case .link(_, let key) = value else { return ValueNaming.append(value, to: name) }

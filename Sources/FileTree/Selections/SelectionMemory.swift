@@ -11,7 +11,7 @@ final class SelectionMemory: Sendable {
 
   private let results = Mutex<[(selection: ObjectSelection, keys: Set<ObjKey>)]>([])
 
-  /// True if `find`, or its cached result for `selection`, has the key.
+  /// True if the result of `find`, cached for `selection`, contains the key.
   func contains<E: Error>(
     _ key: ObjKey,
     of selection: ObjectSelection,

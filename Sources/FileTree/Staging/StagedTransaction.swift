@@ -1,9 +1,9 @@
 // A transaction over several files: a separate tree over a branch of the realm, in which everything can be read and
 // saved as in the main tree. Committing it applies all changes of the branch to the realm in one commit.
 //
-// Invariant: a transaction is committed at most once. Its commit, test and end exclude each other and block saves into
-// the branch; after the end nothing can be saved there. `outcome` reports a commit only once it is on disk, and a drop
-// only once no commit can follow.
+// Invariant: a transaction is committed at most once. Its commit, test and end are mutually exclusive and block saves
+// into the branch; after the end, nothing can be saved there. `outcome` reports a commit only once it is on disk, and a
+// drop only once a commit is no longer possible.
 
 import Glibc
 import RealmJSON
@@ -19,7 +19,7 @@ final class StagedTransaction: Subtree {
     case commit, test, abort
   }
 
-  /// Unique in the mount, also among transactions that had the same name.
+  /// Unique in the mount, even among transactions of the same name.
   let number: UInt64
   let name: [UInt8]
   /// The user who began the transaction, and the permission bits of its directory.
@@ -34,8 +34,8 @@ final class StagedTransaction: Subtree {
   /// New objects without a primary key whose keys were set by their file names.
   private let chosen = Mutex<Set<ObjectReference>>([])
 
-  /// The resources of an open transaction. The kernel may remember its nodes long after the end, but that must not keep
-  /// these alive.
+  /// The resources of an open transaction. The kernel may remember its nodes long after the end, but this must not keep
+  /// the resources in use.
   struct Content: Sendable {
     /// The version that the transaction is based on.
     let base: VersionHold
@@ -101,7 +101,7 @@ final class StagedTransaction: Subtree {
 
   func shownPath(_ main: TreeContext) -> String { shownName }
 
-  /// Changes in a transaction are not announced to the kernel.
+  /// The kernel is not notified of changes in a transaction.
   func shown(_ attributes: FileAttributes) -> FileAttributes { attributes.uncached }
 
   /// A stat of the command file that ended the transaction still succeeds.
@@ -146,7 +146,7 @@ final class StagedTransaction: Subtree {
         main.subtrees.transactions.end(self, .dropped(by: caller.user))
       }
     } catch {
-      // A commit came first.
+      // It was committed first.
       if hasEnded { throw .stale }
       if error.reason == .busy { throw FileTreeError(error) }
       // A branch that cannot be read cannot be committed either.
@@ -221,7 +221,7 @@ final class StagedTransaction: Subtree {
       outcome = try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { staged in
         Result { () throws(FileTreeError) in
           let version = try merge(content.base.snapshot, staged, action)
-          // End it before another save into the branch, which would be lost.
+          // End it before there is another save into the branch, which would be lost.
           if !isTest { main.subtrees.transactions.end(self, .committed(version)) }
         }
       }
@@ -289,7 +289,7 @@ final class StagedTransaction: Subtree {
 }
 
 extension Saves {
-  /// The refused texts that were neither corrected nor removed since.
+  /// The refused texts that have been neither corrected nor removed since.
   fileprivate func refusedTexts() -> [VersionMerge.Problem] {
     tree.namespace.overlay.allFiles.filter { $0.file.role == .refusedText }
       .map { place, file in
@@ -311,7 +311,7 @@ final class TransactionTable: Sendable {
   /// The memory budget for the changes of all transactions.
   let room: BranchRoom
   private let state = Mutex(State())
-  /// True once a transaction was begun; mounts without transactions pay nothing.
+  /// True once a transaction has begun, so that mounts without transactions have no extra cost.
   private let isUsed = Atomic<Bool>(false)
   /// Each transaction pins a version and holds a tree.
   private static let mostTransactions = 100
@@ -330,7 +330,7 @@ final class TransactionTable: Sendable {
 
   /// Begins a transaction of `owner`.
   ///
-  /// - Throws: `refused(.exists)` if the name is taken.
+  /// - Throws: `refused(.exists)` if the name is in use.
   func begin(
     _ name: [UInt8],
     of owner: Caller,

@@ -1,6 +1,6 @@
 // Trees below the tree of a mount: snapshots, former versions and transactions.
 
-/// The trees below a tree.
+/// The snapshots and transactions of a tree.
 final class Subtrees: Sendable {
   /// The named snapshots.
   let snapshots = SnapshotTable()
@@ -11,7 +11,8 @@ final class Subtrees: Sendable {
   /// The transaction that the tree itself belongs to; nil for the tree of the realm.
   let staged: StagedTransaction?
 
-  /// No trees, below that of `staged` or that of the realm. Transactions may use `memory` bytes for changes.
+  /// Creates an empty collection for the tree of `staged` or, if it is nil, for the tree of the realm. Transactions may
+  /// use up to `memory` bytes for their changes.
   init(below staged: StagedTransaction?, memory: Int) {
     self.staged = staged
     transactions = TransactionTable(memory: memory)
@@ -23,13 +24,13 @@ enum SubtreeKind: UInt8, Sendable {
   case transaction, snapshot, version
 }
 
-/// A tree below the tree of a mount. Its nodes have other inode numbers there: see `SubtreeNode`.
+/// A tree below the tree of a mount. Its nodes have different inode numbers in the mount: see `SubtreeNode`.
 protocol Subtree: AnyObject, Sendable {
   static var kind: SubtreeKind { get }
-  /// Unique among the subtrees of this kind, also among those that had the same name.
+  /// Unique among all subtrees of this kind, including former ones with the same name.
   var number: UInt64 { get }
-  /// True if it takes changes and records its refusals; then `FileTree` passes requests on to its tree. Otherwise its
-  /// nodes are read-only, and their files are open in the tree of the mount.
+  /// True if it accepts changes and records its own refusals; `FileTree` then forwards requests to its tree. Otherwise
+  /// its nodes are read-only, and their files are opened in the tree of the mount.
   var isWritable: Bool { get }
   /// The tree.
   ///
@@ -37,7 +38,7 @@ protocol Subtree: AnyObject, Sendable {
   func context() throws(FileTreeError) -> TreeContext
   /// The path of its root.
   func shownPath(_ main: TreeContext) -> String
-  /// Attributes of its nodes as the mount shows them.
+  /// Returns the attributes of its nodes as the mount shows them.
   func shown(_ attributes: FileAttributes) -> FileAttributes
   /// The attributes of an entry of its root that belongs to the tree of the mount; nil if there is none. Counts as a
   /// kernel lookup.

@@ -1,5 +1,5 @@
 // The outcome of a transaction over several files. `realmfs tx` reads it as an extended attribute of the transaction's
-// directory. Only this value proves a commit: a missing or silent directory does not.
+// directory. Only this value proves a commit; a directory that is missing or does not respond does not.
 
 /// The state or final result of a transaction.
 package enum TransactionOutcome: Sendable, Equatable, CustomStringConvertible {
@@ -7,15 +7,15 @@ package enum TransactionOutcome: Sendable, Equatable, CustomStringConvertible {
   case open
   /// The changes are on disk in this version; if there were none, this is the base version.
   case committed(UInt64)
-  /// Nothing was committed, and nothing will be. Contains the user who dropped it; nil if it was dropped because the
-  /// mount ended.
+  /// Nothing was committed, and nothing will be. The value is the user who dropped it; nil if it was dropped because
+  /// the mount ended.
   case dropped(by: UInt32?)
 
-  /// The extended attribute of a transaction's directory that holds its outcome. It can be read through an open
+  /// The extended attribute of a transaction's directory that contains its outcome. It can be read through an open
   /// descriptor of the directory even after the end.
   ///
-  /// In namespace `system` the kernel does not first request the directory's attributes, which an ended transaction
-  /// does not have.
+  /// In the namespace `system`, the kernel does not first request the directory's attributes, which an ended
+  /// transaction does not have.
   package static let attribute = "system.realmfs.transaction"
 
   /// The value of the attribute.

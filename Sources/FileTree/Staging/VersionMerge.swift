@@ -1,9 +1,10 @@
 // A three-way merge: applies the changes from a base version to a staged version on top of a later version of the same
-// realm. This is how a transaction over several files is committed, where other programs may have committed meanwhile.
+// realm. This is how a transaction over several files is committed when other programs may have committed since it
+// began.
 //
-// Objects changed on both sides are conflicts; then nothing is merged, so no update is lost. All other changes of the
-// staged version are applied as texts, as in an import: first the objects, then links that had to wait for their
-// targets.
+// Objects changed on both sides are conflicts; if there are any, nothing is merged, so no update is lost. All other
+// changes of the staged version are applied as texts, as in an import: first the objects, then the links that depend on
+// objects created later.
 
 import RealmJSON
 import RealmNames
@@ -24,7 +25,7 @@ final class VersionMerge {
   private struct ClassChanges {
     let old: Table?
     let new: Table?
-    /// True if its properties differ, too.
+    /// True if its properties also differ.
     let isSchemaNew: Bool
     var deleted: [ObjKey] = []
     var inserted: [ObjKey] = []
@@ -36,7 +37,7 @@ final class VersionMerge {
   let staged: Snapshot
   /// New objects whose keys the user chose; they cannot be renumbered.
   private let chosen: Set<ObjectReference>
-  /// New keys for objects without a primary key whose keys were taken by other programs.
+  /// New keys for objects without a primary key whose keys other programs have used.
   private var renumbered: [ObjectReference: ObjKey] = [:]
   private let schemas: (base: SchemaDescription, staged: SchemaDescription)
   private var classes: [ClassChanges] = []
@@ -141,8 +142,8 @@ final class VersionMerge {
   ) throws(EngineError) {
     switch change {
     case .inserted:
-      // Objects with a primary key are identified by it, not by object key. Other objects get a new key, unless the
-      // user chose theirs.
+      // Objects with a primary key are identified by it, not by object key. Other objects are given a new key, unless
+      // the user chose theirs.
       if table.new?.primaryKey == nil, chosen.contains(ObjectReference(table: table.key, key: change.key)) {
         note(try shownName(change, table), isConflict: true, "another program created an object with this key since")
       }
@@ -208,7 +209,7 @@ final class VersionMerge {
     for key in changes.deleted {
       do throws(EngineError) {
         let origins = try transaction.origins(of: table, key)
-        // The staged version has none of the links to it that the base has, so their origins are in `touched`.
+        // The staged version contains none of the links to it in the base version, so their origins are in `touched`.
         for origin in origins where !isTouched(origin) {
           let name = try transaction.table(origin.table)
           note(
@@ -244,7 +245,7 @@ final class VersionMerge {
     var properties: [Int]?
   }
 
-  /// Finds free keys for new objects of a class without a primary key whose keys were taken by other programs.
+  /// Finds free keys for new objects of a class without a primary key whose keys other programs have used.
   private func renumber(
     _ changes: ClassChanges,
     _ transaction: borrowing WriteTransaction
@@ -262,8 +263,8 @@ final class VersionMerge {
     } catch { throw FileTreeError(error) }
   }
 
-  /// Creates the new objects of a class. Updates of existing objects wait until all objects exist that they may link
-  /// to.
+  /// Creates the new objects of a class. Updates of existing objects wait until all objects that they may link to
+  /// exist.
   private func make(
     _ changes: ClassChanges,
     _ applier: RecordApplier<StagedObject>,

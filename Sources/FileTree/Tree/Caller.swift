@@ -22,7 +22,7 @@ public struct Caller: Sendable {
   /// True for root and for the user of the serving process: both may read and use everything in the mount.
   static func isTrusted(_ user: UInt32) -> Bool { user == 0 || user == geteuid() }
 
-  /// True if a thread belongs to the same process as another. False if /proc does not show it.
+  /// True if a thread belongs to the same process as another. False if /proc does not show this.
   static func isThread(_ thread: Int32, ofProcessOf other: Int32) -> Bool {
     if thread <= 0 || other <= 0 { return false }
     if thread == other { return true }
@@ -45,7 +45,7 @@ public struct Caller: Sendable {
     /// A thread at `time`.
     init(thread: Int32, time: Duration) { (self.thread, self.time) = (thread, time) }
 
-    /// A thread, now.
+    /// A thread at the current time.
     init(thread: Int32) {
       var now = timespec()
       unsafe clock_gettime(CLOCK_BOOTTIME, &now)
@@ -53,7 +53,7 @@ public struct Caller: Sendable {
     }
   }
 
-  /// The main thread of the caller's process, now: the caller's own thread may end before its process.
+  /// The main thread of the caller's process at the current time: the caller's own thread may end before its process.
   var now: Moment { Moment(thread: Self.leader(of: process) ?? process) }
 
   /// The main thread of a thread's process; nil if /proc does not show it.

@@ -31,7 +31,7 @@ public final class ChangeReader: Sendable {
 }
 
 extension FileTree {
-  /// Returns a reader of all changes from now on.
+  /// Returns a reader of all changes after this call.
   public func changeReader() throws(FileTreeError) -> ChangeReader {
     let seen = try tree.read { view in Self.seen(view) }
     _ = tree.views.takeNews()
@@ -60,7 +60,7 @@ extension FileTree {
       change.directories.append((directory.name, directory.inode))
     }
     let news = tree.views.takeNews(), open = tree.handles.openFiles.inodes
-    // Names of queries, of properties and in transactions depend on more than the set of objects, and a file that
+    // The names of queries, of properties and in transactions depend on more than the set of objects, and a file that
     // became an object keeps its own inode number.
     change.namesStay = news.namesStay && !hasChangingNames
     change.inodes = [.root] + open

@@ -4,17 +4,17 @@ import Glibc
 import RealmNames
 import RealmPages
 
-/// The numbers of the file system as a whole.
+/// Statistics of the file system.
 public struct FileSystemStatus: Sendable, Hashable {
   /// The unit of the block counts, in bytes.
   public let blockSize: UInt
-  /// Blocks that the realm file uses, and free blocks.
+  /// The blocks that the realm file uses, plus the free blocks.
   public let blocks: UInt64
   /// Free blocks.
   public let freeBlocks: UInt64
   /// Free blocks for unprivileged users.
   public let availableBlocks: UInt64
-  /// Objects, and free files.
+  /// The objects, plus the free files.
   public let files: UInt64
   /// Free files of the file system that holds the realm file.
   public let freeFiles: UInt64

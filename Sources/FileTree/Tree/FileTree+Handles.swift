@@ -22,16 +22,16 @@ extension FileTree {
     try home(of: file).drafts.allocate(file, offset: offset, count: count, growing: growing)
   }
 
-  /// Saves what was written through a handle; called at each close. A file that was only truncated is not saved.
+  /// Saves the bytes written to a handle; called at each close. A file that was only truncated is not saved.
   public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
     try home(of: file).drafts.flush(file, by: caller)
   }
 
-  /// Renders what programs request next after `flush` has saved a file. Call it after replying to the program that
+  /// Renders what programs usually request after `flush` has saved a file. Call it after replying to the program that
   /// saved.
   public func prepareNext(after file: OpenFile) { home(of: file).drafts.prepareNext(after: file) }
 
-  /// Saves what was written through a handle, and waits until all saves are on disk. An empty file is refused like any
+  /// Saves the bytes written to a handle, and waits until all saves are on disk. An empty file is refused like any
   /// other invalid text.
   public func synchronize(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
     try home(of: file).drafts.synchronize(file, by: caller)
@@ -40,9 +40,9 @@ extension FileTree {
   /// Waits until all saves are on disk.
   public func synchronize() throws(FileTreeError) { try tree.drafts.saver?.synchronize() }
 
-  /// Releases a handle. Saves data that was written but not saved because no close was seen.
+  /// Releases a handle. Saves data that was written but not saved because no close was reported.
   public func release(_ file: OpenFile) { home(of: file).drafts.release(file) }
 
-  /// The tree that a handle was opened in, for a new request.
+  /// The tree that a handle was opened in, for use by a new request.
   private func home(of file: OpenFile) -> TreeContext { (file.home.withLock { $0 } ?? tree).serving(Request()) }
 }

@@ -6,14 +6,14 @@ public import RealmPages
 public final class FileTree: Sendable {
   let tree: TreeContext
 
-  /// Shows `realm` as a read-only tree. Reads the schema, but no objects.
+  /// Creates a read-only tree of `realm`. Reads the schema, but no objects.
   ///
   /// - Throws: `noSuchClass` if the options name a class that does not exist; `damaged`, `unavailable`, `busy`.
   public convenience init(_ realm: Realm, options: TreeOptions) throws(FileTreeError) {
     try self.init(realm, nil, options: options)
   }
 
-  /// Shows the realm of `writer` as a writable tree.
+  /// Creates a writable tree of the realm of `writer`.
   public convenience init(_ writer: RealmWriter, options: TreeOptions) throws(FileTreeError) {
     try self.init(writer.realm, writer, options: options)
   }
@@ -55,14 +55,14 @@ public final class FileTree: Sendable {
   public var options: TreeOptions { tree.options }
   /// True if files can be created, written and removed.
   public var isWritable: Bool { tree.drafts.saver != nil }
-  /// True if the tree shows one version permanently. Then files may be read without being opened, and nothing ever
+  /// True if the tree shows one version permanently. Files may then be read without being opened, and nothing ever
   /// changes.
   public var isFrozen: Bool { tree.options.isFrozen }
   /// Names that the kernel must look up again.
   public var dentryInvalidations: DentryInvalidations { tree.namespace.dentryInvalidations }
 
   /// Sets the function called when a new version is first seen. It runs on any thread; `namesStay` is true if the
-  /// version has the same classes and objects as the one before.
+  /// version has the same classes and objects as the previous one.
   public func observeVersions(_ body: @escaping @Sendable (_ namesStay: Bool) -> Void) { tree.views.observer.set(body) }
 
   /// True if the kernel may know names that depend on texts, or names in transactions.
@@ -77,15 +77,15 @@ public final class FileTree: Sendable {
   // MARK: nodes
 
   /// Returns the attributes of the node called `name` in a directory. Counts as one kernel lookup of its inode, which
-  /// `forget` takes back.
+  /// `forget` releases.
   ///
-  /// Renders the object unless its text is cached, because its size is that of the text. A size that takes a pass over
-  /// all objects is left to `attributes`.
+  /// Renders the object unless its text is cached, because its size is that of the text. A size that requires a pass
+  /// over all objects is computed only by `attributes`.
   ///
   /// The name `.` refers to any inode itself, and `..` to the parent of a directory: the kernel looks them up when a
   /// program opens a file handle (open_by_handle_at(2), NFS) of an inode that the kernel has forgotten.
   ///
-  /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and what `open` throws for the directory itself.
+  /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and the errors of `open` for the directory itself.
   public func lookup(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -136,7 +136,7 @@ public final class FileTree: Sendable {
   /// The size is that of the contents read through the handle `file`. Without a handle, it is that of the contents read
   /// through the process's last opened handle, or else that of the stored text.
   ///
-  /// - Throws: `stale` if the object or class is gone and no handle on it is open.
+  /// - Throws: `stale` if the object or class was deleted and no handle on it is open.
   public func attributes(
     _ inode: InodeNumber,
     with file: OpenFile? = nil,
@@ -145,7 +145,7 @@ public final class FileTree: Sendable {
   ) throws(FileTreeError) -> FileAttributes {
     do throws(FileTreeError) {
       var attributes = lasting(try attributes(place(inode), for: thread, user: user))
-      // The kernel uses this size for the file from now on, so it must keep exactly this one.
+      // The kernel uses this size for the file from now on, so this exact size must be kept.
       if let size = file?.toldSize { (attributes.size, attributes.keptSize) = (size, nil) }
       return attributes
     } catch {
@@ -210,7 +210,7 @@ public final class FileTree: Sendable {
     if let modified = change.modified {
       let time = modified.timestamp
       try node.setTime(time, tree)
-      // Without this, unsaved text would get the time of its commit.
+      // Otherwise the time would be replaced when the unsaved text is committed.
       let number = (node as? ObjectNode)?.number(tree) ?? place.inode
       for draft in tree.handles.openFiles.drafts(of: number) {
         if case .dirty = draft.memory.draft { draft.memory.set(time) }
@@ -234,7 +234,7 @@ public final class FileTree: Sendable {
   /// With `attributes`, entries include attributes and count as one lookup of their inode each, within the stream's
   /// budget and except for damaged objects. An error is thrown only if no entry precedes it.
   ///
-  /// - Throws: `damaged` if the names of objects cannot be read; `stale` if the class is gone.
+  /// - Throws: `damaged` if the names of objects cannot be read; `stale` if the class was deleted.
   public func readDirectory<Sink: DirectorySink>(
     _ stream: DirectoryStream,
     from position: UInt64,
@@ -244,7 +244,7 @@ public final class FileTree: Sendable {
     try stream.node.list(stream, from: position, attributes: attributes, into: &sink, tree.serving(Request()))
   }
 
-  /// Creates a file and opens it. It becomes an object when it is saved, if its name is that of an object.
+  /// Creates a file and opens it. It becomes an object when saved, if its name is valid for an object.
   ///
   /// - Throws: `refused(.exists)` if the file exists and `isExclusive`; `readOnly`, `forbidden`, `nameTooLong`.
   public func create(
@@ -291,8 +291,8 @@ public final class FileTree: Sendable {
     } catch { return error }
   }
 
-  /// Removes a file in memory, or an object with the objects that it owns. If a text of the caller was refused for the
-  /// object, the first removal fails.
+  /// Removes a file in memory, or an object with its embedded objects. If a text that the caller wrote to the object
+  /// was refused, the first removal fails.
   public func unlink(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -302,8 +302,8 @@ public final class FileTree: Sendable {
     try home.tree.namespace.unlink(Overlay.Place(directory: home.inode, name: name), by: caller)
   }
 
-  /// Renames a file. A file in memory that gets an object's name is saved as that object. An object that is renamed
-  /// keeps its own name, which is hidden while the new one exists.
+  /// Renames a file. A file in memory that is renamed to the name of an object is saved as that object. An object that
+  /// is renamed keeps its own name, which is hidden while the new one exists.
   public func rename(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -327,7 +327,7 @@ public final class FileTree: Sendable {
     }
   }
 
-  /// Adds a class, a snapshot or a transaction. A transaction belongs to the caller and gets these permission bits.
+  /// Adds a class, a snapshot or a transaction. A transaction belongs to the caller and has the permission bits `mode`.
   public func makeDirectory(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -363,7 +363,7 @@ public final class FileTree: Sendable {
 
   /// Opens a file; `release` closes it.
   ///
-  /// - Throws: `isADirectory`; `stale` if the object is gone; `damaged` if it cannot be read, regardless of other
+  /// - Throws: `isADirectory`; `stale` if the object was deleted; `damaged` if it cannot be read, regardless of other
   ///   objects; for writing also `readOnly` and `forbidden`.
   public func open(
     _ inode: InodeNumber,
@@ -385,7 +385,7 @@ public final class FileTree: Sendable {
   }
 
   /// Runs `body` on a directory. A removed class behaves like any removed directory, unless its name now refers to
-  /// another class: then `stale` makes the kernel look the name up again.
+  /// another class: in that case, `stale` makes the kernel look the name up again.
   private func inDirectory<T>(
     _ place: TreePlace,
     _ body: (any Node) throws(FileTreeError) -> T

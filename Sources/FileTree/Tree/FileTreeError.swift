@@ -10,35 +10,35 @@ public enum Refusal: Sendable, Hashable {
   case invalid
   /// A number beyond the range of its type.
   case outOfRange
-  /// The object, class or file exists already.
+  /// The object, class or file already exists.
   case exists
-  /// A string, binary value or file beyond a limit.
+  /// A string, binary value or file exceeds a limit.
   case tooLarge
-  /// A name beyond a limit.
+  /// A name exceeds a limit.
   case nameTooLong
   /// The target is computed, reserved or immutable.
   case forbidden
-  /// A directory that is not empty.
+  /// The directory is not empty.
   case notEmpty
   /// No space on the disk or for files in memory.
   case noSpace
-  /// Another writer did not finish in time.
+  /// Other programs prevent the change for now, such as a writer that did not finish in time.
   case busy
   /// The realm file was moved or replaced.
   case moved
-  /// Another program has changed the data meanwhile.
+  /// Another program has changed the data in the meantime.
   case conflict
-  /// A rename from one tree into another.
+  /// The rename is from one tree into another.
   case otherTree
   /// Other programs have the realm open.
   case inUse
   /// The system denies access to this process.
   case noAccess
-  /// The disk failed.
+  /// The realm file cannot be read or written, as after a disk error or with a wrong key.
   case inputOutput
-  /// A feature that these files do not support.
+  /// The file does not support the operation.
   case unsupported
-  /// More work than one call may do.
+  /// The operation takes too long.
   case timedOut
   /// The server of a synced realm cannot be reached.
   case offline
@@ -50,7 +50,7 @@ public enum Refusal: Sendable, Hashable {
 public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   /// The name does not exist.
   case notFound
-  /// The inode was valid once, but its object or class is gone. A new lookup of its name shows the present state.
+  /// The inode was valid once, but its object or class was deleted. A new lookup of its name shows the current state.
   case stale
   /// A directory is needed, but this is not one.
   case notADirectory
@@ -70,7 +70,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   case unavailable(EngineError)
   /// A refused change with the reason, in one line for the user.
   case refused(Refusal, String)
-  /// The options name a class that the file does not have.
+  /// The options name a class that does not exist in the file.
   case noSuchClass(String, available: [String])
 
   /// The problem and its place.
@@ -111,7 +111,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     return place + problem + "; the user who wrote it can read the whole reason"
   }
 
-  /// True if this process has no access to the realm: because of the mode or encryption of a folder, or because the
+  /// True if this process has no access to the realm: because of the mode or encryption of a directory, or because the
   /// file belongs to an untrusted user.
   public var isLockedOut: Bool {
     guard case .unavailable(let error) = self else { return false }

@@ -1,5 +1,5 @@
-// chmod, chown, utimens and truncate. Owner, group and mode of objects follow from the realm file. A mode, group or
-// time that is set is kept in memory; changing the owner is refused.
+// chmod, chown, utimens and truncate. The owner, group and mode of objects are derived from the realm file. A mode,
+// group or time that is set is kept in memory; changing the owner is refused.
 
 import RealmPages
 
@@ -18,7 +18,7 @@ public struct MetadataChange: Sendable {
 
   /// A time to set.
   public enum Time: Sendable {
-    /// The present time.
+    /// The current time.
     case now
     /// A given time.
     case at(seconds: Int64, nanoseconds: Int32)
@@ -29,7 +29,7 @@ public struct MetadataChange: Sendable {
 }
 
 extension MetadataChange.Time {
-  /// The time to set; for `now` read from the clock.
+  /// The time to set; for `now`, the current time of the clock.
   var timestamp: Timestamp {
     switch self {
     case .now: Timestamp.now

@@ -1,6 +1,6 @@
 // The status of a mount: the extended attribute `system.realmfs.status` of its root. It is computed from memory only,
-// so requesting it neither reads the realm nor counts as use. For an attribute in namespace `user` the kernel would
-// first request the attributes of the root, which counts as use.
+// so requesting it neither reads the realm nor counts as use. For an attribute in the namespace `user`, the kernel
+// would first request the attributes of the root, which counts as use.
 
 import Glibc
 package import RealmJSON
@@ -27,10 +27,10 @@ package struct MountReport: Equatable, Sendable {
   /// The number of snapshots.
   package let snapshots: Int
 
-  /// The attribute of the root that holds the report.
+  /// The attribute of the root that contains the report.
   package static let attribute = "system.realmfs.status"
 
-  /// A report with these values.
+  /// Creates a report.
   package init(process: Int32, file: String, mode: Mode, idleSeconds: Int?, snapshots: Int) {
     (self.process, self.file, self.mode) = (process, file, mode)
     (self.idleSeconds, self.snapshots) = (idleSeconds, snapshots)

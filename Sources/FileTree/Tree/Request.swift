@@ -1,7 +1,7 @@
-// One request, and whether it still has to look where the realm's path leads.
+// One request, and whether it must still check which file the realm's path refers to.
 //
-// The file at the path can be moved, replaced or truncated at any moment, so each request looks once, when it first
-// reads. A commit looks again before it writes.
+// The file at the path can be moved, replaced or truncated at any moment, so each request checks it once, before its
+// first read. A commit checks again before it writes.
 
 import Synchronization
 
@@ -9,7 +9,7 @@ import Synchronization
 final class Request: Sendable {
   private let hasLooked = Atomic<Bool>(false)
 
-  /// Returns true if the caller must look where the path leads; once.
+  /// Returns true, only once, if the caller must check which file the path refers to.
   func takeLook() -> Bool { !hasLooked.exchange(true, ordering: .relaxed) }
 
   /// Notes that this request need not look, because its answer does not depend on the realm, or because it is the

@@ -3,7 +3,7 @@
 
 import RealmPages
 
-/// The state of a mounted tree, by the collaborator that it belongs to.
+/// The state of a mounted tree, grouped by collaborator.
 final class TreeParts: Sendable {
   let options: TreeOptions
   let realm: Realm
@@ -35,7 +35,7 @@ final class TreeParts: Sendable {
       refusals.report(text)
     }
     drafts = Drafts.State(writer.map { [views] in Saver($0, options, views.ownChanges) }, refusals)
-    // The inode numbers of a transaction's tree are not the ones that the kernel knows.
+    // The inode numbers in a transaction's tree are not those that the kernel knows.
     handles = Handles(seedsPageCache: staged == nil && !options.isFrozen)
     subtrees = Subtrees(below: staged, memory: options.memoryLimit)
   }
@@ -44,7 +44,7 @@ final class TreeParts: Sendable {
 /// A mounted tree and the request that it is used for.
 struct TreeContext: Sendable {
   let parts: TreeParts
-  /// Nil outside of requests: then each read looks where the path of the realm leads.
+  /// Nil outside of requests, where each read checks which file the path of the realm refers to.
   let request: Request?
 
   /// A tree outside of requests.
@@ -55,15 +55,15 @@ struct TreeContext: Sendable {
   /// Returns the tree for a request.
   func serving(_ request: Request) -> TreeContext { TreeContext(parts, request) }
 
-  /// The tree outside of requests, for a user that outlives the present one.
+  /// The tree outside of requests, for use beyond the current request.
   var lasting: TreeContext { TreeContext(parts) }
 
-  /// A read-only tree of one version.
+  /// Creates a read-only tree of one version.
   init(_ realm: Realm, showing hold: VersionHold, _ options: TreeOptions) {
     self.init(TreeParts(realm, nil, options, listingBudget: 0, texts: .small, showing: hold))
   }
 
-  /// The tree of a transaction in `main`.
+  /// Creates the tree of a transaction in `main`.
   init(_ main: TreeParts, over writer: RealmWriter, _ options: TreeOptions, staged: StagedTransaction) {
     self.init(
       TreeParts(
@@ -80,17 +80,17 @@ struct TreeContext: Sendable {
 
   var options: TreeOptions { parts.options }
   var realm: Realm { parts.realm }
-  /// Names to nodes; create, rename, remove.
+  /// Maps names to nodes; creates, renames and removes files.
   var namespace: Namespace { Namespace(tree: self) }
   /// The drafts of programs, from open to release.
   var drafts: Drafts { Drafts(tree: self) }
-  /// Of the drafts: checks and saves of texts.
+  /// For drafts: checks and saves of texts.
   var saves: Saves { Saves(tree: self) }
-  /// Of the drafts: deletes objects and restores them.
+  /// For drafts: deletes objects and restores them.
   var removal: ObjectRemoval { ObjectRemoval(tree: self) }
   /// Versions as trees.
   var views: Views { parts.views }
-  /// Of the views: the objects that directories list.
+  /// For views: the objects that directories list.
   var selections: Selections { Selections(tree: self) }
   /// Open files.
   var handles: Handles { parts.handles }

@@ -24,7 +24,7 @@ public struct TreeOptions: Sendable {
   public var fmask: UInt32?
   /// Permission bits to clear for directories, instead of `umask`.
   public var dmask: UInt32?
-  /// True if the kernel admits users other than the one who mounted, as far as modes allow.
+  /// True if the kernel admits users other than the one who mounted the realm, as far as modes allow.
   public var admitsOtherUsers = false
   /// The effect of saving on properties that are missing in the text.
   public var write = WriteMode.patch
@@ -38,7 +38,7 @@ public struct TreeOptions: Sendable {
   public var lockTimeout = RealmWriter.patience
   /// The time limit of a query.
   public var queryTimeout = Duration.seconds(30)
-  /// The deadline of a query that begins now.
+  /// The deadline of a query that starts now.
   var queryDeadline: ContinuousClock.Instant { .now.advanced(by: queryTimeout) }
   /// True if `mkdir` in the root adds a class.
   public var createsClasses = false

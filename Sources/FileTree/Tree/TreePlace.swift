@@ -36,7 +36,7 @@ struct TreePlace {
     return SubtreeNode.enter(attributes, outside.subtree, main)
   }
 
-  /// Assigns a handle that was opened here to the tree.
+  /// Records the kernel's inode number of a handle that was opened here and, for a transaction, its tree.
   func owning(_ file: OpenFile, shownAs inode: InodeNumber) -> OpenFile {
     file.shownInode = inode.value
     if outside != nil { file.home.withLock { $0 = tree.lasting } }

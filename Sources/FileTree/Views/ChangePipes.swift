@@ -1,4 +1,4 @@
-// The pipes that `.realm/changes` links to. Each program that follows the link gets its own named pipe, outside the
+// The pipes that `.realm/changes` links to. Each program that follows the link receives its own named pipe, outside the
 // mount. A waiting reader therefore blocks in the kernel, not in this server: it can be frozen, killed or polled while
 // the server itself is frozen, and it reads end of file when the server ends, however it ends.
 
@@ -22,7 +22,7 @@ final class ChangePipes: @unchecked Sendable {
   private static let interval = Duration.milliseconds(20)
   /// The maximum number of unopened pipes: reading the link creates a pipe even if it is never opened.
   private static let mostUnopened = 16
-  /// The maximum number of pipes: each takes a file descriptor.
+  /// The maximum number of pipes: each uses a file descriptor.
   private static let mostPipes = 256
 
   /// Returns a number that was never returned before.
@@ -34,7 +34,7 @@ final class ChangePipes: @unchecked Sendable {
   }
 
   /// Creates a pipe that delivers the lines of `feed` to the program that opens it, and returns its path. Programs that
-  /// may read files of the tree under `rules` can open it, if they can reach the runtime folder of this user.
+  /// may read files of the tree under `rules` can open it, if they can reach the runtime directory of this user.
   ///
   /// - Throws: `inputOutput` or `noSpace` if the system cannot create a pipe or a thread.
   func make(_ feed: sending ChangeFeed, _ rules: AccessRules) throws(FileTreeError) -> [UInt8] {
@@ -56,7 +56,7 @@ final class ChangePipes: @unchecked Sendable {
     throw .refused(.noSpace, "too many programs read .realm/changes, or no thread can be started")
   }
 
-  /// Ends the thread and all pipes: their readers reach end of file after the data written.
+  /// Ends the thread and all pipes: their readers see end of file after the data already written.
   func stop() {
     monitor.locked {
       isEnding = true
@@ -70,10 +70,10 @@ final class ChangePipes: @unchecked Sendable {
     }
   }
 
-  /// The folder of the pipes; created for the first pipe.
+  /// The directory of the pipes; created for the first pipe.
   private func usableFolder() throws(FileTreeError) -> String {
     let made: Result<String, EngineError> = monitor.locked {
-      // A runtime folder goes with the last session of its user; a mount may stay.
+      // A runtime directory is removed with the last session of its user, but a mount may remain.
       if let folder, folder.exists { return .success(folder.path) }
       do throws(EngineError) {
         let made = try PipeFolder()
@@ -88,7 +88,7 @@ final class ChangePipes: @unchecked Sendable {
 
   private func run() {
     var isRunning = true
-    // The full pipes. A reader that is faster than the interval must not wait for it.
+    // The full pipes. A reader that is faster than the interval must not have to wait for it.
     var full: [pollfd] = []
     while isRunning {
       if !full.isEmpty { unsafe _ = poll(&full, nfds_t(full.count), Int32(Self.interval / .milliseconds(1))) }
@@ -111,7 +111,7 @@ private final class ChangePipe {
   private(set) var isOpened = false
   private let writeEnd: Int32
   private let feed: ChangeFeed
-  /// The time at which the pipe goes if no program has opened it: until then its feed holds the newest version.
+  /// The time at which the pipe is removed if no program has opened it; until then, its feed holds the newest version.
   private let expiry = MonotonicTime.now.advanced(by: .seconds(10))
   /// Data from the feed that is not yet written to the pipe.
   private var rest: ArraySlice<UInt8> = []
@@ -134,7 +134,7 @@ private final class ChangePipe {
       unsafe unlink(path)
       throw .failed("open", path, code)
     }
-    // Only root can change the owner. A user who cannot set the group gives no rights to another one.
+    // Only root can change the owner. If the group cannot be set, its members are given no access.
     let isOwned = fchown(writeEnd, rules.owner, rules.group) == 0 || fchown(writeEnd, uid_t.max, rules.group) == 0
     fchmod(writeEnd, isOwned ? mode : mode & ~0o070)
   }
@@ -150,10 +150,10 @@ private final class ChangePipe {
     return unsafe poll(&state, 1, 0) >= 0 && state.revents & Int16(POLLERR) == 0
   }
 
-  /// The write end, to be polled, if the pipe is full and there is more to write.
+  /// The write end, to be polled if the pipe is full and there is more to write.
   var fullEnd: pollfd? { rest.isEmpty ? nil : pollfd(fd: writeEnd, events: Int16(POLLOUT), revents: 0) }
 
-  /// Writes the changes of new commits until the pipe is full. Returns false if its reader has gone.
+  /// Writes the changes of new commits until the pipe is full. Returns false if its reader has closed it.
   func serve() -> Bool {
     if hasReader {
       if !isOpened {
@@ -163,8 +163,8 @@ private final class ChangePipe {
       return write()
     }
     if isOpened || MonotonicTime.now >= expiry { return false }
-    // A program that opens the pipe for writing, which only root can, gets EPIPE instead of waiting for a reader. Data
-    // it has written until then is discarded.
+    // A program that opens the pipe for writing, which only root can do, receives EPIPE instead of waiting for a
+    // reader. Data it has already written is discarded.
     let readEnd = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     if readEnd >= 0 {
       var discarded = [UInt8](repeating: 0, count: 4096)
@@ -194,6 +194,6 @@ private final class ChangePipe {
   }
 
   /// Generates the lines of new commits. Commits that cannot be read now are retried at the next check; a gap line
-  /// reports missed ones.
+  /// reports those that were missed.
   private func advance() { try? feed.advance() }
 }

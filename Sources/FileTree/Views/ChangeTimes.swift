@@ -1,4 +1,4 @@
-// The times of the last changes to the texts of objects, as far as they follow from observed commits. A commit moves
+// The times of the last changes to the texts of objects, as far as observed commits determine them. A commit advances
 // the time of the objects it changed (ChangedObjects.swift) or, if those are unknown, of all objects in the tables it
 // changed.
 //
@@ -10,7 +10,7 @@ import Threads
 
 /// The last change of the objects of one table.
 struct ChangeStamp: Sendable, Hashable {
-  /// The generation of the view in which the change was noticed; texts of equal stamps are equal.
+  /// The generation of the view in which the change was noticed; texts with equal stamps are equal.
   var generation: UInt64
   /// The mtime of objects without an individual time.
   var modified: Timestamp
@@ -34,7 +34,7 @@ struct ChangeTimes: Sendable {
   /// The times of a mount's first view: everything has the time of the realm file.
   init() {}
 
-  /// The stamp of a table; nil for a table of another version.
+  /// The stamp of a table; nil for a table that is not in this version.
   subscript(ordinal: TableOrdinal) -> ChangeStamp? { known[ordinal]?.stamp }
 
   /// The times of the next view.
@@ -59,7 +59,7 @@ struct ChangeTimes: Sendable {
         next.known[ordinal] = old
       } else {
         var new = stamp
-        // Commits within one tick of the file system's clock must still get different times.
+        // Commits within one tick of the file system's clock must still have different times.
         if let old = known[ordinal]?.stamp {
           if !(old.touched < new.touched) { new.touched = old.touched.nextNanosecond }
           let areKnown = changed.map { !$0.unknown.contains(table.key) } ?? false

@@ -1,6 +1,6 @@
-// Determines the objects whose texts differ from the previous view, so that only these get a new time. The mount knows
-// the changes of its own commits; changes of other programs are found by comparing both versions, skipping the nodes
-// they share.
+// Determines the objects whose texts differ from the previous view, so that only these receive a new time. The mount
+// knows the changes of its own commits; changes of other programs are found by comparing both versions, skipping the
+// nodes they share.
 
 import RealmPages
 
@@ -12,7 +12,7 @@ struct ChangedObjects {
   var unknown: Set<TableKey> = []
   /// True if both views have the same classes and objects.
   var namesStay = false
-  /// Objects that the newer view no longer has. They may be in `objects` instead.
+  /// Objects that no longer exist in the newer view. They may be listed in `objects` instead.
   var removed: [ObjectReference] = []
   /// The tables whose removed objects are not all known.
   private var removedUnknown: Set<TableKey> = []
@@ -22,8 +22,8 @@ struct ChangedObjects {
   /// True if all changed, added and removed objects of a table are known.
   func tellsAll(of table: TableKey) -> Bool { !unknown.contains(table) && !removedUnknown.contains(table) }
 
-  /// The maximum number of changed objects per table. With more, all objects get the time of the table, because finding
-  /// them would delay the first reader of the version.
+  /// The maximum number of changed objects per table. With more, all objects receive the time of the table, because
+  /// finding the changed ones would delay the first reader of the version.
   static let most = 10_000
 
   /// Finds the changes between two versions. Returns nil if any object of any table may have changed, as after a schema
@@ -63,14 +63,15 @@ struct ChangedObjects {
       }
       return found
     } catch {
-      // Damaged objects get the time of their table; reading them reports the damage.
+      // Damaged objects receive the time of their table; reading them reports the damage.
       return nil
     }
   }
 }
 
 extension Table {
-  /// True if both versions of the table render equal values as equal texts, also in objects that link to them.
+  /// True if equal values are rendered as equal texts in both versions of the table, even in objects that link to its
+  /// objects.
   fileprivate func looks(like other: Table) -> Bool {
     key == other.key && name.isExactly(other.name) && kind == other.kind && primaryKey?.key == other.primaryKey?.key
       && columns.elementsEqual(other.columns) { $0.key == $1.key && $0.name.isExactly($1.name) }

@@ -1,4 +1,4 @@
-// Reports damage once, however often the kernel requests the damaged object.
+// Reports damage once, no matter how often the kernel requests the damaged object.
 
 import Synchronization
 
@@ -12,7 +12,7 @@ final class DamageLog: Sendable {
 
   init(_ sink: @escaping @Sendable (String) -> Void) { self.sink = sink }
 
-  /// Reports an error if it is damage.
+  /// Reports `error` if it indicates damage.
   func note(_ error: FileTreeError) {
     guard case .damaged = error else { return }
     let line = error.description

@@ -1,4 +1,4 @@
-// The sizes of `.all.jsonl` and `.all.csv` of whole classes, kept up to date. Sizes are stored per group of
+// The sizes of `.all.jsonl` and `.all.csv` of complete classes, kept up to date. Sizes are stored per group of
 // neighbouring objects, and after a commit only the groups with changes are counted again.
 //
 // Each new view reports the changed objects (`note`); if those are unknown, the class is counted from scratch at the
@@ -50,7 +50,7 @@ final class LineSizes: Sendable {
   /// The number of objects rendered for counting.
   var renderedCount: Int { rendered.load(ordering: .relaxed) }
 
-  /// The number of objects in a group, and so the number rendered for each changed object.
+  /// The number of objects in a group, and thus the number rendered for each changed object.
   private static let groupCount = 256
   /// The maximum number of changed objects recorded for a class; with more, its count is dropped.
   private static let mostChanged = 100_000
@@ -88,7 +88,7 @@ final class LineSizes: Sendable {
   func size(of text: Text, _ generation: UInt64, _ lines: ObjectLines, isGood: () -> Bool) -> Int? {
     guard let turn = begin(text, generation) else { return nil }
     return turn.mutex.withLock { _ in
-      // Changes from here on are counted next time.
+      // Later changes are counted next time.
       guard let (known, changed) = take(text, generation, turn) else { return nil }
       var groups = known
       if !changed.isEmpty {
@@ -125,7 +125,7 @@ final class LineSizes: Sendable {
     }
   }
 
-  /// Updates the counts of a text, unless they were dropped meanwhile.
+  /// Updates the counts of a text, unless they were dropped in the meantime.
   private func change(_ text: Text, _ turn: Turn, _ body: (inout Counted) -> Void) {
     state.withLock { state in
       guard var counted = state.counted[text], counted.turn === turn else { return }

@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// Holds the observer; initially none.
+/// Holds the observer, initially none.
 final class Observer: Sendable {
-  /// A closure that is read from a generic container and stored back gets another reabstraction thunk each time: after
-  /// a million times, a call would go through a million thunks. A struct member does not.
+  /// A closure that is read from a generic container and stored back is wrapped in another reabstraction thunk each
+  /// time; after a million times, a call would pass through a million thunks. A struct member avoids this.
   private struct Action {
     let run: @Sendable (Bool) -> Void
   }

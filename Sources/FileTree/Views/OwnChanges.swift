@@ -1,10 +1,10 @@
-// The objects that this mount's own commits changed, and the times of individual objects, which follow from commits or
-// were set by the user.
+// The objects that this mount's own commits changed, and the times of individual objects, which commits or the user
+// set.
 
 import RealmPages
 import Synchronization
 
-/// The commits of this mount that no view shows yet.
+/// The commits of this mount that are not yet in a view.
 final class OwnChanges: Sendable {
   private struct Commit {
     /// Nil if the objects are not known.
@@ -13,7 +13,7 @@ final class OwnChanges: Sendable {
   }
 
   private struct State {
-    /// By version.
+    /// The commits, by version.
     var commits: [UInt64: Commit] = [:]
   }
 
@@ -69,8 +69,8 @@ final class ObjectTimes: Sendable {
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
 
-  /// Times of up to `limit` objects. With one more, all entries are discarded and all objects get the last time set, so
-  /// that no time goes backwards.
+  /// Creates a store for the times of up to `limit` objects. With one more, all entries are discarded and all objects
+  /// receive the last time set, so that no time goes backwards.
   init(limit: Int = 100_000) { self.limit = limit }
 
   /// Sets the time of objects.
@@ -82,7 +82,7 @@ final class ObjectTimes: Sendable {
     }
   }
 
-  /// Sets the time of an object, or the next nanosecond after its present time if that is later.
+  /// Sets the time of an object, or the next nanosecond after its current time if that is later.
   func move(_ inode: InodeNumber, to time: Timestamp, version: UInt64) {
     isUsed.store(true, ordering: .releasing)
     state.withLock { state in

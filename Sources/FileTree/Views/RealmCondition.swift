@@ -1,4 +1,4 @@
-// Tracks what happens to the realm file while it is mounted: moved, removed, replaced, encrypted, unreadable. Each
+// Tracks the condition of the realm file while it is mounted: moved, removed, replaced, encrypted, unreadable. Each
 // change is reported once, in the log and in `.realm/errors`, because users of the mount may never look at the file
 // itself.
 
@@ -9,7 +9,7 @@ import Synchronization
 final class RealmCondition: Sendable {
   private struct State {
     var standing: Standing?
-    /// The reason why the realm cannot be read; nil if it can.
+    /// The reason why the realm cannot be read; nil if it can be read.
     var problem: String?
   }
 

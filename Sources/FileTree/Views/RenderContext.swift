@@ -1,5 +1,5 @@
 // The tools that one thread needs to render names and texts of one version: a renderer, which keeps cursors, and
-// buffers. A pool lends the contexts. Invariant: no two threads use one at the same time.
+// buffers. A pool lends contexts to threads. Invariant: no two threads use a context at the same time.
 
 import RealmJSON
 import RealmPages
@@ -7,7 +7,7 @@ import Synchronization
 
 /// The rendering tools of one thread.
 final class RenderContext: @unchecked Sendable {
-  // Unchecked: the pool, under its lock, lends a context to one thread at a time.
+  // Unchecked: the pool lends a context to one thread at a time, under its lock.
   let renderer: ObjectRenderer
   private let text = OutputBuffer()
   /// The buffer for file names.

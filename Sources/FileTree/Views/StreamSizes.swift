@@ -1,5 +1,5 @@
-// The sizes of texts of one version that are generated while they are read. Computing such a size takes generating the
-// whole text.
+// The sizes of texts of one version that are generated while they are read. Computing such a size requires generating
+// the complete text.
 
 import Synchronization
 

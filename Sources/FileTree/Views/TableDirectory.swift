@@ -79,16 +79,16 @@ final class TableDirectory: Sendable {
 private final class LongNames: Sendable {
   private struct Known {
     var keys: [UInt64: ObjKey] = [:]
-    /// True if `keys` contains all such objects.
+    /// True if `keys` contains all objects with long names.
     var isComplete = false
   }
 
-  /// The maximum number of cached names; each lookup of a further name takes a scan.
+  /// The maximum number of cached names; each lookup of another name requires a scan.
   private static let maximumCount = 65_536
 
   private let known = Mutex<Known?>(nil)
 
-  /// The object of `directory` with this name, which contains `digest`.
+  /// Returns the object of `directory` with this name, which contains `digest`.
   func find(_ digest: UInt64, _ name: [UInt8], in directory: TableDirectory) throws(EngineError) -> ObjKey? {
     if let known = known.withLock({ $0 }) {
       if let key = known.keys[digest] { return try isName(name, of: key, directory) ? key : nil }

@@ -17,17 +17,17 @@ final class TableRegistry: Sendable {
 
   private struct State {
     var known: [Identity: Registered] = [:]
-    /// By ordinal.
+    /// The tables, by ordinal.
     var all: [Registered] = []
   }
 
   private let state = Mutex(State())
   private let nodes: NodeTable
 
-  /// A registry that creates a directory in `nodes` for each table.
+  /// Creates a registry that adds a directory to `nodes` for each table.
   init(_ nodes: NodeTable) { self.nodes = nodes }
 
-  /// The properties of a table that are the same in all versions.
+  /// The attributes of a table that are the same in all versions.
   final class Registered: Sendable {
     let ordinal: TableOrdinal
     /// The inode number of the table's directory.
@@ -73,7 +73,7 @@ final class TableRegistry: Sendable {
   /// True if a table is a class, or if no table has this ordinal.
   func isClass(_ ordinal: TableOrdinal) -> Bool { registered(ordinal)?.isClass ?? true }
 
-  /// The escaped name of a table, even if the table is gone.
+  /// The escaped name of a table, even if the table was deleted.
   func name(_ ordinal: TableOrdinal) -> [UInt8]? { registered(ordinal)?.name }
 
   private func registered(_ ordinal: TableOrdinal) -> Registered? {

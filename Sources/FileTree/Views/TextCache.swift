@@ -30,7 +30,7 @@ final class TextCache: Sendable {
     var next: Int32 = -1
     var isUsed = false
 
-    /// The bytes that the entry counts as.
+    /// The number of bytes that the entry is counted as.
     var cost: Int { (text?.count ?? 0) + 64 }
   }
 
@@ -45,7 +45,7 @@ final class TextCache: Sendable {
     var count = 0
   }
 
-  /// The size limit of a cached text in bytes; of larger texts only the size is cached.
+  /// The size limit of a cached text in bytes; for larger texts, only the size is cached.
   static let largestText = 4 << 20
 
   /// The byte limit for rendering texts in one batch.
@@ -58,7 +58,7 @@ final class TextCache: Sendable {
   /// The number of slots of an empty cache.
   private static let firstSlots = 16
 
-  /// A cache of at most `slots` texts, a power of 2.
+  /// Creates a cache of at most `slots` texts, a power of 2.
   init(maximumBytes: Int = 8 << 20, slots: Int = 32_768) {
     self.maximumBytes = maximumBytes
     mostSlots = slots

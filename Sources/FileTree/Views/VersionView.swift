@@ -50,7 +50,7 @@ final class VersionView: Sendable {
     let options: TreeOptions
     let registry: TableRegistry
     let previous: VersionView?
-    /// The present time on the monotonic clock.
+    /// The current time on the monotonic clock.
     let now: MonotonicTime
     /// The objects that changed since the previous view; nil if any object may have changed.
     let changed: ChangedObjects?
@@ -120,7 +120,7 @@ final class VersionView: Sendable {
     return options.classes.map { $0.contains(name) } ?? true ? .root : .nowhere
   }
 
-  /// The table with this ordinal; nil if this version does not have it.
+  /// The table with this ordinal; nil if it does not exist in this version.
   func directory(_ ordinal: TableOrdinal) -> TableDirectory? { positions[ordinal].map { directories[$0] } }
 
   /// The attributes of an object whose text has `size` bytes.
@@ -165,7 +165,7 @@ final class VersionView: Sendable {
   /// The directory with this name in `.realm/tables`.
   func internalDirectory(_ name: [UInt8]) -> TableDirectory? { internals[name].map { directories[$0] } }
 
-  /// The class with this escaped name, shown or not.
+  /// The class with this escaped name, whether or not it is shown.
   func classDirectory(_ name: [UInt8]) -> TableDirectory? { classes[name].map { directories[$0] } }
 
   /// The number of directories in the root, `.realm` included.

@@ -1,9 +1,9 @@
 // The newest view of the realm, and the loop that makes all reads of it safe.
 //
 // A version stays readable only briefly after a newer one is committed, and not at all in an immutable mount: other
-// writers may reuse its space. Every operation therefore works on the newest version and then checks whether what it
-// read was valid; if not, the result is discarded and read again. Invariant: nothing read is returned or cached before
-// that check.
+// writers may reuse its space. Every operation therefore works on the newest version and then checks whether the data
+// it read was valid; if not, the result is discarded and the read repeated. Invariant: no data is returned or cached
+// before that check.
 
 import Glibc
 import RealmJSON
@@ -40,7 +40,7 @@ final class Views: Sendable {
   /// Held while a view is created, so that each view is created once.
   private let making = Mutex<Void>(())
 
-  /// The maximum number of attempts of a read while commits keep coming, which takes up to 200 ms.
+  /// The maximum number of attempts of a read while commits continue to arrive, which takes up to 200 ms.
   private static let attempts = 100
   /// Like `attempts`, but for a held version: once it is invalid, it stays invalid.
   private static let heldAttempts = 3
@@ -68,9 +68,9 @@ final class Views: Sendable {
   /// True if the tree follows the newest version; false if it shows a held one.
   var isFollowing: Bool { held == nil }
 
-  /// Runs `body` on the newest view and repeats it if a commit came in between. Results and errors are valid only if
-  /// the view was still the newest when `body` ended, so `body` must not store anything itself.
-  /// The first read of a request looks where the path of the realm leads; without a request, each read does.
+  /// Runs `body` on the newest view and repeats it if there was a commit in the meantime. Results and errors are valid
+  /// only if the view was still the newest when `body` ended, so `body` must not store anything itself. The first read
+  /// of a request checks which file the path of the realm refers to; without a request, each read does.
   func read<T>(
     _ request: Request?,
     _ body: (VersionView) throws(FileTreeError) -> T
@@ -81,7 +81,7 @@ final class Views: Sendable {
       attempts: attempts,
       pauses: true,
       latest: { () throws(FileTreeError) in
-        // A version that proved invalid may be that of a file that was moved.
+        // A version that proved invalid may belong to a file that was moved.
         defer { looks = true }
         return try newestSnapshot(looks: looks)
       },
@@ -91,7 +91,7 @@ final class Views: Sendable {
     return result
   }
 
-  /// Runs `body` like `read`, or on the last known view while the realm cannot be read. For data that a view has
+  /// Runs `body` like `read`, or on the last known view while the realm cannot be read. For data that a view provides
   /// without reading the file: names of classes, modes, refusals.
   func readable<T>(
     _ request: Request?,
@@ -103,7 +103,7 @@ final class Views: Sendable {
     }
   }
 
-  /// The owner and modes of the last view, without checking for a newer one; nil before the first.
+  /// The owner and modes of the last view, without checking for a newer one; nil before the first view.
   var lastRules: AccessRules? { newest.withLock { $0?.rules } }
 
   private func newestSnapshot(looks: Bool) throws(FileTreeError) -> Snapshot {
@@ -145,8 +145,8 @@ final class Views: Sendable {
   /// The time to wait for another thread's save.
   private static let settlingPatience = Duration.milliseconds(500)
 
-  /// Syncs commits delayed by `-o group_commit`, or gives them up if that is no longer possible. Returns false if there
-  /// were none, or another thread kept the writer busy.
+  /// Syncs commits delayed by `-o group_commit`, or abandons them if that is no longer possible. Returns false if there
+  /// were none, or if another thread kept the writer busy.
   private func settle() -> Bool {
     guard let writer, writer.hasUnsynced else { return false }
     do throws(EngineError) { try writer.sync(timeout: Self.settlingPatience) } catch {
@@ -156,8 +156,8 @@ final class Views: Sendable {
     return true
   }
 
-  /// The view of the version that a transaction is based on. No other program can commit meanwhile, so reads of it are
-  /// valid.
+  /// The view of the version that a transaction is based on. No other program can commit during the transaction, so
+  /// reads of the view are valid.
   func view(of transaction: borrowing WriteTransaction) throws(FileTreeError) -> VersionView {
     try view(of: transaction.base)
   }
@@ -213,7 +213,7 @@ final class Views: Sendable {
     return (view, changed)
   }
 
-  /// Returns and resets the changes since the last call. One caller at a time.
+  /// Returns and resets the changes since the last call. Must not be called concurrently.
   func takeNews() -> ViewNews {
     news.withLock { news in
       defer { news = ViewNews() }
@@ -254,7 +254,7 @@ extension VersionView {
 
   /// The table with this ordinal.
   ///
-  /// - Throws: `stale` if it is gone.
+  /// - Throws: `stale` if it was deleted.
   func existing(_ ordinal: TableOrdinal) throws(FileTreeError) -> TableDirectory {
     guard let directory = directory(ordinal) else { throw .stale }
     return directory

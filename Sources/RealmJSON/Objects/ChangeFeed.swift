@@ -1,11 +1,11 @@
 // Streams the changes of a realm to one reader with bounded memory. It never holds old versions for long: changes that
-// the reader does not take in time are dropped, and a gap line marks the loss.
+// the reader does not read in time are dropped, and a gap line marks the loss.
 
 public import RealmPages
 import Threads
 
-/// A stream of JSON lines that describe what commits change, starting at some version, whichever process commits.
-/// Commits that arrive faster than lines are rendered are merged.
+/// A stream of JSON lines that describe what commits change, starting at some version, regardless of the committing
+/// process. Commits that arrive faster than lines are rendered are merged.
 ///
 /// The feed holds the version up to which it has rendered lines. When a newer version exists, `advance` renders the
 /// lines between the two, as far as the buffer has room, and releases the older version after the last line. A reader
@@ -16,7 +16,8 @@ public final class ChangeFeed {
   private struct Step {
     let to: VersionHold
     let lines: ChangeLines
-    /// When the buffer became full with lines still to come, and how long earlier full buffers kept this step waiting.
+    /// When the buffer became full with lines still to be rendered, and how long full buffers have already delayed this
+    /// step.
     var fullSince: MonotonicTime?
     var waited: Int64 = 0
   }
@@ -28,7 +29,7 @@ public final class ChangeFeed {
   private var from: VersionHold?
   private var file: Int
   private var step: Step?
-  /// Rendered lines. The bytes from `start` on were not taken yet.
+  /// Rendered lines. The bytes from `start` on have not been taken yet.
   private let buffer = OutputBuffer()
   private var start = 0
 
@@ -45,7 +46,7 @@ public final class ChangeFeed {
     try self.init(realm, classes: classes, style: style, patience: Self.patience)
   }
 
-  /// Like `init(_:classes:style:)`, for a reader that is waited for longer, or not at all.
+  /// Like `init(_:classes:style:)`, but with a longer or no wait for a slow reader.
   package init(
     _ realm: Realm,
     classes: [String]? = nil,
@@ -67,10 +68,10 @@ public final class ChangeFeed {
   /// The number of bytes that can be taken.
   public var count: Int { buffer.count - start }
 
-  /// True if there may be changes that were not rendered yet.
+  /// True if there may be changes that have not been rendered yet.
   public var isBehind: Bool { step != nil || from.map { realm.hasChanged(since: $0.snapshot) } ?? true }
 
-  /// Waits, at most for `timeout`, until there is a version newer than `version`.
+  /// Waits, for at most `timeout`, until there is a version newer than `version`.
   public func waitForChange(timeout: Duration) {
     if let from, step == nil { _ = realm.waitForChange(since: from.snapshot, timeout: timeout) }
   }
@@ -137,7 +138,7 @@ public final class ChangeFeed {
       }
     }
     noteFull()
-    // Without a hold, refresh the realm, since it pins the version it returned last until it sees a newer one.
+    // Without a hold, refresh the realm, since it pins the last version it returned until it finds a newer one.
     if from == nil { _ = try realm.latest() }
   }
 

@@ -7,9 +7,10 @@ public import RealmPages
 /// The JSON lines for the changes from one version to another.
 ///
 /// An object line is `{"version":17,"time":"..","op":"update","class":"Person","key":4,"before":{..},"after":{..}}`,
-/// where `op` is `insert`, `update` or `delete`. An insert has `after` and a delete has `before`, each with the whole
-/// object; an update has both, with only the properties that differ. A class line has the op `schema` and contains the
-/// class in the form of a schema file. It precedes the lines of its objects; for a removed class, it follows them.
+/// where `op` is `insert`, `update` or `delete`. An insert has `after` and a delete has `before`, each with the
+/// complete object; an update has both, with only the properties that differ. A class line has the op `schema` and
+/// contains the class in the format of a schema file. It precedes the lines of its objects; for a removed class, it
+/// follows them.
 ///
 /// The precondition is that of `VersionDifference`. Not thread-safe: one thread at a time.
 public final class ChangeLines {
@@ -33,12 +34,12 @@ public final class ChangeLines {
   /// The result of a call of `next`.
   public enum Step: Sendable {
     case line
-    /// Something could not be rendered, for this reason; the next call continues after it.
+    /// A line could not be rendered, for this reason; the next call continues after it.
     case damage(String)
     case end
   }
 
-  /// The two versions.
+  /// The older and the newer version.
   public let old: Snapshot, new: Snapshot
   /// The position after the last rendered line.
   public private(set) var place = Place()

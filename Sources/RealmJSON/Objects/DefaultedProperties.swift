@@ -1,5 +1,5 @@
-// Required properties that an object's text omits, so that a new object gets their defaults. This is not an error, but
-// the user did not write those values; callers that create objects report them.
+// Required properties that an object's text omits, so that they have their default values in a new object. This is not
+// an error, but the user did not write these values, so callers that create objects report them.
 
 public import RealmPages
 
@@ -18,7 +18,7 @@ public struct RequiredProperty: Hashable, Sendable {
   package init(_ table: TableKey, _ column: ColKey) { (self.table, self.column) = (table, column) }
 }
 
-/// The number of new objects that got the default of a required property because their texts omit it.
+/// The number of new objects with the default value of a required property because their texts omit it.
 public struct DefaultedProperty: Sendable {
   /// The class and the property, joined by a dot.
   public let name: String
@@ -47,7 +47,7 @@ extension [RequiredProperty: Int] {
 }
 
 extension Column {
-  /// The default of a required property as JSON.
+  /// The default value of a required property as JSON.
   fileprivate var defaultText: String {
     let out = OutputBuffer()
     var writer = JSONWriter(out, .compact)

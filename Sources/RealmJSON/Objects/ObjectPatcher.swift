@@ -1,7 +1,8 @@
-// Applies JSON texts to objects: finds or creates the object, computes the difference, and changes only that.
+// Applies JSON texts to objects: finds or creates the object, computes the difference, and changes only the properties
+// that differ.
 //
-// The whole difference is planned from the stored values before the first change, so most errors occur before anything
-// was changed. The content of a new embedded object is planned after the object is created.
+// All changes are planned from the stored values before the first is made, so most errors occur before anything is
+// changed. The content of a new embedded object is planned after the object is created.
 
 public import RealmPages
 
@@ -9,7 +10,7 @@ public import RealmPages
 public enum WriteMode: String, Sendable, CaseIterable {
   /// Omitted properties keep their values.
   case patch
-  /// Omitted properties get their defaults.
+  /// Omitted properties are set to their default values.
   case replace
 }
 
@@ -33,12 +34,12 @@ public enum PatchTarget: Sendable {
 public enum MissingLinks: Sendable {
   /// Rejects the text.
   case refuse
-  /// Counts such links and omits them: the property is null, or the element is left out. Applying the same text again
+  /// Counts such links and omits them: the property is null, or the element is omitted. Applying the same text again
   /// once the targets exist sets the links and changes nothing else. An import does this for texts that link to objects
   /// later in the input.
   case leaveOut
-  /// Keeps links that resolve once their targets are created, and that show the targets' primary keys until then. Only
-  /// for versions that exist in memory. Targets without a primary key must already exist.
+  /// Keeps links that resolve once their targets are created, and that are shown as the targets' primary keys until
+  /// then. Only for versions that exist in memory. Targets without a primary key must already exist.
   case expect
 }
 
@@ -52,14 +53,14 @@ public struct PatchOutcome: Sendable {
   public let hasChanged: Bool
   /// The number of links that were omitted.
   public let missingLinks: Int
-  /// The required properties of new objects, embedded ones included, that the text omits.
+  /// The required properties of new objects, including embedded ones, that the text omits.
   public var defaulted: [RequiredProperty] = []
 }
 
 /// Writes objects from JSON texts, in one transaction.
 ///
-/// It caches the classes that it has used, so the schema must not change during its life. Not thread-safe: one thread
-/// at a time.
+/// It caches the classes that it has used, so the schema must not change during its lifetime. Not thread-safe: one
+/// thread at a time.
 public final class ObjectPatcher {
   /// The treatment of properties that a text omits.
   public let mode: WriteMode
@@ -84,10 +85,10 @@ public final class ObjectPatcher {
   /// Changes an object to match `text`.
   ///
   /// Only differences are written; a text that matches the stored object changes nothing at all. Numbers, dates and
-  /// similar values are equal if they have the same text. Lists keep the elements before and after the difference, sets
-  /// and dictionaries keep all unchanged entries, and embedded objects and collections in a Mixed are changed in place.
-  /// A property that is null in the text is cleared. An embedded object in the text replaces the stored one completely:
-  /// properties that its text omits get their defaults, in both modes.
+  /// similar values are equal if they have the same text. Lists keep the elements before and after the difference; sets
+  /// and dictionaries keep all unchanged entries; embedded objects and collections in a Mixed are changed in place. A
+  /// property that is null in the text is cleared. An embedded object in the text replaces the stored one completely:
+  /// properties that its text omits are set to their default values, in both modes.
   ///
   /// On error the transaction may contain part of the changes; the caller must discard it.
   ///
@@ -120,7 +121,7 @@ public final class ObjectPatcher {
   private struct NewObject {
     var primaryKey: Value?
     var key: ObjKey?
-    /// The node that an error of the engine is reported at.
+    /// The node at which an error of the engine is reported.
     var node = JSONText.root
     /// True if the caller did not check that the object does not exist.
     var mayExist = false
@@ -131,7 +132,7 @@ public final class ObjectPatcher {
     case new(NewObject)
   }
 
-  /// True if the last upsert created an object: the next one most likely will, too.
+  /// True if the last upsert created an object: the next one most likely will as well.
   private var expectsNew = false
 
   private func change(
@@ -172,7 +173,8 @@ public final class ObjectPatcher {
     }
     let object: ObjKey
     do throws(EngineError) { object = try create(new, schema, plan.values, transaction) } catch {
-      // Nothing was changed. Step by step, the error is about a single value, whose position can be reported.
+      // Nothing was changed. If the object is created step by step, the error concerns a single value, whose position
+      // can be reported.
       return try makeInSteps(new, text, schema, transaction)
     }
     expectsNew = true
@@ -186,7 +188,7 @@ public final class ObjectPatcher {
     )
   }
 
-  /// Creates an object with its defaults, then changes it. If the object already exists, it is only changed.
+  /// Creates an object with default values, then changes it. If the object already exists, it is only changed.
   private func makeInSteps(
     _ new: NewObject,
     _ text: JSONText,

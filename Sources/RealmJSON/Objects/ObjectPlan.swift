@@ -1,6 +1,6 @@
 // The difference between a text and an object, as a list of single changes in the order of their application. List
 // positions are those at the time of the change: elements are replaced before any is inserted or removed, and the
-// inside of an element is changed before that.
+// content of an element is changed before that.
 
 import RealmPages
 
@@ -72,7 +72,7 @@ struct ObjectPlan {
     let column: Column
     var path: [PathStep] = []
 
-    /// True if this is a whole property of an object that does not exist yet.
+    /// True if this is a property, not a part of it, of an object that does not exist yet.
     var isUnmade: Bool { object == ObjectPlan.unmade && path.isEmpty }
 
     func at(_ step: PathStep) -> Place {
@@ -100,7 +100,7 @@ struct ObjectPlan {
 
   // MARK: objects
 
-  /// Plans an object. An object that `isNew` has its defaults and is not read; the same holds for `unmade`.
+  /// Plans an object. An object that `isNew` has default values and is not read; the same applies to `unmade`.
   mutating func addObject(
     _ node: Int,
     _ schema: ClassSchema,
@@ -123,7 +123,7 @@ struct ObjectPlan {
       let index = try propertyIndex(name, schema, expected)
       expected = index + 1
       isNamed[index] = true
-      // The primary key was compared before.
+      // The primary key was compared earlier.
       if index == schema.primaryKeyIndex { continue }
       if object == Self.unmade, schema.isScalar[index], text.kind(value) != .null {
         values.append((schema.columns[index].key, try text.scalar(value, as: schema.columns[index].type)))
@@ -238,7 +238,7 @@ struct ObjectPlan {
     _ stored: ValueView?
   ) throws(JSONInputError) {
     if let stored {
-      // A link that shows as a value must be cleared, even though its target does not exist yet.
+      // A link that is shown as a value must be cleared, even though its target does not exist yet.
       let isHidden = if case .link(_, let key) = stored { isHidden(key) || !key.isUnresolved } else { true }
       if isHidden || value != .null, try format(node, { () throws(EngineError) in try value.rendersAs(stored) }) {
         return
@@ -330,7 +330,7 @@ struct ObjectPlan {
     return (type, id)
   }
 
-  /// Returns the link that a node names; nil if its target does not exist and such links are omitted.
+  /// Returns the link that a node specifies; nil if its target does not exist and such links are omitted.
   private mutating func link(
     _ node: Int,
     _ target: ClassSchema,
@@ -554,7 +554,7 @@ struct ObjectPlan {
 
   private func isTypeName(_ name: Int) -> Bool { text.content(name).first == UInt8(ascii: "$") }
 
-  /// `[key, value]`, the form for keys that are not UTF-8.
+  /// `[key, value]`, the notation for keys that are not UTF-8.
   private func pair(_ node: Int) throws(JSONInputError) -> Entry {
     let nodes = Array(text.elements(node))
     guard nodes.count == 2, let key = try text.string(nodes[0]) else {
@@ -706,7 +706,7 @@ struct ObjectPlan {
   // MARK: applying
 
   /// Applies the changes; `made` is the key of the new object, if one was planned. Returns the number of omitted links
-  /// and the required properties that got their defaults.
+  /// and the required properties that were set to their default values.
   consuming func apply(
     to made: ObjKey = Self.unmade,
     _ transaction: borrowing WriteTransaction

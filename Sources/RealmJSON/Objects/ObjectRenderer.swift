@@ -14,26 +14,26 @@ public final class ObjectRenderer {
   public let snapshot: Snapshot
   /// The notation of values.
   public let style: JSONStyle
-  /// True if a set shows each distinct text once, sorted by text, instead of its elements in stored order.
+  /// True if a set is rendered as its distinct texts, sorted, instead of its elements in stored order.
   ///
   /// The stored order of links follows object keys, which differ between realms with the same objects.
   package var sortsSets = false
-  /// True if strings are charged to the work budget, for a walk that shows each property once. In a damaged file,
-  /// several objects can share one string; in a sound file, only objects with an enumerated property do.
+  /// True if strings are charged to the work budget, for a traversal that renders each property once. In a damaged
+  /// file, several objects can share one string; in a valid file, only objects with an enumerated property do.
   package var paysForTexts = false
 
-  /// Limits that only a damaged or hostile file reaches.
+  /// Limits that are reached only in a damaged or malicious file.
   struct Limits {
     /// The maximum nesting of collections and embedded objects.
     ///
     /// The format allows 100 levels in a Mixed.
     var depth = 200
-    /// The maximum text of one object in bytes.
+    /// The maximum length of the text of one object in bytes.
     var length: Int
 
-    /// The limits for a file of this size in bytes.
+    /// Creates the limits for a file of this size in bytes.
     ///
-    /// The densest content of a sound file is a list of zeros, 1000 of them in 16 bytes. A text larger than 16 MiB plus
+    /// The densest content of a valid file is a list of zeros, 1000 of them in 16 bytes. A text larger than 16 MiB plus
     /// 4096 times the file size therefore comes from cyclic trees.
     init(fileSize: Int) {
       length = min(1 << 30, (1 << 24) + 4096 * min(fileSize, 1 << 18))
@@ -41,7 +41,7 @@ public final class ObjectRenderer {
   }
 
   private let limits: Limits
-  /// The work budget that collections and embedded objects are charged to.
+  /// The work budget to which collections and embedded objects are charged.
   private let effort: Effort
   /// True if the budget covers all objects together.
   private let isSweep: Bool
@@ -55,12 +55,12 @@ public final class ObjectRenderer {
     self.init(snapshot, style: style, limits: Limits(fileSize: snapshot.logicalSize))
   }
 
-  /// Creates a renderer for a walk that visits each object once and charges all of them to `effort`.
+  /// Creates a renderer for a traversal that visits each object once and charges all of them to `effort`.
   package convenience init(_ snapshot: Snapshot, style: JSONStyle = .plain, sweep effort: Effort) {
     self.init(snapshot, style: style, limits: Limits(fileSize: snapshot.logicalSize), sweep: effort)
   }
 
-  /// Creates a renderer that refuses objects whose text is longer than `limit` bytes.
+  /// Creates a renderer that rejects objects whose text is longer than `limit` bytes.
   package convenience init(_ snapshot: Snapshot, style: JSONStyle = .plain, limit: Int) {
     var limits = Limits(fileSize: snapshot.logicalSize)
     limits.length = min(limits.length, limit)
@@ -116,7 +116,7 @@ public final class ObjectRenderer {
     try render(value, property: index, of: cursor, into: out)
   }
 
-  /// Reads a property and charges it like rendering does, for a caller that writes the text itself.
+  /// Reads a property and charges it as rendering does, for a caller that writes the text itself.
   package func read(_ index: Int, of cursor: ObjectCursor) throws(RenderError) -> ValueView {
     try read(plan(of: cursor.table).properties[index], index, cursor)
   }
@@ -166,7 +166,7 @@ public final class ObjectRenderer {
     }
   }
 
-  /// Charges a collection like rendering does, for a caller that reads the elements itself.
+  /// Charges a collection as rendering does, for a caller that reads the elements itself.
   package func enter(_ collection: ValueView) throws(RenderError) {
     try effort.pay { (effort) throws(EngineError) in
       switch collection {
@@ -265,7 +265,7 @@ public final class ObjectRenderer {
     var list = list
     var isEmpty = true
     writer.beginArray()
-    /// Elements that were rendered and cut out again, to be sorted.
+    /// Elements that were rendered and removed from the output, to be sorted.
     var texts: [[UInt8]] = [], length = 0
     for index in 0..<list.count {
       let element = try list.read(index)
@@ -295,7 +295,7 @@ public final class ObjectRenderer {
     writer.endArray(isEmpty: isEmpty)
   }
 
-  /// The three forms of a dictionary.
+  /// The three notations of a dictionary.
   private enum DictionaryShape {
     case object
     /// Inside `{"$dictionary":..}`, so that a key that begins with `$` is not mistaken for a type.
@@ -378,9 +378,9 @@ public final class ObjectRenderer {
 
   // MARK: links
 
-  /// Returns the value that a typed property shows. A link shows the primary key of its target, or the target's object
-  /// key if the class has no primary key; a hidden link shows null. A link to an embedded object, or to an object whose
-  /// primary key is null, is returned unchanged.
+  /// Returns the value shown for a typed property. A link is shown as the primary key of its target, or the target's
+  /// object key if the class has no primary key; a hidden link is shown as null. A link to an embedded object, or to an
+  /// object whose primary key is null, is returned unchanged.
   package func shown(_ value: ValueView) throws(RenderError) -> ValueView {
     guard case .link(let tableKey, let key) = value else { return value }
     if key.value < 0, !isShown(key) { return .null }
@@ -455,7 +455,7 @@ public final class ObjectRenderer {
     depth: Int,
     _ writer: inout JSONWriter
   ) throws(RenderError) {
-    // An embedded object takes at least the bits of the link to it and of its backlink.
+    // An embedded object occupies at least the bits of the link to it and of its backlink.
     try effort.pay { (effort) throws(EngineError) in try effort.spend(1) }
     let cursor = target.takeEmbeddedCursor()
     defer { target.giveBackEmbeddedCursor() }

@@ -8,7 +8,7 @@ public import RealmPages
 public struct RenderError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Reason: Sendable, Hashable {
-    /// The bytes of the object, or of an object that it shows a part of, violate a rule of the format.
+    /// The bytes of the object, or of an object that is shown as part of it, violate a rule of the format.
     case damaged(EngineError)
     /// The object links to an object that does not exist and has no tombstone.
     case missingTarget(table: String, key: ObjKey)
@@ -16,9 +16,9 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
     case badPrimaryKey(table: String, key: ObjKey)
     /// Collections and embedded objects are nested more than 200 levels deep.
     case tooDeep
-    /// The text would exceed 1 GiB, or any length possible for a sound file of this size.
+    /// The text would exceed 1 GiB, or any length possible for a valid file of this size.
     case tooLarge
-    /// A path leads to more values than are collected for one object; the string describes them.
+    /// A path yields more values than are collected for one object; the string describes them.
     case tooMany(String)
   }
 
@@ -49,7 +49,7 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Returns the error as seen from the object that holds the failed one in its property `outer`.
+  /// Returns the error as seen from the object that contains the failed one in its property `outer`.
   func within(_ outer: String) -> RenderError {
     var error = self
     error.property = property.isEmpty ? outer : outer + "." + property

@@ -9,10 +9,10 @@ package struct RowReader: Sendable {
   /// The scratch buffer for strings with escapes.
   private var decoded: [UInt8] = []
 
-  /// Creates a reader for the class of a form.
+  /// Creates a reader for the class of `form`.
   package init(_ form: RowForm) { self.form = form }
 
-  /// Adds the object with the text `bytes`. Returns false and adds nothing if the text does not have the usual form.
+  /// Adds the object with the text `bytes`. Returns false and adds nothing if the text is unusual or invalid.
   package mutating func append(_ bytes: [UInt8], to batch: inout RowBatch) -> Bool {
     if appendMembers(bytes, &batch), hasKey(batch) {
       batch.endRow()
@@ -43,7 +43,7 @@ package struct RowReader: Sendable {
       guard Self.take(UInt8(ascii: ":"), bytes, &index) else { return false }
       Self.skipSpace(bytes, &index)
       if !appendValue(bytes, &index, field, &batch) { return false }
-      // A field left at its default could be named twice.
+      // A field left at its default value could occur twice.
       if !batch.has(field) { seenEmpty.insert(field) }
       Self.skipSpace(bytes, &index)
       guard Self.take(UInt8(ascii: ","), bytes, &index) else {
@@ -105,7 +105,7 @@ package struct RowReader: Sendable {
     }
   }
 
-  /// Sets a field to null, or leaves the default of a collection, an embedded object or a Mixed.
+  /// Sets a field to null, or leaves a collection, an embedded object or a Mixed at its default value.
   package func appendNull(_ field: Int, _ batch: inout RowBatch) -> Bool {
     switch form.fields[field].kind {
     case .null, .collection: return true

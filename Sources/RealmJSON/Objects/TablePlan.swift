@@ -8,7 +8,7 @@ final class TablePlan {
   struct Property {
     let name: Range<Int>
     let isMixed: Bool
-    /// True if the property holds single strings, binaries or Mixed values that objects of a sound file do not share.
+    /// True if the property holds single strings, binaries or Mixed values that objects of a valid file do not share.
     /// Objects share the strings of enumerated properties.
     let ownsTexts: Bool
   }
@@ -22,7 +22,7 @@ final class TablePlan {
   /// The cursor for the primary keys of link targets.
   let targetCursor: ObjectCursor
 
-  // An embedded object can hold another of its own class, so each level of nesting needs a cursor.
+  // An embedded object can contain another of its own class, so each level of nesting needs a cursor.
   private var embeddedCursors: [ObjectCursor] = []
   private var embeddedCursorsInUse = 0
 

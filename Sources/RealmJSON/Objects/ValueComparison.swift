@@ -1,14 +1,14 @@
-// Compares a value from a text with the stored one. Values that render alike are equal, so that reading a text and
-// writing it back changes nothing.
+// Compares a value from a text with the stored one. Values that are rendered alike are equal, so that reading a text
+// and writing it back changes nothing.
 
 import RealmPages
 
 extension Value {
-  /// True if the stored value renders like this one. Cost: the size of the value.
+  /// True if the stored value is rendered like this one. Cost: the size of the value.
   func rendersAs(_ view: ValueView) throws(EngineError) -> Bool {
     switch (self, view) {
     case (.null, .null): return true
-    // Null links, and links to objects that do not exist yet, show as null.
+    // Null links, and links to objects that do not exist yet, are shown as null.
     case (.null, .link(_, let key)): return key.value < 0
     case (.int(let a), .int(let b)): return a == b
     case (.bool(let a), .bool(let b)): return a == b
@@ -41,7 +41,7 @@ extension Value {
 }
 
 extension Decimal128 {
-  /// True if both render as the same text.
+  /// True if both are rendered as the same text.
   fileprivate func shows(as other: Decimal128) -> Bool {
     guard high >> 63 == other.high >> 63 else { return false }
     switch (parts, other.parts) {

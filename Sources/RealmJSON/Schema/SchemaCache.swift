@@ -1,4 +1,4 @@
-// Caches the classes of a transaction, and cursors for the stored objects, for reading texts.
+// Caches the classes of a transaction, and cursors for the stored objects, for use when reading texts.
 
 import RealmPages
 

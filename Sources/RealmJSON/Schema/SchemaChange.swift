@@ -7,13 +7,13 @@ public import RealmPages
 
 /// The steps from one schema to another.
 public struct SchemaChange: Sendable {
-  /// A single change, by names.
+  /// A single change, identified by names.
   public enum Step: Hashable, Sendable {
     case addClass(String, TableKind)
     case removeClass(String)
     case addProperty(String, PropertyDescription)
     case removeProperty(String, String)
-    /// Allows null or disallows it; disallowing replaces nulls by the type's default.
+    /// Allows null or disallows it; disallowing it replaces nulls with the type's default value.
     case setNullable(String, String, Bool)
     case addIndex(String, String, IndexKind)
     case removeIndex(String, String)
@@ -30,7 +30,7 @@ public struct SchemaChange: Sendable {
   /// True if nothing changes.
   public var isEmpty: Bool { steps.isEmpty }
 
-  /// Computes the change of a whole schema.
+  /// Computes the change of a complete schema.
   ///
   /// Classes and properties are matched by name; their order does not matter. A property whose type changes is removed
   /// and added again, so its values are lost. Changes to a class in `emptyClasses`, which has no objects, lose nothing.
@@ -178,7 +178,7 @@ public struct SchemaChange: Sendable {
 
 /// The reason that a schema is rejected.
 ///
-/// Nothing was changed, unless the reason is `engine`: then the transaction may contain part of the change.
+/// Nothing was changed, unless the reason is `engine`, in which case the transaction may contain part of the change.
 public struct SchemaChangeError: Error, Sendable, CustomStringConvertible {
   /// The kinds of error that a program distinguishes.
   public enum Reason: Sendable {

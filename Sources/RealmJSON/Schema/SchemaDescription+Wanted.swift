@@ -3,7 +3,8 @@
 public import RealmPages
 
 extension SchemaDescription: WantedSchema {
-  /// Returns the change that adds this schema to the realm of a transaction. Classes that only the realm has are kept.
+  /// Returns the change that adds this schema to the realm of a transaction. Classes that exist only in the realm are
+  /// kept.
   public func change(in transaction: borrowing WriteTransaction) throws(EngineError) -> any PlannedSchemaChange {
     let present = try SchemaDescription(transaction)
     var wanted = self

@@ -2,7 +2,7 @@
 
 public import RealmPages
 
-/// A schema by names, as in a schema file.
+/// A schema with classes and properties identified by name, as in a schema file.
 public struct SchemaDescription: Hashable, Sendable {
   /// The schema version; nil if none is stored or specified.
   public var version: UInt64?
@@ -57,7 +57,7 @@ public struct SchemaDescription: Hashable, Sendable {
   public subscript(name: String) -> ClassDescription? { classes.first { $0.name.isExactly(name) } }
 }
 
-/// One class by names.
+/// One class of a schema description.
 public struct ClassDescription: Hashable, Sendable {
   /// The name without `class_`.
   public var name: String
@@ -104,7 +104,7 @@ public struct ClassDescription: Hashable, Sendable {
   public subscript(name: String) -> PropertyDescription? { properties.first { $0.name.isExactly(name) } }
 }
 
-/// One property by names.
+/// One property of a class description.
 public struct PropertyDescription: Hashable, Sendable {
   /// The name.
   public var name: String

@@ -1,4 +1,4 @@
-// Parses schema files: Realm JavaScript's canonical object-schema form, and its short forms. Unknown names are
+// Parses schema files: the canonical object-schema format of Realm JavaScript, and its short forms. Unknown names are
 // rejected, so that no part of a schema is silently ignored.
 
 import RealmPages

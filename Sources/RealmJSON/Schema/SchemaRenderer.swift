@@ -1,10 +1,10 @@
-// Renders the schema as JSON text, in Realm JavaScript's canonical object-schema form.
+// Renders the schema as JSON text, in the canonical object-schema format of Realm JavaScript.
 
 public import RealmPages
 
 /// Renders schemas.
 public enum SchemaRenderer {
-  /// Appends the whole schema to `out`: the schema version and all classes in slot order, in the layout of `jq .`.
+  /// Appends the complete schema to `out`: the schema version and all classes in slot order, in the layout of `jq .`.
   public static func render(_ snapshot: Snapshot, into out: OutputBuffer) throws(RenderError) {
     let start = out.count
     do throws(EngineError) {

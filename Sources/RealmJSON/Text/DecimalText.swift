@@ -1,6 +1,6 @@
 // Formats Decimal128 values in the two forms that Realm prints (docs/format/2-model.md M13). A coefficient of up to 64
-// bits prints its digits, with the point moved left until the exponent is used up or one digit is left before the point
-// (`1.10`, `1E-6143`). A longer coefficient prints as a signed integer with an exponent (`+31415..E-33`).
+// bits is printed as its digits, with the point moved left until the exponent is 0 or one digit is left before the
+// point (`1.10`, `1E-6143`). A longer coefficient is printed as a signed integer with an exponent (`+31415..E-33`).
 
 public import RealmPages
 

@@ -1,7 +1,7 @@
 // Formats floating-point numbers as the shortest text that reads back as the same number. The layout is that of C++
-// `std::to_chars`: plain or with an exponent, whichever is shorter, and plain if both have the same length. A plain
-// whole number shows its exact digits instead of padding the shortest ones with zeros. `.0` is added to text that would
-// otherwise read as an integer.
+// `std::to_chars`: plain or with an exponent, whichever is shorter, and plain if both have the same length. A whole
+// number in plain notation has its exact digits, not the shortest ones padded with zeros. `.0` is added to text that
+// would otherwise read as an integer.
 
 extension OutputBuffer {
   /// Appends a finite number.
@@ -58,7 +58,7 @@ extension OutputBuffer {
     }
   }
 
-  /// Appends a whole number below 10^22; for larger ones the form with an exponent is shorter.
+  /// Appends a whole number below 10^22; for larger ones, the notation with an exponent is shorter.
   private func append(whole value: Double) {
     if value < 0x1p64 {
       append(decimal: UInt64(value))
@@ -111,7 +111,7 @@ private struct ShortestDecimal {
   /// others.
   ///
   /// No two decimals of up to 15 digits map to the same Double, so the first one that equals the value is its shortest
-  /// form. The division is exact except for its final rounding, which is the rounding of parsing the text.
+  /// form. The division is exact except for its final rounding, which is the same as when the text is parsed.
   init?(fewDigits value: Double) {
     var power = 1.0
     for decimals in 0...4 {

@@ -10,7 +10,7 @@ public struct JSONInputError: Error, Sendable, CustomStringConvertible {
   public enum Kind: Sendable {
     /// Not JSON, not UTF-8, or a duplicate member or class.
     case syntax
-    /// A value whose type is not the property's, or null where null is not allowed.
+    /// A value whose type is not that of the property, or null where null is not allowed.
     case wrongType
     /// A property that does not exist in the class.
     case unknownProperty
@@ -39,7 +39,7 @@ public struct JSONInputError: Error, Sendable, CustomStringConvertible {
   public let line: Int
   /// The character in the line, from 1, counted in Unicode scalars; 0 if the error has no position.
   public let column: Int
-  /// The property or element concerned, such as `friends[2].name`; empty for the whole object.
+  /// The property or element concerned, such as `friends[2].name`; empty for the object itself.
   public let path: String
   /// The problem and its remedy, without the position.
   public let problem: String

@@ -1,5 +1,5 @@
-// Tracks how complete a JSON text is that arrives piece by piece. It scans only strings and brackets, each byte once,
-// so a text can be checked while it is being written. JSONText validates what is inside the brackets.
+// Tracks the completeness of a JSON text that arrives piece by piece. It scans only strings and brackets, each byte
+// once, so a text can be checked while it is being written. JSONText validates the content of the brackets.
 
 /// The state of a text that must be a JSON object, or a JSON value of any kind.
 public struct JSONOutline: Sendable {
@@ -19,14 +19,14 @@ public struct JSONOutline: Sendable {
     case open
     /// A complete value, possibly followed by white space. More digits may still follow a number.
     case complete
-    /// Not a value, whatever follows.
+    /// Not a value, regardless of the following bytes.
     case hopeless
   }
 
   /// The state of the bytes read.
   public private(set) var verdict = Verdict.blank { didSet { if verdict != oldValue, isDecided { decisions += 1 } } }
-  /// The number of texts that were complete or hopeless. A number that grows is a new text with each digit; a long
-  /// number counts again only when its length has doubled or it ends, so that checking each text costs O(n) in total.
+  /// The number of texts that were complete or hopeless. A growing number is a new text with each digit; a long number
+  /// is counted again only when its length has doubled or it ends, so that checking each text costs O(n) in total.
   public private(set) var decisions = 0
   private let kind: Kind
   /// The first bytes, the last byte and the length of the number or word (such as `true`) being read; nil outside of

@@ -1,4 +1,4 @@
-// Parses JSON, strictly by RFC 8259: bytes in, nodes out. It knows nothing about values or Realm.
+// Parses JSON from bytes into nodes, strictly by RFC 8259. It is independent of values and Realm.
 //
 // Open containers are kept on an explicit stack, so nesting cannot overflow the thread's stack; depth and size are
 // bounded.
@@ -8,7 +8,7 @@ import RealmPages
 /// Parses the bytes of one text into nodes.
 struct JSONReader {
   /// The maximum nesting of brackets. A value with 200 levels can have three times as many, because wrappers that name
-  /// a type count too.
+  /// a type are also counted.
   private static let depthLimit = 1000
   /// Objects with at most this many members are checked for duplicates by comparing all pairs.
   private static let fewMembers = 8
@@ -25,7 +25,7 @@ struct JSONReader {
     self.firstLine = firstLine
   }
 
-  /// Reads the whole text.
+  /// Reads the complete text.
   mutating func read() throws(JSONInputError) {
     if bytes.count > JSONText.sizeLimit {
       throw JSONInputError(.overLimit, "a text of \(bytes.count) bytes: \(JSONText.sizeLimit) is the limit")
@@ -379,8 +379,8 @@ struct JSONReader {
 
 }
 
-/// Returns a negative number, zero or a positive number if `a` orders before, equal to or after `b`: by unsigned bytes,
-/// a prefix first.
+/// Returns a negative number, zero or a positive number if `a` is ordered before, equal to or after `b`: by unsigned
+/// bytes, with a prefix first.
 func compare(_ a: some Sequence<UInt8>, _ b: some Sequence<UInt8>) -> Int {
   var first = a.makeIterator(), second = b.makeIterator()
   while true {

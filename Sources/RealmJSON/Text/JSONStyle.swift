@@ -2,7 +2,7 @@
 
 /// The notation of values.
 ///
-/// The raw values are the names that `-o json=` takes.
+/// The raw values are the names that `-o json=` accepts.
 public enum JSONStyle: String, Sendable, CaseIterable {
   /// Typed properties are bare, because the schema contains their type; Mixed values are relaxed Extended JSON.
   case plain

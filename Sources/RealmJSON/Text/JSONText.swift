@@ -37,7 +37,7 @@ public struct JSONText: Sendable {
 
   /// Parses UTF-8 text, with or without a byte order mark. `firstLine` is the number of its first line in errors.
   ///
-  /// Cost: O(n), and O(k log k) for an object of k members. A node takes 20 bytes.
+  /// Cost: O(n), and O(k log k) for an object of k members. A node occupies 20 bytes.
   public init(_ bytes: [UInt8], firstLine: Int = 1) throws(JSONInputError) {
     var reader = JSONReader(bytes, firstLine: firstLine)
     try reader.read()
@@ -47,7 +47,7 @@ public struct JSONText: Sendable {
     nodes = reader.nodes
   }
 
-  /// The node of the whole text.
+  /// The node of the outermost value.
   static var root: Int { 0 }
 
   func kind(_ node: Int) -> Kind { nodes[node].kind }

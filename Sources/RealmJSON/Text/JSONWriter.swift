@@ -1,4 +1,4 @@
-// Writes the structure of JSON text: brackets, commas, line breaks and indentation. It knows nothing about values or
+// Writes the structure of JSON text: brackets, commas, line breaks and indentation. It is independent of values and
 // Realm.
 
 /// Writes the structure of one JSON text into a buffer.
@@ -6,7 +6,7 @@ struct JSONWriter {
   let out: OutputBuffer
   /// The number of bytes that `out` must not exceed.
   ///
-  /// A loop that writes nothing decrements it, so that it ends too.
+  /// A loop decrements it for each iteration that writes nothing, so that such a loop ends too.
   var limit: Int
   private let isPretty: Bool
   private var level = 0
@@ -53,7 +53,7 @@ struct JSONWriter {
     member(name, isFirst: true)
   }
 
-  /// Ends the whole text.
+  /// Ends the text with a newline.
   func finish() { out.append(UInt8(ascii: "\n")) }
 
   private mutating func begin(_ bracket: UInt8) {

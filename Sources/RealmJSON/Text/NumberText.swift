@@ -112,7 +112,7 @@ package struct NumberText {
   }
 }
 
-/// A fast path for short numbers, which nearly all are. The bytes must be a valid JSON number.
+/// A fast path for short numbers, which are the vast majority. The bytes must be a valid JSON number.
 enum ShortNumber {
   /// Returns the value of a whole number of up to 18 digits; nil for anything else.
   @inline(__always)

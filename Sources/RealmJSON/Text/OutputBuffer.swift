@@ -1,7 +1,7 @@
 // Growable raw memory for rendered text. The only file of this module that handles raw pointers.
 //
-// Invariant: `count <= capacity`, and the first `count` bytes at `base` are initialized. Every append reserves before
-// it stores, so no store goes beyond the capacity.
+// Invariant: `count <= capacity`, and the first `count` bytes at `base` are initialized. Every append reserves room
+// before it stores, so no store exceeds the capacity.
 
 import Glibc
 public import RealmPages
@@ -11,8 +11,8 @@ public import RealmPages
 /// Not thread-safe: one thread at a time.
 @safe public final class OutputBuffer {
   // Safe: the invariant above holds for each method, and the buffer owns its memory. Exclusive access is not checked at
-  // run time: one thread uses a buffer and no method exposes a property for writing, and the checks would take a
-  // quarter of the time of printing a class.
+  // run time: one thread uses a buffer and no method exposes a property for writing, and the checks would account for a
+  // quarter of the time needed to print a class.
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
   @safe @exclusivity(unchecked) private var capacity: Int
   /// The number of bytes written.

@@ -1,7 +1,7 @@
 // Escapes text for terminals, logs and messages. Characters that control a terminal, end a line or reorder text are
 // written as `\u001b`; names in a file from an untrusted source can contain all of them.
 //
-// The escapes are those of JSON, so JSON that has such characters only inside strings keeps its meaning.
+// The escapes are those of JSON, so JSON that contains such characters only inside strings keeps its meaning.
 
 import RealmPages
 
@@ -47,8 +47,8 @@ extension OutputBuffer {
     append(text, in: runStart..<text.byteCount)
   }
 
-  /// Returns the character of up to three bytes, 0x10000 for longer ones, and the byte itself where no character
-  /// begins.
+  /// Returns the character of up to three bytes, 0x10000 for longer ones, and the byte itself if no character begins
+  /// there.
   private static func value(_ text: RawSpan, _ index: Int, _ length: Int) -> UInt32 {
     func byte(_ offset: Int) -> UInt32 {
       unsafe UInt32(text.unsafeLoad(fromByteOffset: index + offset, as: UInt8.self))

@@ -1,5 +1,5 @@
-// Parses JSON into scalar values, in the bare form and in Extended JSON. docs/SEMANTICS.md has the table of accepted
-// forms. Everything that rendering writes, in any style, can be read back.
+// Parses JSON into scalar values, bare or in Extended JSON. docs/SEMANTICS.md contains the table of accepted notations.
+// All rendered text, in any style, can be read back.
 
 package import RealmPages
 

@@ -70,7 +70,7 @@ extension OutputBuffer {
   }
 
   /// Returns a word with bit 7 set in each byte that is special; bytes above the lowest special one may be flagged
-  /// wrongly.
+  /// incorrectly.
   @inline(__always)
   private static func special(in word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101

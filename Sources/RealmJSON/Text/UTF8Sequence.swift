@@ -1,4 +1,4 @@
-// Defines well-formed UTF-8 in one place, because object texts and file names must agree on it.
+// Defines well-formed UTF-8 in one place, because object texts and file names must use the same definition.
 //
 // Strict, as in the Unicode standard, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.
 

@@ -1,4 +1,4 @@
-// Puts the tables of a damaged realm together from everything that a search finds: the version that is saved, other
+// Assembles the tables of a damaged realm from everything that a search finds: the version that is saved, other
 // versions, tables that no version reaches, and clusters that no table reaches.
 
 /// The tables of a damaged realm of format 10 or later.
@@ -24,7 +24,7 @@ final class CarvedRealm {
   /// True if the file has so many false nodes that the search ended early.
   var isIncomplete: Bool { structures.isIncomplete || effort.isSpent }
 
-  /// One table on its way to `tables`.
+  /// A table that is being assembled for `tables`.
   fileprivate struct Slot {
     let slot: Int
     var name: String
@@ -85,7 +85,7 @@ final class CarvedRealm {
         let newest = tops.max { ($0.key, $0.contentVersion, $0.ref) < ($1.key, $1.contentVersion, $1.ref) }
         if let newest { slots[slot] = Slot(slot: slot, name: "", table: table(newest.ref, slot)) }
       }
-      // A table that lost its top array is known by its columns, if it has a name.
+      // A table without a top array is identified by its columns, if it has a name.
       for slot in forms.keys where slots[slot] == nil && !(names[slot] ?? "").isEmpty {
         slots[slot] = Slot(slot: slot, name: "")
       }
@@ -194,7 +194,7 @@ final class CarvedRealm {
     return MergedTable(best, provenance, others: others)
   }
 
-  /// Adds a table of which no object was found, with its properties if these were.
+  /// Adds a table of which no object was found, with its properties if they were found.
   private func addEmptyTable(_ slot: Slot) {
     let name = slot.name.isEmpty ? "table \(slot.slot)" : slot.name, form = forms[slot.slot]?.last
     problems.append(slot.problem ?? "\(name): no object\(form == nil ? " or property" : "") was found")

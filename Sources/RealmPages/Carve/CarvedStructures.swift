@@ -78,7 +78,7 @@ struct CarvedStructures {
 
   // MARK: search
 
-  /// Calls `body` with each node of the file that has refs or short strings, in file order, also with those that are
+  /// Calls `body` with each node of the file that has refs or short strings, in file order, including those that are
   /// within other nodes. Returning false ends the search.
   private static func forEachNode(_ arena: Arena, _ body: (Node) -> Bool) {
     let space = arena.space, end = arena.limit
@@ -121,7 +121,7 @@ struct CarvedStructures {
     return goesOn(max(tops.count, names.count, knownSpecs.count))
   }
 
-  /// True if the search may go on after it has found `count` candidates of one kind.
+  /// True if the search may continue after it has found `count` candidates of one kind.
   private mutating func goesOn(_ count: Int) -> Bool {
     let hasEnded = effort.isSpent || count > Self.most
     isIncomplete = isIncomplete || hasEnded
@@ -131,7 +131,7 @@ struct CarvedStructures {
   private mutating func addGroup(_ node: Node) -> Bool {
     if !node.hasRefs || node.isInner || node.width == 0 || node.count > 0xFFFF { return true }
     var tables: [Int] = [], found = 0, others = 0
-    // Nodes within nodes can share their slots. `goesOn` looks at the effort.
+    // Nodes within nodes can share their slots. `goesOn` checks the effort.
     defer { try? effort.spend(tables.count, at: node.ref) }
     for slot in 0..<node.count {
       // All slots exist, so nothing is thrown.
@@ -254,7 +254,7 @@ extension CarvedStructures.Form {
       for column in columns {
         let leaf = try column.leaf(arena, cluster.leafRef(column.key.leafPosition))
         if leaf.count != cluster.count { return false }
-        // Bools, links and numbers have the same form, so look at one value.
+        // Bools, links and numbers have the same form, so read one value.
         _ = try leaf.value(0, arena)
       }
       return true
@@ -297,7 +297,7 @@ extension CarvedStructures {
       let tables = Set(found.map { forms[$0].table })
       if tables.count > 1 { ambiguous += 1 }
       if tables.count == 1, let last = found.last, wanted.contains(forms[last].table) { leaves[node.ref] = last }
-      // A form that does not fit costs little: the first leaf differs. `goesOn` looks at the effort.
+      // A form that does not fit costs little: the first leaf differs. `goesOn` checks the effort.
       try? effort.spend(fitting.count + Node.headerSize * found.count, at: node.ref)
       return goesOn(leaves.count)
     }

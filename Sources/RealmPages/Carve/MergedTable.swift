@@ -1,5 +1,5 @@
-// One table put together from what is left of several versions of it: the best version, and others that fill what that
-// one has lost.
+// One table assembled from the remains of several versions of it: the best version, and others that fill the gaps in
+// that one.
 
 /// Where an object or value was found if not in the version that is saved.
 public enum Provenance: Sendable, Hashable, Comparable {
@@ -99,7 +99,7 @@ final class MergedTable: SourceTable {
         in: lost,
         { (object) throws(EngineError) in try body(MovedObject(object, map, provenance)) },
         onLoss: { (_, range) throws(EngineError) in
-          // What this version has lost, too, is still wanted.
+          // Keys that this version has lost, too, are still wanted.
           if let range { still += lost.filter { $0.overlaps(range) }.map { $0.clamped(to: range) } }
         }
       )

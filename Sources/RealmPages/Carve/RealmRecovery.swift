@@ -20,12 +20,12 @@ public enum RealmRecovery {
     public let madeUpKeys: Int
     /// The number of embedded objects of a sound file that have no owner. No app can reach them; they are left out.
     public let leftovers: Int
-    /// The number of properties whose names, and perhaps the name of the class, cannot be read and are made up.
+    /// The number of properties whose names, and perhaps the name of the class, cannot be read and are generated.
     public let madeUpNames: Int
     /// The numbers of saved objects that were not found in the version that was read, by where they were found. They
-    /// may be former states, or deleted objects.
+    /// may be older states, or deleted objects.
     public let objectsFromElsewhere: [Provenance: Int]
-    /// The numbers of values of other objects that were found elsewhere, likewise.
+    /// The numbers of values of other objects that were found elsewhere, by where they were found.
     public let valuesFromElsewhere: [Provenance: Int]
     /// Descriptions of indexes and the like that could not be created again.
     public let notes: [String]
@@ -53,7 +53,7 @@ public enum RealmRecovery {
     public let problems: [String]
     /// True if this version may not be the newest: the header is damaged, or refers to another one.
     public let isUnreached: Bool
-    /// True if the file has, or had, a newer version of which too little is left: its changes are lost.
+    /// True if the file has, or had, a newer version of which too little remains: its changes are lost.
     public let isOutdated: Bool
     /// The number of nodes that no version refers to, in a file with damage. Their content is not saved; they may
     /// belong to older versions.

@@ -53,7 +53,7 @@ final class RescuedRealm {
   private let mostFound: Int
   /// The memory that a check may use.
   private let memory: Verifier.Memory
-  /// The results of `firstProblem`, by ref: each takes a pass over the file.
+  /// The results of `firstProblem`, by ref: each requires a pass over the file.
   private var firstProblems: [Int: String?] = [:]
 
   /// The limit on versions that only the search of a damaged file finds.

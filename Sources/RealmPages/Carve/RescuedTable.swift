@@ -1,5 +1,5 @@
-// A damaged table of format 10 or later. Every node is read on its own, so a damaged node costs only its own content
-// and that of its children. Source: docs/format/2-model.md M2 to M6.
+// A damaged table of format 10 or later. Every node is read on its own, so a damaged node causes the loss of only its
+// own content and that of its children. Source: docs/format/2-model.md M2 to M6.
 
 /// A range of object keys, which are compared as unsigned numbers.
 typealias KeyRange = Range<UInt64>
@@ -61,8 +61,8 @@ struct RescuedTable: SourceTable {
     claimedCount = claimed.flatMap { $0 <= 64 * arena.limit ? $0 : nil }
   }
 
-  /// A table that lost its top array: `columns` are those of a spec found in the file. What only the top array contains
-  /// is taken from `model`, another version of the table.
+  /// A table that lost its top array: `columns` are those of a spec found in the file. The values that only the top
+  /// array contains are copied from `model`, another version of the table.
   init(_ arena: Arena, name: String, key: TableKey, columns: [Column], model: RescuedTable?, roots: [Root]) {
     self.arena = arena
     self.name = name
@@ -129,8 +129,8 @@ struct RescuedTable: SourceTable {
     }
   }
 
-  /// The columns of the spec at `ref` as far as they can be read. Names that cannot be read are made up, other
-  /// attributes left out. Without `oppositeTables`, the targets of links are unknown. Keys that cannot be read are
+  /// The columns of the spec at `ref` as far as they can be read. Names that cannot be read are generated, and other
+  /// attributes are left out. Without `oppositeTables`, the targets of links are unknown. Keys that cannot be read are
   /// those that the columns of `table` have if none was ever removed.
   static func columns(
     _ arena: Arena,
@@ -204,7 +204,7 @@ struct RescuedTable: SourceTable {
     }
   }
 
-  /// Replaces made-up names by those that another version of the table has for the same columns.
+  /// Replaces generated names with those that another version of the table has for the same columns.
   mutating func completeNames(from other: RescuedTable) {
     if madeUpNames == 0 || other.madeUpNames > 0 { return }
     for (i, column) in columns.enumerated() {
@@ -290,7 +290,7 @@ struct RescuedTable: SourceTable {
       isCompact = starts == 0
       if !isCompact { offsets = try arena.integers(starts) }
     } catch { try onLoss(error, nil) }
-    // Damage in the level costs the keys, not the objects.
+    // A damaged level makes the keys unknown; the objects are still read.
     let level = node.count > 1 ? (try? node.tagged(Layout.InnerCluster.level)) ?? 0 : 0
     /// The key at which a child begins; nil if unknown.
     func start(_ child: Int) -> UInt64? {

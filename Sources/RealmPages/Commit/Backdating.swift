@@ -9,7 +9,7 @@ struct ReachableVersion {
   let topRef: Int
 }
 
-/// Determines since which version the ranges of a free list are not needed by any version with readers.
+/// Determines the version since which no version with readers needs a range of the free list.
 struct Backdating {
   private struct Held {
     let version: UInt64

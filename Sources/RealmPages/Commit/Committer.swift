@@ -13,7 +13,7 @@ public enum Durability: Sendable {
 }
 
 /// Writes one version. The order of writes and barriers ensures that a crash leaves either the old or the new version
-/// whole: nodes, free lists, top array, the other top ref; barrier; the switch; barrier. See docs/RELIABILITY.md.
+/// intact: nodes, free lists, top array, the other top ref; barrier; the switch; barrier. See docs/RELIABILITY.md.
 struct Committer {
   let group: GroupEditor
   let storage: any Storage
@@ -36,7 +36,7 @@ struct Committer {
   private typealias Slots = Layout.Top
 
   /// Writes everything but the header, without touching a byte that a version in use refers to. On failure the file
-  /// still has its former content.
+  /// still contains every version in use.
   func write() throws(EngineError) -> Result {
     let slab = group.slab, arena = group.editor.arena
     try group.finishChanges()
@@ -67,7 +67,7 @@ struct Committer {
     let roots = try [Slots.names, Slots.tables, Slots.history].map { (slot) throws(EngineError) in
       try slab.node(group.top).child(slot)
     }
-    // The nodes that every commit replaces are placed next to each other: they take one write, and become one hole when
+    // The nodes that every commit replaces are placed next to each other: they need one write, and become one hole when
     // no reader needs them. These are the top levels of each tree, and all of names and history. The other nodes of
     // objects and indexes are placed wherever a chunk fits.
     let levels = [Int.max, 3, .max]

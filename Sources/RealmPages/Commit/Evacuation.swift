@@ -1,5 +1,5 @@
 // Shrinks a file while it is in use: when most of it is free, commits allocate only below a limit and move some of the
-// nodes above it, until the rest can be cut off. Source: docs/format/3-commit.md 3.10.
+// nodes above it, until the rest can be truncated. Source: docs/format/3-commit.md 3.10.
 
 /// The state that slot 11 of the top array keeps between commits. An evacuation can be abandoned at any time without
 /// loss.
@@ -43,7 +43,7 @@ struct Evacuation {
     if limit > 0 && freeListRef > limit { giveUp() }
   }
 
-  /// Abandons the evacuation, because the space below the limit does not suffice.
+  /// Abandons the evacuation, because the space below the limit is insufficient.
   mutating func giveUp() { (limit, backoff, progress) = (0, 10, []) }
 
   // MARK: moving
@@ -161,7 +161,7 @@ struct Evacuation {
   /// The content of the state node; empty if none is needed.
   var state: [Int64] { limit == 0 && backoff == 0 ? [] : ([limit, backoff] + progress).map { Int64($0) } }
 
-  /// An upper bound for the size of that node in bytes.
+  /// An upper bound on the size of that node in bytes.
   var maximumSize: Int { Node.size(2 + progress.count, 64) }
 
   /// The element in the top array; `stateRef` is the ref of the state node.

@@ -3,14 +3,14 @@
 import Glibc
 import Threads
 
-/// An exclusive lock on `FILE.lock`: no other program can join the realm while it is held. If symbolic links lead to
-/// the file, it locks the lock files of all names in the chain.
+/// An exclusive lock on `FILE.lock`: no other program can join the realm while it is held. If the path is a symbolic
+/// link, it locks the lock files of all names in the chain.
 final class ExclusiveLock: Sendable {
   private let files: [LockedFile]
   private let claim: Claim?
   private let turn: ReplacementTurn
 
-  /// Takes the lock, and creates the lock file if necessary. Throws at once if a program has joined the realm, or if
+  /// Acquires the lock, and creates the lock file if necessary. Throws at once if a program has joined the realm, or if
   /// another program holds the replacement lock.
   init(realmPath: String, holding turn: ReplacementTurn? = nil) throws(EngineError) {
     if let turn { self.turn = turn } else { self.turn = try ReplacementTurn(realmPath: realmPath) }
@@ -30,14 +30,14 @@ final class ExclusiveLock: Sendable {
 }
 
 /// The replacement lock: it lets one program at a time replace a realm or use it exclusively. A participant must leave
-/// the session before it takes the exclusive lock; this lock keeps other programs of this package out meanwhile. It
-/// locks the folder `FILE.management`, which every participant creates and which outlives the realm file. Realm's
+/// the session before it acquires the exclusive lock; until then, this lock keeps other programs of this package out.
+/// It locks the directory `FILE.management`, which every participant creates and which outlives the realm file. Realm's
 /// engine does not use it.
 final class ReplacementTurn: Sendable {
   private let descriptors: [Int32]
 
-  /// Takes the lock; throws `inUse` if another program holds it. Without that folder no participant exists that could
-  /// hold it. On a file system without such locks this always succeeds.
+  /// Acquires the lock; throws `inUse` if another program holds it. Without that directory no participant exists that
+  /// could hold it. On a file system without such locks this always succeeds.
   init(realmPath: String) throws(EngineError) {
     var descriptors: [Int32] = []
     var seen: [LockFile.Identity] = []
@@ -58,7 +58,7 @@ final class ReplacementTurn: Sendable {
     self.descriptors = descriptors
   }
 
-  /// Takes the lock, and waits until `deadline` if another program holds it.
+  /// Acquires the lock, and waits until `deadline` if another program holds it.
   static func take(_ realmPath: String, until deadline: MonotonicTime) throws(EngineError) -> ReplacementTurn {
     while true {
       do throws(EngineError) { return try ReplacementTurn(realmPath: realmPath) } catch {
@@ -97,7 +97,7 @@ private final class LockedFile: Sendable {
       }
       throw .failed("flock", path, errno)
     }
-    // A process that waits for the lock would take the data of a dead session for a live one.
+    // A process that waits for the lock would mistake the data of a dead session for a live one.
     if ftruncate(fd, 0) != 0 { throw .failed("ftruncate", path, errno) }
   }
 

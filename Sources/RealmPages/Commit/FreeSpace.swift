@@ -53,7 +53,7 @@ struct FreeSpace {
   static let sectionSize = 1 << 26
   private static let smallLimit = 4096
 
-  /// The number of former versions that commits keep complete while other space exists, so that a user can restore one.
+  /// The number of older versions that commits keep complete while other space exists, so that a user can restore one.
   private static let sparedVersions: UInt64 = 8
   /// The maximum number of spared ranges: longer free lists would cost commits more than the versions are worth.
   private static let mostSpared = 256
@@ -123,7 +123,7 @@ struct FreeSpace {
   /// True if withheld ranges had to be used.
   private(set) var gaveUp = false
 
-  /// Makes the spared ranges usable. If there are none, gives up the evacuation and makes the withheld ranges usable.
+  /// Makes the spared ranges usable. If there are none, abandons the evacuation and makes the withheld ranges usable.
   /// Returns false if there are neither.
   mutating func release() -> Bool {
     if !spared.isEmpty {
@@ -138,9 +138,9 @@ struct FreeSpace {
     return true
   }
 
-  /// Takes `size` bytes (a multiple of 8); nil if no chunk is large enough. Prefers a chunk of exactly that size, then
-  /// one of at least twice the size, so that remainders stay useful. Cost: O(1) for small chunks;
-  /// O(log chunks) for large ones, plus moving the remainder to its place in the order.
+  /// Allocates `size` bytes (a multiple of 8); nil if no chunk is large enough. Prefers a chunk of exactly that size,
+  /// then one of at least twice the size, so that remainders stay useful. Cost: O(1) for small chunks; O(log chunks)
+  /// for large ones, plus moving the remainder to its position in the order.
   mutating func take(_ size: Int) -> Int? {
     if size < Self.smallLimit {
       if let place = takeSmall(size / 8, size / 8, size) { return place }

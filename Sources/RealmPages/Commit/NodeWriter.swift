@@ -1,5 +1,5 @@
 // Writes dirty nodes to the file: children before parents, each into allocated space, buffered so that adjacent nodes
-// take one write. Source: docs/format/3-commit.md 3.4, 3.5.
+// need only one write. Source: docs/format/3-commit.md 3.4, 3.5.
 
 import Glibc
 
@@ -82,7 +82,7 @@ struct NodeWriter {
     }
   }
 
-  /// Reserves adjacent space for the first levels of some trees and for `more` bytes, unless that is too much.
+  /// Reserves adjacent space for the first levels of some trees and for `more` bytes, unless that is too large.
   mutating func gather(_ refs: [Int], levels: [Int], _ more: Int) {
     var size = more
     for (ref, levels) in zip(refs, levels) { size += self.size(ref, levels: levels) }

@@ -1,4 +1,4 @@
-// The versions in use where no version list is shared with other programs.
+// The versions that this process itself uses, for realms without a version list shared with other programs.
 
 import Synchronization
 

@@ -2,13 +2,13 @@
 
 import Threads
 
-/// A lock that any thread may take, and any other thread may release.
+/// A lock that one thread may acquire and another may release.
 final class WriterGate: @unchecked Sendable {
   // Unchecked: `monitor` guards `isTaken`.
   private let monitor = Monitor()
   private var isTaken = false
 
-  /// Takes the lock; false if another writer still holds it at `deadline`.
+  /// Acquires the lock; false if another writer still holds it at `deadline`.
   func enter(until deadline: MonotonicTime? = nil) -> Bool {
     monitor.locked {
       while isTaken {

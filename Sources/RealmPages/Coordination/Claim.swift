@@ -1,9 +1,9 @@
 // One lock file per realm file. Programs coordinate through the lock file next to the name by which they opened the
-// realm, so programs that open one file by two names (hard links, symbolic links, a former name) form two sessions that
-// do not know of each other, and each overwrites the other's commits. Programs of this package therefore mark the realm
-// file itself with the lock file they use: an open file description lock on one byte far beyond the end of the file, at
-// an offset derived from the lock file's identity. Realm's engine takes no locks there, so it is neither disturbed nor
-// kept out.
+// realm, so programs that open one file under two names (hard links, symbolic links, a previous name) form two sessions
+// that are unaware of each other, and each overwrites the other's commits. Programs of this package therefore mark the
+// realm file itself with the lock file they use: an open file description lock on one byte far beyond the end of the
+// file, at an offset derived from the lock file's identity. Realm's engine places no locks there, so it is neither
+// disturbed nor kept out.
 
 import CLinux
 import Glibc
@@ -20,7 +20,7 @@ final class Claim: Sendable {
   private static let count: Int64 = 1 << 32
 
   /// Marks the file whose lock file is `lock`. Waits until `deadline` while other programs use another lock file for
-  /// the file; nil if they still do then. On a file system without such locks this always succeeds.
+  /// the file; nil if they still do at the deadline. On a file system without such locks this always succeeds.
   init?(_ file: FileHandle, lock: LockFile.Identity, until deadline: MonotonicTime) {
     self.file = file
     var hash = UInt64(lock.device) &* 0x9e37_79b9_7f4a_7c15 ^ UInt64(lock.inode)
@@ -54,7 +54,7 @@ final class Claim: Sendable {
   }
 }
 
-/// The lock that a writer holds while it makes the first changes to a copy, which has no lock file yet. Programs of
+/// The lock that a writer holds while it writes the first changes to a copy, which has no lock file yet. Programs of
 /// this package wait for one another; Realm's engine is not kept out.
 final class CopyTurn: Sendable {
   let file: FileHandle

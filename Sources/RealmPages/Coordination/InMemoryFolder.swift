@@ -1,12 +1,12 @@
-// The location of in-memory realms: files on a memory file system, in a folder that only this user can enter, so that
-// programs share them like other realms. A realm that no program has open is removed by the last program to leave it
-// or, after a crash, by the next program to join or leave any realm there. A lock on the folder makes joining, leaving
-// and removal mutually exclusive.
+// The location of in-memory realms: files on a memory file system, in a directory that only this user can enter, so
+// that programs share them like other realms. A realm that no program has open is removed by the last program to leave
+// it or, after a crash, by the next program to join or leave any realm there. A lock on the directory makes joining,
+// leaving and removal mutually exclusive.
 
 import CLinux
 import Glibc
 
-/// The folder of this user's realms in memory.
+/// The directory of this user's realms in memory.
 enum InMemoryFolder {
   private static let root = "/dev/shm"
   private static let suffix = ".realm"
@@ -39,7 +39,7 @@ enum InMemoryFolder {
     }
   }
 
-  /// Creates the folder if necessary, removes the realms that no program has open, and runs `body` while no program
+  /// Creates the directory if necessary, removes the realms that no program has open, and runs `body` while no program
   /// joins or leaves.
   static func locked<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
     if unsafe mkdir(path, 0o700) != 0 && errno != EEXIST { throw .failed("mkdir", path, errno) }
@@ -61,7 +61,7 @@ enum InMemoryFolder {
     return try body()
   }
 
-  /// Removes the realms that no program has open. Gives up if another program holds the lock on the folder: that
+  /// Removes the realms that no program has open. Does nothing if another program holds the lock on the directory: that
   /// program removes them.
   static func cleanUp() {
     let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -73,9 +73,9 @@ enum InMemoryFolder {
     }
   }
 
-  /// The caller holds the lock on the folder.
+  /// The caller holds the lock on the directory.
   private static func removeAbandoned() {
-    // If the folder cannot be listed now, the next program to take the lock removes the realms.
+    // If the directory cannot be listed now, the next program to acquire the lock removes the realms.
     guard let names = try? DirectoryListing.names(in: path) else { return }
     for name in names where name.hasSuffix(suffix) {
       let realm = path + "/" + name

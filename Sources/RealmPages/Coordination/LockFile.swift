@@ -31,7 +31,7 @@ import Threads
   /// The size of a lock file whose version list has room for `entries`.
   static func size(entries: Int) -> Int { listStart + entries * MemoryLayout<clinux_version_entry>.stride }
 
-  /// Opens the lock file of a realm, and initialises it if it has no participants. Throws `inUse` if it cannot be
+  /// Opens the lock file of a realm, and initializes it if it has no participants. Throws `inUse` if it cannot be
   /// opened by `deadline`.
   init(_ configuration: Configuration, deadline: MonotonicTime) throws(EngineError) {
     path = configuration.path + ".lock"
@@ -89,7 +89,7 @@ import Threads
     let info: UnsafeMutablePointer<clinux_shared_info>
     let size: Int
     let identity: Identity
-    /// True if another process is about to initialise the file.
+    /// True if another process is about to initialize the file.
     var isEmpty: Bool { size == 0 }
   }
 
@@ -123,14 +123,14 @@ import Threads
     return unsafe Opened(descriptor: fd, info: info, size: Int(status.st_size), identity: Identity(status))
   }
 
-  /// Takes a flock without waiting; returns false if another process holds a conflicting one.
+  /// Acquires a flock without waiting; returns false if another process holds a conflicting one.
   private static func lock(_ fd: Int32, _ kind: Int32, _ path: String) throws(EngineError) -> Bool {
     if flock(fd, kind | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK || errno == EINTR { return false }
     throw .failed("flock", path, errno)
   }
 
-  /// Initialises the file for a new session; everything in it is stale. The caller holds the exclusive flock. Returns
+  /// Initializes the file for a new session; everything in it is stale. The caller holds the exclusive flock. Returns
   /// 0, or an errno.
   static func initialise(_ fd: Int32, _ info: UnsafeMutablePointer<clinux_shared_info>) -> Int32 {
     // If this function stops here, processes that wait for the shared flock would use the data of the last session.
@@ -154,7 +154,7 @@ import Threads
     return 0
   }
 
-  /// The reason why an initialised lock file cannot be used; nil if it can.
+  /// The reason why an initialized lock file cannot be used; nil if it can.
   private static func problem(_ opened: Opened) -> String? {
     let info = unsafe opened.info
     // The first eight bytes have the same meaning in every layout.
@@ -222,14 +222,15 @@ import Threads
 
   private var isCut: Bool { unsafe clinux_mapping_was_cut(info) }
 
-  /// True for an initialised lock file with the layout that this code supports.
+  /// True for an initialized lock file with the layout that this code supports.
   private static func hasKnownLayout(_ info: UnsafeMutablePointer<clinux_shared_info>) -> Bool {
     unsafe clinux_load_8(clinux_init_complete(info)) == 1 && info.pointee.layout == layout
       && Int(info.pointee.mutex_size) == MemoryLayout<pthread_mutex_t>.size
       && Int(info.pointee.condition_size) == MemoryLayout<pthread_cond_t>.size
   }
 
-  /// Throws if the file is not the one at its path, or is spoiled: other programs then do not see this participant.
+  /// Throws if the file is not the one at its path, or was truncated or overwritten: other programs then do not see
+  /// this participant.
   func checkIsInPlace() throws(EngineError) {
     var named = stat()
     let isThere = unsafe stat(path, &named) == 0 && Identity(named) == identity
@@ -248,12 +249,12 @@ import Threads
     try Trust.check(owner: status.st_uid, of: path, configuration)
   }
 
-  /// Gives up the shared flock, so that other processes no longer see a participant. The memory stays mapped until the
+  /// Releases the shared flock, so that other processes no longer see a participant. The memory stays mapped until the
   /// object is released.
   ///
-  /// If the file was overwritten and no other process participates, it is initialised again, because openers refuse to
+  /// If the file was overwritten and no other process participates, it is initialized again, because openers refuse to
   /// change a file that does not look like a lock file. A truncated file is no longer mapped, and openers treat it as a
-  /// new one. If initialising fails, the next opener handles the file.
+  /// new one. If initializing fails, the next opener handles the file.
   func letGo() {
     if isOverwritten, !isCut, flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = unsafe Self.initialise(descriptor, info) }
     flock(descriptor, LOCK_UN)

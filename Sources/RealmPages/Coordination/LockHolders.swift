@@ -1,5 +1,5 @@
 // The live processes that have a realm open, read from /proc/locks. The lock file is never opened and no lock is tried:
-// a process that opens the realm at that moment would take a dead session for a live one.
+// a process that opens the realm at that moment would mistake a dead session for a live one.
 
 import CLinux
 import Glibc
@@ -20,8 +20,8 @@ package struct LockHolder: Equatable, Sendable {
 
 /// The processes that have a realm open.
 package enum LockHolders {
-  /// The processes that hold the lock file of the realm at `path`, or that of a file to which the symbolic link `path`
-  /// leads.
+  /// The processes that hold the lock file of the realm at `path`, or that of any file in the chain of symbolic links
+  /// from `path`.
   package static func ofRealm(at path: String) -> [LockHolder] {
     var holders: [LockHolder] = []
     for name in RealmLinks.names(of: path) {
@@ -50,7 +50,8 @@ package enum LockHolders {
   /// The names that /proc/locks may use for a file on the file system of `path`.
   private static func names(of file: LockFile.Identity, on path: String) -> Set<String> {
     var devices = [device(clinux_device_major(file.device), clinux_device_minor(file.device))]
-    // stat(2) reports another device than /proc/locks on btrfs and overlays; the mount table has the right one.
+    // On btrfs and overlays, the device that stat(2) reports differs from that in /proc/locks; the mount table has the
+    // right one.
     if let entry = RealmLinks.real(path).flatMap(MountTable.entry(containing:)) {
       let parts = entry.device.split(separator: ":").compactMap { UInt32($0) }
       if parts.count == 2 { devices.append(device(parts[0], parts[1])) }

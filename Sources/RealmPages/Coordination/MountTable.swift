@@ -12,7 +12,7 @@ package struct MountEntry: Equatable {
     (self.mountPoint, self.type, self.source, self.device) = (mountPoint, type, source, device)
   }
 
-  /// True for a mount of realmfs.
+  /// True for a realmfs mount.
   package var isOurs: Bool { type == "fuse.realmfs" }
 }
 

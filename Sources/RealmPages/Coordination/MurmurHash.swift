@@ -1,4 +1,4 @@
-// The hash that Realm's SDKs use to name a realm's pipe in another folder: std::hash<std::string> of libstdc++ on
+// The hash that Realm's SDKs use to name a realm's pipe in another directory: std::hash<std::string> of libstdc++ on
 // 64-bit machines, which is MurmurHash64A with a different seed.
 
 /// A hash with the same result in every program.

@@ -1,6 +1,7 @@
 // FILE.note: the pipe through which programs signal a new version. Its content is not read: each write wakes all
-// listeners. If the realm's folder cannot hold pipes, the pipe is in another folder, under a name that Realm's SDKs for
-// Linux also use if they are configured with the same folder and path. Source: docs/format/5-coordination.md 5.8.
+// listeners. If the realm's directory does not support pipes, the pipe is in another directory, under a name that
+// Realm's SDKs for Linux also use if they are configured with the same directory and path. Source:
+// docs/format/5-coordination.md 5.8.
 
 import CLinux
 import Glibc
@@ -48,7 +49,7 @@ final class NamedPipe: Sendable {
   /// Opens the pipe; nil if it does not exist or is not a pipe.
   fileprivate static func open(_ path: String) -> Int32? {
     var status = stat()
-    // Opening a device can have effects.
+    // Opening a device can have side effects.
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
     let descriptor = unsafe Glibc.open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY)
     if descriptor < 0 { return nil }

@@ -1,5 +1,5 @@
-// A realm that other programs may have open. It joins the session with the first access, and leaves it when there are
-// no more requests, so that an app can compact or delete its realm although it is mounted.
+// Access to a realm that other programs may have open. A participant joins the session on the first access and leaves
+// it when it has been idle, so that an app can compact or delete its realm although it is mounted.
 //
 // Readers get the newest version of the list, pinned: no writer overwrites it. A version that is no longer the newest
 // stays pinned only for a short time; readers that take longer check with `isCurrent`.
@@ -12,8 +12,8 @@ import Glibc
 import Synchronization
 import Threads
 
-/// This process's place in the session of a realm, and the newest version there. Snapshots that outlive it keep the
-/// place.
+/// This process's place in the session of a realm, and the newest version there. Snapshots that outlive the participant
+/// keep the session joined.
 final class Participant: VersionReader {
   /// The purpose for which the realm was opened.
   enum Role: Hashable {
@@ -36,7 +36,7 @@ final class Participant: VersionReader {
     var file: FileHandle?
     /// The configuration with which the file was opened: without a key if the file was decrypted.
     var configuration: Configuration
-    /// The name next to which the lock file of the session is.
+    /// The name whose lock file coordinates the session.
     var lockedName = ""
     /// The stamp that the file had when it was known to hold `snapshot`.
     var stamp: FileHandle.Stamp?
@@ -48,7 +48,8 @@ final class Participant: VersionReader {
     /// A version that this process held before it joined the session.
     var heldBefore: VersionPin?
     /// The reader of a file that is read without joining a session: an older format, a copy (until it is written to), a
-    /// history that only servers use, a file that is no longer at its path, or one that is in use under another name.
+    /// history that only servers use, a file that is no longer at its path, or a file that is in use under another
+    /// name.
     var bystander: HeaderReader?
     var standing = Standing()
     /// When to try again to join a realm that is in use under another name.
@@ -97,8 +98,8 @@ final class Participant: VersionReader {
   private static let all = Mutex<[Listed]>([])
 
   /// Leaves all sessions permanently, so that no version stays pinned: for a process that ends while threads are still
-  /// at work. What they read after that is not current. A participant in a transaction stays, and looks to others like
-  /// one that crashed.
+  /// at work. `isCurrent` is false for anything they read afterwards. A participant in a transaction does not
+  /// leave; to other programs it looks like one that crashed.
   static func leaveAll() {
     for listed in all.withLock({ $0 }) { listed.participant?.leaveForGood() }
   }
@@ -130,7 +131,7 @@ final class Participant: VersionReader {
       space.limitResidentPages()
     }
     defer { packedStanding.store(state.standing.packed, ordering: .relaxed) }
-    // Only a file that was at its path at the last look is read without another one.
+    // The check of the path can be skipped only if the file was still there at the last one.
     var looks = looks || state.session == nil || state.standing.place != .here
     for _ in 0..<Self.attempts {
       if let snapshot = try newestHere(&state, looks: looks) { return snapshot }
@@ -139,7 +140,7 @@ final class Participant: VersionReader {
     throw EngineError(.inUse, "\(configuration.path): the file is being replaced repeatedly: try again later")
   }
 
-  /// The number of times that a file that keeps being replaced is reopened at once.
+  /// The number of attempts, without a pause, to open a file that keeps being replaced.
   private static let attempts = 4
 
   /// The newest version in the current session or file; nil if it had to be left or joined first, and the caller must
@@ -156,7 +157,7 @@ final class Participant: VersionReader {
     if place == .here {
       if state.standing.place == .shared { state.standing.place = .here }
     } else if place == .elsewhere || place == .nowhere {
-      // Other programs that have the file open go on with it, and commits that are not on disk yet belong to it.
+      // Other programs that have the file open continue to use it, and commits that are not on disk yet belong to it.
       if session.participants == 1 && !state.isWriting {
         leave(&state)
         return nil
@@ -166,7 +167,7 @@ final class Participant: VersionReader {
     if let snapshot = state.snapshot, let pin = snapshot.pin, pin.isValid, pin.session === session,
       pin.listed.slot == session.versions.newestSlot, state.space?.isSpent == false
     {
-      // The only participant sees commits of programs that use another lock file: they are in the header.
+      // A sole participant detects commits by programs that use another lock file: the header shows them.
       let isAlone = session.participants == 1 && !state.isWriting && configuration.inMemoryIdentifier == nil
       if stamp == nil || stamp == state.stamp || holds(snapshot, state, asNewest: isAlone, mayBeAhead: true) {
         if looks { state.stamp = stamp.flatMap { $0.isSettled ? $0 : nil } }
@@ -197,7 +198,7 @@ final class Participant: VersionReader {
         return nil
       }
     }
-    // Another program joined, committed or left meanwhile, so the file may have changed: try again.
+    // Another program joined, committed or left in the meantime, so the file may have changed: try again.
     if before != (session.participants, session.versions.newestSlot) { return nil }
     // The version list has versions that the file does not hold, or lacks the newest one.
     if session.participants > 1 {
@@ -212,7 +213,7 @@ final class Participant: VersionReader {
     return nil
   }
 
-  /// The newest version of a file whose session this process is not in; nil if it has joined the session now.
+  /// The newest version of a file whose session this process is not in; nil if this call joined the session.
   private func newestOutside(_ state: inout State) throws(EngineError) -> Snapshot? {
     if let bystander = state.bystander {
       switch state.standing.place {
@@ -229,7 +230,7 @@ final class Participant: VersionReader {
     return try state.bystander?.latest()
   }
 
-  /// True if the file still holds a version at its place; if `asNewest`, only if the header refers to it. With
+  /// True if the file still holds `snapshot` at its ref and, if `asNewest`, the header refers to it. With
   /// `mayBeAhead`, a file that has its first commit still counts as holding the empty version while other participants
   /// exist: that commit is in the file before it is in the version list.
   private func holds(
@@ -264,8 +265,8 @@ final class Participant: VersionReader {
     } catch { return false }
   }
 
-  /// Takes the newest version from the list; nil if the file does not hold it. `isLost` says that other programs cannot
-  /// find the session any more, and none is in it.
+  /// Reads the newest version from the list; nil if the file does not hold it. `isLost` is true if other programs can
+  /// no longer find the session and none is in it.
   private func advance(
     _ state: inout State,
     _ session: Session,
@@ -301,7 +302,7 @@ final class Participant: VersionReader {
   private func space(_ state: inout State, _ session: Session, covering size: Int) throws(EngineError) -> PageSpace {
     guard let file = state.file else { throw EngineError(.inUse, "\(configuration.path): no file") }
     if let key = state.configuration.encryptionKey {
-      // Pages shared with the former version may have been encrypted again, so the IV slot of each page is checked.
+      // Pages shared with the previous version may have been encrypted again, so the IV slot of each page is checked.
       return try DecryptedPages(
         file,
         key: key,
@@ -369,8 +370,8 @@ final class Participant: VersionReader {
 
   /// True if a file with this content can be in a session that this process joins.
   private static func takesPart(_ snapshot: Snapshot, _ header: Header) -> Bool {
-    // No commit can replace the header of a copy. That includes a copy of an empty realm, but not one that lost its
-    // end.
+    // No commit can replace the header of a copy. That includes a copy of an empty realm, but not a copy whose end is
+    // missing.
     if header.topRef == 0 { return !header.isStreaming || !isCopyOfNothing(snapshot.arena.space) }
     if header.isStreaming || snapshot.fileFormat != 24 { return false }
     return snapshot.historyType == 0 || snapshot.historyType == 2 && snapshot.top.historySchemaVersion <= 1
@@ -384,7 +385,7 @@ final class Participant: VersionReader {
   }
 
   /// Joins the session of the file at the path. Reads without joining if the file cannot be in a session with this
-  /// process, if it is in use under another name, or if the path no longer leads to any file.
+  /// process, if it is in use under another name, or if no file is at the path any more.
   private func enter(
     _ state: inout State,
     patience: Duration? = nil,
@@ -482,7 +483,7 @@ final class Participant: VersionReader {
     }
   }
 
-  /// The version that a session begins with. No other program has the realm open then, so no first commit is in
+  /// The version that a session begins with. At that time no other program has the realm open, so no first commit is in
   /// progress: a header without a top ref, in a file with nodes, has lost its version.
   private static func firstVersion(_ configuration: Configuration) throws(EngineError) -> FirstVersion {
     let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
@@ -526,7 +527,7 @@ final class Participant: VersionReader {
       }
       let session = try session(entry, maker.file, forWriting: true, patience) { () throws(EngineError) in
         if create { try maker.makeEmptyIfNew() }
-        // A copy may have replaced the file meanwhile; it has to be converted before a session begins.
+        // A copy may have replaced the file in the meantime; it has to be converted before a session begins.
         return try Self.firstVersion(configuration)
       }
       (maker.storage as? EncryptedStorage)?.marker = session.lockFile
@@ -666,21 +667,21 @@ final class Participant: VersionReader {
     }
   }
 
-  /// True if a version is in use for longer than a moment.
+  /// True if any version is held, rather than only read.
   private func isAnythingHeld(_ state: State) -> Bool {
     if let pin = state.heldBefore, isHeldWithoutPin(upTo: pin.listed.version) { return true }
     let pins = [state.snapshot?.pin] + state.superseded.map(\.pin.pin)
     return pins.contains { $0?.isHeld ?? false }
   }
 
-  /// True if this process holds a version up to `version` that it took before it joined the session.
+  /// True if this process holds a version up to `version` that it has held since before it joined the session.
   private func isHeldWithoutPin(upTo version: UInt64) -> Bool {
     VersionRegistry.held.oldest(of: configuration.path).map { $0 <= version } ?? false
   }
 
   /// Leaves the session and runs `body`, which needs exclusive access to the realm and may replace its file; then joins
   /// again. Other programs of this package cannot replace the file in between, because this process keeps the
-  /// replacement lock until it has rejoined. No thread of this process reads meanwhile, and none may be in a
+  /// replacement lock until it has rejoined. Reads by this process wait until then, and no thread may be in a
   /// transaction.
   func whileReplacing<R>(_ body: (Configuration, ReplacementTurn) throws(EngineError) -> R) throws(EngineError) -> R {
     let turn = try ReplacementTurn.take(configuration.path, until: .now.advanced(by: Session.patience))
@@ -718,7 +719,7 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Joins the session of a file that was just written in the form of a copy.
+  /// Joins the session of a file that was just written as a copy.
   private func rejoin(_ state: inout State) throws(EngineError) {
     try enter(&state, patience: .zero)
     if state.bystander != nil, state.standing.place == .here {
@@ -780,8 +781,8 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Throws `moved` if `base`, the version to build on, is no longer in the file at the path; or, if it
-  /// `mayBeElsewhere`, no longer in the open file.
+  /// Throws `moved` if `base`, the version to build on, is no longer in the open file, or if that file is no longer at
+  /// the path, unless `mayBeElsewhere` is true.
   func checkBeforeCommit(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(EngineError) {
     try state.withLock { state throws(EngineError) in
       if !mayBeElsewhere { try checkPlace(state) }
@@ -811,7 +812,8 @@ final class Participant: VersionReader {
     }
   }
 
-  /// True if commits seem impossible: the lock file is gone or spoiled, or programs use the realm by another name.
+  /// True if commits seem impossible: the lock file was removed, truncated or overwritten, or programs use the realm
+  /// under another name.
   var isObstructed: Bool {
     state.withLock { state in
       switch state.standing.place {

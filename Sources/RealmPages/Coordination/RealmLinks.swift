@@ -53,7 +53,7 @@ package enum RealmLinks {
     return inUse.first ?? path
   }
 
-  /// Throws if programs have the realm at `path` open by a name with another lock file than that of `name`.
+  /// Throws if programs have the realm at `path` open under a name whose lock file is not that of `name`.
   static func checkNoOther(of path: String, than name: String) throws(EngineError) {
     if let other = otherName(path, than: name) { throw inTwoSessions(path, name, other) }
   }

@@ -5,8 +5,8 @@
 // is locked on a thread of the session, unless the transaction promises to stay on its thread: switching between two
 // threads costs more than everything else in a small commit. The other mutexes are held only within single calls, by
 // the calling thread. This process never waits on the condition variables of the lock file, because a process that is
-// killed while it waits blocks all others forever. They are broadcast on a separate thread, because a broadcast may
-// hang for that reason.
+// killed while it waits blocks all others forever. For the same reason a broadcast may hang, so broadcasts are made on
+// a separate thread.
 
 import CLinux
 import Glibc
@@ -58,10 +58,10 @@ final class Session: @unchecked Sendable {
 
   /// Joins the session of the realm in `file`, or begins one. The lock file is next to the path of `configuration`.
   ///
-  /// `begin` prepares the file for a new session, while no other program can join; if it `holdsFirst`, the version that
-  /// `begin` returns stays held. `whenIdle` is called from time to time on the lock thread. While programs use the file
-  /// with another lock file, this waits for `patience`, then throws an error that reports it. Everything else may take
-  /// until `limit`, by default `Session.patience` from now.
+  /// `begin` prepares the file for a new session, while no other program can join; if `holdsFirst` is true, the version
+  /// that `begin` returns stays held. `whenIdle` is called from time to time on the lock thread. While programs use the
+  /// file with another lock file, this waits for `patience`, then throws an error that reports it. The time limit for
+  /// everything else is `limit`, by default `Session.patience` from now.
   init(
     _ configuration: Configuration,
     of file: FileHandle,
@@ -112,7 +112,7 @@ final class Session: @unchecked Sendable {
     self.isInMemory = isInMemory
   }
 
-  /// Opens or creates the files that programs share next to the realm; leaves them alone if they are of another kind.
+  /// Opens or creates the files that programs share next to the realm; files of another kind are not changed.
   private static func filesBeside(
     _ file: FileHandle,
     _ configuration: Configuration,
@@ -151,7 +151,7 @@ final class Session: @unchecked Sendable {
     bell.stop()
   }
 
-  /// Initialises the shared state of a new session.
+  /// Initializes the shared state of a new session.
   private static func fill(
     _ info: UnsafeMutablePointer<clinux_shared_info>,
     _ versions: VersionList,
@@ -188,10 +188,10 @@ final class Session: @unchecked Sendable {
     return nil
   }
 
-  /// Repairs a mutex whose holder died: otherwise a program that opens the realm with realm-core would hang. Taking the
-  /// mutex repairs it. Source: docs/format/5-coordination.md 5.2.
+  /// Repairs a mutex whose holder died: otherwise a program that opens the realm with realm-core would hang. Acquiring
+  /// the mutex repairs it. Source: docs/format/5-coordination.md 5.2.
   private static func heal(_ lockFile: LockFile) {
-    // Held by a live process, or broken beyond repair: left alone in both cases.
+    // Held by a live process, or broken beyond repair: leave it unchanged in both cases.
     guard (try? lockFile.lock(clinux_control_mutex, until: .now)) != nil else { return }
     lockFile.unlock(clinux_control_mutex)
   }
@@ -201,7 +201,7 @@ final class Session: @unchecked Sendable {
 
   /// True if a commit of this process may be in the header but not in the version list: while the commit is in
   /// progress, or after a failed sync. If the session is left in this state, the participant count is not decremented,
-  /// as after a crash: it shows other programs where the version in the header comes from.
+  /// as after a crash: it shows other programs the origin of the version in the header.
   var isAnnouncing: Bool {
     get { announcing.load(ordering: .relaxed) }
     set { announcing.store(newValue, ordering: .relaxed) }
@@ -230,9 +230,9 @@ final class Session: @unchecked Sendable {
 
   // MARK: writing
 
-  /// Takes the write lock, in the order in which the writers of all programs requested it. Waits at most half a second
-  /// for a writer with an earlier ticket, which may have died. Throws `busy` if the lock is not acquired by `deadline`.
-  /// If the caller `staysOnThread`, it must call `unlock` on the thread that called this.
+  /// Acquires the write lock, in the order in which the writers of all programs requested it. Waits at most half a
+  /// second for a writer with an earlier ticket, which may have died. Throws `busy` if the lock is not acquired by
+  /// `deadline`. If `staysOnThread` is true, the caller must call `unlock` on the thread that called this.
   func lockForWriting(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) {
     if staysOnThread {
       try lockForWriting(until: deadline, .thread(pthread_self()))
@@ -246,7 +246,7 @@ final class Session: @unchecked Sendable {
     try lockFile.checkIsInPlace()
     let ticket = unsafe clinux_add_32(clinux_next_ticket(info), 1)
     do throws(EngineError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
-      // If no later ticket was taken, take ours back, so that no writer waits for it.
+      // If no later ticket was issued, return ours, so that no writer waits for it.
       _ = unsafe clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
       throw error
     }
@@ -276,7 +276,7 @@ final class Session: @unchecked Sendable {
     return try body()
   }
 
-  /// Unlocks for the next writer. If it `hasCommitted`, notifies listeners.
+  /// Unlocks for the next writer. Notifies listeners if `hasCommitted` is true.
   func unlock(hasCommitted: Bool) {
     switch writeLockHolder {
     case .nobody: return

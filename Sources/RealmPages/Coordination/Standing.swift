@@ -7,9 +7,9 @@ package struct Standing: Sendable, Hashable {
   package enum Place: Int, Sendable {
     /// At the path of the realm.
     case here
-    /// No file is at the path: the former one is shown. It may have another name now.
+    /// No file is at the path: the previous file is shown. It may have another name now.
     case gone
-    /// Another file, or none, is at the path, but programs still have the former file open and use it: that one is
+    /// Another file, or none, is at the path, but programs still have the previous file open and use it: that file is
     /// shown.
     case shared
     /// At the path, but programs use it under another name, with another lock file: it is shown without joining them.

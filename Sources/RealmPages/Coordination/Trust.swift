@@ -1,6 +1,6 @@
 // The users with whom root shares memory. Participants of a realm share the lock file as memory, and the owner of the
-// realm can write anything there: the owner controls what the others wait for, and what they take for the newest
-// version. Root therefore joins only realms that root owns, unless configured otherwise. The owner is read from open
+// realm can write anything there: the owner controls how long the others wait, and which version they regard as the
+// newest. Root therefore joins only realms that root owns, unless configured otherwise. The owner is read from open
 // files, which cannot be swapped.
 
 import Glibc

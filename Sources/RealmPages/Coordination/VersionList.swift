@@ -1,5 +1,5 @@
 // The versions of a realm that readers may use, in the memory that all participants share. An entry becomes valid when
-// `newest` points to it, so a process may die at any moment before. Source: docs/format/5-coordination.md 5.6.
+// `newest` points to it, so a process may die at any moment before that. Source: docs/format/5-coordination.md 5.6.
 
 import CLinux
 import Synchronization
@@ -36,8 +36,8 @@ final class VersionList: @unchecked Sendable {
 
   private var info: UnsafeMutablePointer<clinux_shared_info> { unsafe lockFile.info }
 
-  /// The slot of the newest version. A reader that holds a version compares its slot with this. Takes no lock and makes
-  /// no system call.
+  /// The slot of the newest version. A reader that holds a version compares its slot with this. Acquires no lock and
+  /// makes no system call.
   var newestSlot: Int { unsafe Int(clinux_load_32(clinux_newest(info))) }
 
   /// Removes all versions but one. Called by the process that begins a session.
@@ -114,7 +114,7 @@ final class VersionList: @unchecked Sendable {
   }
 
   private static func letGo(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
-    // Never below zero, whatever other programs write there meanwhile.
+    // Never below zero, whatever other programs write there at the same time.
     let live = unsafe entry.pointee.live
     if live > 0 { unsafe entry.pointee.live = live - 1 }
   }
@@ -137,7 +137,7 @@ final class VersionList: @unchecked Sendable {
   func purge() throws(EngineError) -> Reachable {
     try unsafe locked { list, state throws(EngineError) in
       let newest = newestSlot, allocating = unsafe Int(clinux_load_32(clinux_allocating(info)))
-      // Left half-built by a writer that died.
+      // Left incomplete by a writer that died.
       if allocating != newest && allocating < state.entries { unsafe Self.clear(list + allocating) }
       let active = (0..<state.entries).filter { unsafe list[$0].version != 0 }
       let oldestFull = active.filter { unsafe list[$0].full > 0 }.map { unsafe list[$0].version }.min() ?? .max

@@ -1,5 +1,5 @@
 // The mark that shows other programs that a version is being read. It can be revoked, so that a reader that keeps a
-// version for long does not make the file grow: readers check afterwards that the pin is still valid.
+// version for a long time does not make the file grow: readers check afterwards that the pin is still valid.
 
 import Synchronization
 
@@ -17,10 +17,10 @@ final class VersionPin: Sendable {
 
   deinit { revoke() }
 
-  /// True if nothing of the version can have been overwritten.
+  /// True if no part of the version can have been overwritten.
   var isValid: Bool { valid.load(ordering: .acquiring) }
 
-  /// Lets others overwrite the version.
+  /// Allows writers to overwrite the version.
   func revoke() {
     if valid.exchange(false, ordering: .acquiringAndReleasing) { session.versions.release(listed.slot) }
   }
@@ -32,8 +32,8 @@ final class VersionPin: Sendable {
   func removeHolder() { holders.subtract(1, ordering: .acquiringAndReleasing) }
 }
 
-/// Keeps a version readable for as long as the object lives. The space that the version refers to is not reused
-/// meanwhile, so the file grows with each commit.
+/// Keeps a version readable for as long as the object lives. Until then, the space that the version refers to is not
+/// reused, so the file grows with each commit.
 public final class VersionHold: Sendable {
   /// The version.
   public let snapshot: Snapshot
@@ -55,13 +55,13 @@ public final class VersionHold: Sendable {
     }
   }
 
-  /// True if writers know that the version is in use. If not, ask `Realm.isCurrent`.
+  /// True if writers know that the version is in use. If not, check `Realm.isCurrent`.
   package var isKnownToWriters: Bool { snapshot.pin != nil }
 }
 
 extension Realm {
-  /// Holds the newest version. Writers do not know of the hold in an immutable realm, and writers of other programs do
-  /// not know of it in a copy that was never written to: check `isCurrent` there.
+  /// Holds the newest version. Writers are not aware of the hold in an immutable realm, and writers of other programs
+  /// are not aware of it in a copy that was never written to: check `isCurrent` there.
   public func hold() throws(EngineError) -> VersionHold {
     while true {
       let hold = VersionHold(try latest())

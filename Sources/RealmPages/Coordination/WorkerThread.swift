@@ -13,7 +13,7 @@ final class WorkerThread: @unchecked Sendable {
     var isDone = false
     init(_ body: @escaping () -> Void) { self.body = body }
 
-    /// Runs the body and releases it: a caller that waits for the job expects the closure to be gone afterwards.
+    /// Runs the body and releases it: a caller that waits for the job expects the closure to be released afterwards.
     func run() {
       body?()
       body = nil

@@ -2,8 +2,8 @@
 
 /// A check of a new file.
 struct CopyCheck {
-  /// The version that the file was made from, to tell existing damage from damage by the copy; nil if that version is
-  /// known to be damaged.
+  /// The version that the file was made from, to distinguish existing damage from damage by the copy; nil if that
+  /// version is known to be damaged.
   let original: Snapshot?
 
   /// Reads back the file, which will become the realm at `path` or is derived from it, and throws `damaged` if it is

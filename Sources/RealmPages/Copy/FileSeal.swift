@@ -1,6 +1,6 @@
 // Hashes of a file, in a file next to it. The realm format has no checksums, so a number with a flipped bit is another
-// valid number. A seal detects any damage to a file that is stored and no longer written, even an encrypted one without
-// its key.
+// valid number. A seal detects any damage to a file that is no longer written to. The key of an encrypted file is not
+// needed.
 //
 // A seal is text: `realmfs seal 1`, `size BYTES`, `block BYTES`, a line with the SHA-256 of each block, and as the last
 // line the SHA-256 of all lines before it.

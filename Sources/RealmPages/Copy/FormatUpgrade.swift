@@ -32,7 +32,7 @@ struct FormatUpgrade {
 
   // MARK: column keys
 
-  /// Replaces the former type code for link lists, in the types and in all column keys.
+  /// Replaces the old type code for link lists, in the types and in all column keys.
   private func renewColumnKeys(_ slot: Int) throws(EngineError) {
     let top = try editor.dirty(Slot(parent: group.tableRefs(), index: slot))
     let spec = try slab.child(top, Layout.Table.spec, editor.arena)
@@ -73,7 +73,7 @@ struct FormatUpgrade {
 
   // MARK: collections
 
-  /// Converts dictionaries, which were trees of hashed keys.
+  /// Converts dictionaries, which older formats stored as cluster trees with hashed keys.
   private func rebuildDictionaries(_ table: TableEditor, _ oldTable: Table) throws(EngineError) {
     try forEachValue(table, oldTable, where: { $0.collection == .dictionary }) { (slot, value) throws(EngineError) in
       guard try editor.ref(slot) != 0, case .dictionary(var dictionary) = value else { return }
@@ -90,7 +90,7 @@ struct FormatUpgrade {
     }
   }
 
-  /// Sorts sets of strings and binaries, whose order has changed.
+  /// Sorts sets of strings and binaries, whose order differs in format 24.
   private func sortSets(_ table: TableEditor, _ oldTable: Table) throws(EngineError) {
     let isConcerned = { (column: Column) in column.collection == .set && ValueOrder.changedBefore24(column.type) }
     try forEachValue(table, oldTable, where: isConcerned) { (slot, value) throws(EngineError) in
@@ -112,7 +112,7 @@ struct FormatUpgrade {
     return true
   }
 
-  /// Calls `body` with the slot and the old value of each property that `isConcerned` selects, in all objects.
+  /// Calls `body` with the slot and the old value of each property that `isAffected` selects, in all objects.
   private func forEachValue(
     _ table: TableEditor,
     _ oldTable: Table,

@@ -26,7 +26,7 @@ struct NodeCopier {
   private var elements: [Int64] = []
 
   private static let reportStep = 1 << 24
-  /// Collections nest up to 100 levels deep, and each level takes a few nodes.
+  /// Collections nest up to 100 levels deep, and each level uses a few nodes.
   private static let maximumDepth = 4096
 
   /// `expected` is the expected size of the copy, for the observer.
@@ -122,7 +122,7 @@ struct NodeCopier {
     return place
   }
 
-  /// Reports progress to the observer, and releases memory.
+  /// Reports progress to the observer, and drops mapped pages from memory.
   private mutating func report() throws(EngineError) {
     nextReport = output.position + Self.reportStep
     arena.space.dropPages()

@@ -54,7 +54,7 @@ final class ObjectRebuilder {
 
   /// The approximate number of bytes of values per batch.
   private static let batchWeight = 1 << 24
-  /// The number of consecutive unreadable elements after which the rest of a collection is given up.
+  /// The number of consecutive unreadable elements after which the rest of a collection is abandoned.
   private static let patience = 2000
   private static let nestingLimit = 100
   /// The largest initial capacity of a set of primary keys.
@@ -190,7 +190,7 @@ final class ObjectRebuilder {
     }
     let singles = copied.filter { sourceColumns[$0].collection == nil }
     let collections = copied.filter { sourceColumns[$0].collection != nil }
-    // Keys are made up only if losses are tolerated; otherwise `setPrimaryKey` validates the primary key.
+    // Keys are generated only if losses are tolerated; otherwise `setPrimaryKey` validates the primary key.
     let primaryKeyIndex = toleratesLoss ? source.primaryKeyIndex.flatMap { columns[$0] == nil ? nil : $0 } : nil
     var seen: Set<PrimaryKey> = []
     if primaryKeyIndex != nil { seen.reserveCapacity(min(source.claimedCount ?? 0, Self.reservedKeys)) }
@@ -265,7 +265,7 @@ final class ObjectRebuilder {
     return nil
   }
 
-  /// The primary key of an object, made up if it cannot be read.
+  /// The primary key of an object, generated if it cannot be read.
   private func primaryKey(
     _ item: Int,
     _ object: any SourceObject,
@@ -543,7 +543,7 @@ final class ObjectRebuilder {
   }
 
   /// Removes embedded objects whose owner was lost. In a sound file these had no owner either: Realm's engine leaves
-  /// them over when a property or class is removed, and no app can reach them.
+  /// them behind when a property or class is removed, and no app can reach them.
   private func removeOrphans(_ item: Int) throws(EngineError) {
     let doomed = try change { (group) throws(EngineError) in
       let table = try group.table(items[item].key)
@@ -592,7 +592,7 @@ final class ObjectRebuilder {
     }
   }
 
-  /// Runs `body`; an error from a schema rule becomes a note.
+  /// Runs `body`; an error from a schema rule is recorded as a note.
   private func attempt(
     _ item: Int,
     _ consequence: String,

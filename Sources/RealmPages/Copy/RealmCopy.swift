@@ -25,10 +25,10 @@ public enum RealmCopy {
   /// the owner and permissions of the realm.
   ///
   /// If `keepsHistory` is false, the history is left out, so that the copy of a synced realm is a local one.
-  /// `isForWriting` makes the copy writable by its owner even if the realm is write-protected. `verifies` reads the
-  /// copy back before it gets its name, and throws `damaged` if it is not sound. The version stays pinned in a shared
-  /// realm; in an immutable one, the copy starts again if another program overwrites what is being read. Memory does
-  /// not grow with the realm. Cost: reads and writes the whole realm.
+  /// `isForWriting` makes the copy writable by its owner even if the realm is write-protected. If `verifies` is true,
+  /// the copy is verified before it gets its name, and `damaged` is thrown if it is not sound. The version stays pinned
+  /// in a shared realm; in an immutable one, the copy starts again if another program overwrites what is being read.
+  /// Memory does not grow with the realm. Cost: reads and writes the whole realm.
   public static func write(
     _ configuration: Configuration,
     to target: String,
@@ -69,9 +69,9 @@ public enum RealmCopy {
 
   /// Rewrites the newest version of a realm in place, without free space, encrypted with `key` or not encrypted.
   ///
-  /// Returns nil and does nothing if `condition` is false for the size and the used part of it. No other program may
-  /// have the realm open. Unless `verifies` is false, the new file is read back before it replaces the old one: if it
-  /// is not sound, it is dropped, and `damaged` contains the cause.
+  /// Returns nil and does nothing if `condition` is false for the file size and the number of bytes in use. No other
+  /// program may have the realm open. Unless `verifies` is false, the new file is verified before it replaces the old
+  /// one: if it is not sound, it is deleted, and the `damaged` error names the cause.
   public static func rewrite(
     _ configuration: Configuration,
     key: EncryptionKey?,
@@ -108,9 +108,9 @@ public enum RealmCopy {
     }
   }
 
-  /// Makes a copy of a realm in `folder`, runs `body` on it, and replaces the realm with the copy if `body` returns
-  /// true. No other program may have the realm open, and none can open it meanwhile; the copy must be closed when
-  /// `body` returns. `folder` must be on the same file system.
+  /// Creates a copy of a realm in `folder`, runs `body` on it, and replaces the realm with the copy if `body` returns
+  /// true. No other program may have the realm open, and none can open it until the call returns; the copy must be
+  /// closed when `body` returns. `folder` must be on the same file system.
   public static func exchange<E: Error>(
     _ configuration: Configuration,
     byCopyIn folder: String,
@@ -140,7 +140,7 @@ public enum RealmCopy {
     }
   }
 
-  /// Takes the exclusive lock of a realm whose last user may be about to close it.
+  /// Acquires the exclusive lock of a realm whose last user may be about to close it.
   private static func lockSoon(_ path: String) throws(EngineError) -> ExclusiveLock {
     let deadline = MonotonicTime.now.advanced(by: Session.patience)
     while true {
@@ -179,14 +179,14 @@ public enum RealmCopy {
   }
 
   private static func newest(_ configuration: Configuration) throws(EngineError) -> Snapshot {
-    // The caller holds the lock, or takes it and reads again, so no session is needed.
+    // The caller holds the lock, or acquires it and reads again, so no session is needed.
     var configuration = configuration
     configuration.mode = .immutable
     return try Realm(configuration).latest()
   }
 
   /// Writes a version to a new file and moves it to `target` when it is complete and passes `check`. Returns nil, and
-  /// drops the file, if `isValid` returns false then.
+  /// deletes the file, if `isValid` then returns false.
   static func write(
     _ version: VersionWriter,
     of realm: String,
@@ -199,7 +199,7 @@ public enum RealmCopy {
     isForWriting: Bool = false,
     if isValid: () -> Bool = { true }
   ) throws(EngineError) -> Sizes? {
-    // Open for writing, because a user who may create files in the folder could otherwise replace files that are
+    // Open for writing, because a user who may create files in the directory could otherwise replace files that are
     // read-only for that user.
     let source = try FileHandle(path: realm, forWriting: replacing)
     // Report an existing file before the work rather than after it.

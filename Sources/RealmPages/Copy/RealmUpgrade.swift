@@ -12,17 +12,17 @@ public enum RealmUpgrade {
     public let backup: String?
     /// Sizes in bytes.
     public let sizes: RealmCopy.Sizes
-    /// Descriptions of what could not be kept.
+    /// Descriptions of the data that could not be kept.
     public let notes: [String]
   }
 
   /// The format of upgraded files.
   public static let format = 24
 
-  /// Upgrades a realm to format 24. First the file is copied unchanged to `NAME.vNN.backup.realm` in its folder, or in
-  /// `backupFolder`; then the new file replaces it when it is durable. No other program may have the realm open. A
-  /// realm with sync history is refused, because its server would not recognise it. Unless `verifies` is false, the new
-  /// file is read back first: if it is not sound, it is dropped, and `damaged` contains the cause.
+  /// Upgrades a realm to format 24. First copies the file unchanged to `NAME.vNN.backup.realm` in its directory, or in
+  /// `backupFolder`; then replaces it with the new file once that is durable. No other program may have the realm open.
+  /// A realm with sync history is refused, because its server would not recognize it. Unless `verifies` is false, the
+  /// new file is verified first: if it is not sound, it is deleted, and the `damaged` error names the cause.
   public static func run(
     _ configuration: Configuration,
     backupFolder: String? = nil,
@@ -111,7 +111,7 @@ public enum RealmUpgrade {
     return (sizes ?? RealmCopy.Sizes(before: 0, after: 0), notes)
   }
 
-  /// The path of the backup that the SDKs make when they upgrade a file. Source: docs/format/3-commit.md 3.11.
+  /// The path of the backup that the SDKs create when they upgrade a file. Source: docs/format/3-commit.md 3.11.
   static func backupPath(of path: String, format: Int, in folder: String?) -> String {
     let stem = path.hasSuffix(".realm") ? String(path.dropLast(5)) : path + "."
     let name = "\(stem)v\(format).backup.realm"

@@ -33,7 +33,7 @@ protocol SourceTable {
   var claimedCount: Int? { get }
   /// The sequence number for the next object key.
   var nextSequence: Int64 { get }
-  /// The number of properties whose names cannot be read and are made up.
+  /// The number of properties whose names cannot be read and are generated.
   var madeUpNames: Int { get }
   /// Calls `body` with each reachable object, known keys ascending, and `onDamage` for damage. The work is charged to
   /// `effort`.

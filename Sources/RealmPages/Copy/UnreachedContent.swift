@@ -11,7 +11,7 @@ public struct UnreachedContent: Sendable, Hashable {
   /// The number of nodes found.
   public let nodes: Int
 
-  /// A description of the finding, without the path and a remedy.
+  /// A description of the finding, without the path or a remedy.
   public var description: String {
     let nodes = counted(nodes, "node")
     let found = version.map { "version \($0) (\(nodes) in all)" } ?? "\(nodes) that no version reaches"
@@ -21,7 +21,7 @@ public struct UnreachedContent: Sendable, Hashable {
 
 extension Snapshot {
   /// The nodes in a file whose header refers to none of them; nil for all other files, and for a file whose first
-  /// commit was cut off by a crash: that commit was never published.
+  /// commit was interrupted by a crash: that commit was never published.
   ///
   /// Cost: O(1) if the header refers to a version; otherwise the file is searched.
   public var unreached: UnreachedContent? {
@@ -40,7 +40,7 @@ extension Snapshot {
         return nil
       }
     }
-    // Check again: another program may have made the first commit meanwhile.
+    // Check again: another program may have made the first commit in the meantime.
     return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil
   }
 

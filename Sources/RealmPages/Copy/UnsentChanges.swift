@@ -7,7 +7,7 @@ public enum UnsentChanges: Sendable, Hashable {
   case none
   /// The number of changesets; each holds one transaction.
   case some(Int)
-  /// The history has an unknown form.
+  /// The history has an unknown format.
   case unknown
 }
 

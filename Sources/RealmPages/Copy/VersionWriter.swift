@@ -48,7 +48,7 @@ struct VersionWriter {
     }
     try output.append(Header.footer(topRef: top))
     try output.finish()
-    // The copy may be read next, and need that memory.
+    // The copy may be read next and need that memory.
     arena.space.dropPages()
   }
 

@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// A realm file without a name. It is deleted with the object.
+/// A realm file without a name. It is deleted when the object is destroyed.
 final class WorkRealm {
   private let file: NewFile
   private let storage: any Storage
@@ -12,7 +12,7 @@ final class WorkRealm {
   /// The version that the last `keep` wrote.
   private(set) var snapshot: Snapshot
 
-  /// Creates an empty realm in the folder of `path`, encrypted if there is a key: no plain bytes reach the disk.
+  /// Creates an empty realm in the directory of `path`, encrypted if there is a key: no plain bytes reach the disk.
   init(beside path: String, key: EncryptionKey?) throws(EngineError) {
     self.path = path
     self.key = key
@@ -39,7 +39,7 @@ final class WorkRealm {
     try EngineError.locating(at: path) { () throws(EngineError) in try GroupEditor(on: snapshot, NoReplication()) }
   }
 
-  /// Writes the changes of `group`, whose memory can be released then.
+  /// Writes the changes of `group`. Its memory can be released afterwards.
   func keep(_ group: GroupEditor) throws(EngineError) {
     let base = snapshot.top
     let result = try EngineError.locating(at: path) { () throws(EngineError) in

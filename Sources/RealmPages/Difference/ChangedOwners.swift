@@ -134,8 +134,9 @@ final class ChangedOwners {
     return nil
   }
 
-  /// True if a property that contains a changed object differs as a whole. It does if it contains the same objects as
-  /// before, in the same positions; otherwise the objects may have been rearranged so that the content is equal.
+  /// True if the value of a property that contains a changed object differs. It always does if it contains the same
+  /// objects as before, in the same positions; otherwise the objects may have been rearranged so that the content is
+  /// equal.
   private func differs(_ place: Place, _ pairing: TablePairing) throws(EngineError) -> Bool {
     if let known = verdicts[place] { return known }
     if verdicts.count >= Self.maximumVerdicts { verdicts.removeAll(keepingCapacity: true) }
@@ -146,7 +147,7 @@ final class ChangedOwners {
 
   private func isChanged(_ place: Place, _ pairing: TablePairing) throws(EngineError) -> Bool {
     let cursors = cursors(of: pairing), property = pairing.properties[place.property]
-    // A new object is not a changed one. A new property is found by its value.
+    // A new object does not count as changed. A new property is found by its value.
     guard let oldIndex = property.old, try cursors.seek(place.key) else { return false }
     if difference.sharesNodes, let root = try cursors.old.collectionRoot(oldIndex),
       try root == cursors.new.collectionRoot(place.property)

@@ -5,7 +5,7 @@
 /// Finds the ranges of keys whose objects have the same values in two tables. Keys must be passed in ascending order.
 ///
 /// Links are equal if they refer to objects with the same key and primary key, of classes with the same name, because
-/// that is how they are displayed. Used by one thread at a time.
+/// that is how they are displayed. Not thread-safe: use it from one thread at a time.
 package final class EqualObjects {
   /// A property of both tables, by its positions in their columns.
   package typealias Pair = (old: Int, new: Int)

@@ -24,7 +24,7 @@ public enum ObjectChange: Sendable, Hashable {
 /// objects are compared by key; incoming links are not compared. A removed property does not count as a change of any
 /// object, a new one only if its value is not the default.
 ///
-/// Used by one thread at a time.
+/// Not thread-safe: use it from one thread at a time.
 public final class ObjectChanges {
   private let difference: VersionDifference
   private let table: TableDifference
@@ -86,7 +86,7 @@ public final class ObjectChanges {
 
   private func begin() throws(EngineError) {
     if let damage = table.old?.damage ?? table.new?.damage { throw damage }
-    // When a table becomes embedded, or is no longer, its objects count as deleted or inserted.
+    // When a table becomes embedded, or is no longer embedded, its objects count as deleted or inserted.
     let old = table.old?.kind == .embedded ? nil : table.old, new = table.new?.kind == .embedded ? nil : table.new
     guard old != nil, let new else {
       pairs = CursorPairs(old, new, nil, after: start)

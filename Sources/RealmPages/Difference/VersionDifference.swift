@@ -1,7 +1,7 @@
 // Finds the differences between two versions of a realm using the nodes that they share. A commit writes changed nodes
-// to new positions and leaves the others alone. In two versions of one file, equal refs are therefore equal subtrees,
-// and a comparison opens only the nodes above changed leaves: the cost is proportional to the number of changes, not to
-// the size of the realm.
+// to new positions and leaves all other nodes unchanged. In two versions of one file, equal refs are therefore equal
+// subtrees, and a comparison opens only the nodes above changed leaves: the cost is proportional to the number of
+// changes, not to the size of the realm.
 
 /// The differences between two versions of a realm.
 ///
@@ -10,12 +10,12 @@
 /// plain or encrypted, share nodes. Others are compared by content: the result is the same, but the cost is that of
 /// reading both.
 ///
-/// Precondition: nothing of either version has been overwritten. Writers reuse space that a version freed, and then
+/// Precondition: no part of either version has been overwritten. Writers reuse space that a version freed, and then
 /// equal refs no longer mean equal content. Every reader depends on this: hold both versions with a `VersionHold`, or
 /// keep writers from committing, and check `Realm.isCurrent` for both after reading. If either is not current, discard
 /// the result.
 ///
-/// Used by one thread at a time.
+/// Not thread-safe: use it from one thread at a time.
 public final class VersionDifference {
   /// The older version.
   public let old: Snapshot
@@ -92,8 +92,9 @@ public final class VersionDifference {
     return changed
   }
 
-  /// Adds the tables with links to a table that has become embedded, or is no longer: such links have changed their
-  /// meaning but not their value. Also adds tables with links to a damaged table, whose changes cannot be determined.
+  /// Adds the tables with links to a table that has become embedded or is no longer embedded: such links have changed
+  /// their meaning but not their value. Also adds tables with links to a damaged table, whose changes cannot be
+  /// determined.
   private func addLinkingTables(to slots: inout Set<Int>) throws(EngineError) {
     var targets: Set<Int> = []
     for slot in slots {

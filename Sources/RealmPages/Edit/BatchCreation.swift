@@ -12,7 +12,8 @@ extension WriteTransaction {
 
   /// Creates the objects of a batch in `rows`, in order, and returns their number and the key of the last one. Stops
   /// before an object that exists, that links to a missing object, or whose key would not be the highest in the table:
-  /// `create` creates that one, or throws the reason. Creates none if the class has changed since the form was made.
+  /// pass that one to `create`, which creates it or throws the reason. Creates none if the class has changed since the
+  /// form was created.
   ///
   /// Cost: O(log n) for each object and link.
   package func create(_ batch: RowBatch, _ rows: Range<Int>) throws(EngineError) -> (count: Int, last: ObjKey?) {

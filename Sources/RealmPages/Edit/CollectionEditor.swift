@@ -135,7 +135,7 @@ struct CollectionEditor {
     }
   }
 
-  /// Throws if `value` cannot be an element. With `adoptsEmbedded`, a link to an embedded object can.
+  /// Throws if `value` cannot be an element. A link to an embedded object can be one only if `adoptsEmbedded` is true.
   func check(_ value: Value, _ found: Found, adoptsEmbedded: Bool = false) throws(EngineError) {
     if adoptsEmbedded, column.type == .link, case .link = value { return }
     if !value.fits(found.element) {
@@ -162,7 +162,7 @@ struct CollectionEditor {
     }
   }
 
-  /// Removes the backlinks and the embedded objects that belong to a value about to leave the collection.
+  /// Removes the backlinks and the embedded objects that belong to a value about to be removed from the collection.
   func unlink(_ view: ValueView) throws(EngineError) {
     let links = try GroupEditor.links(in: view)
     for (target, key) in links { try group.dropLink(target, key, from: table, column, object) }

@@ -30,7 +30,7 @@ extension CollectionEditor {
     try group.checkDictionaryKey(key, table, column)
     try check(value, found, adoptsEmbedded: adoptsEmbedded)
     let (index, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
-    // Add the new link first: an unresolved object to which both refer would be deleted with the former link.
+    // Add the new link first: an unresolved object to which both refer would be deleted with the old link.
     try link(value)
     if isThere { try unlink(try self.value(in: find(), at: index)) }
     try change { (found) throws(EngineError) in

@@ -1,10 +1,11 @@
 // The tables of a write transaction and the links between them: all changes that affect more than one row.
 // Source: docs/format/2-model.md M1, M5, M7.
 
-/// All tables of a transaction. Used by one thread at a time.
+/// All tables of a transaction. Not thread-safe: use it from one thread at a time.
 final class GroupEditor {
   let editor: NodeEditor
-  /// The version that the transaction began on; nil if it has an older format, so that its tables differ from these.
+  /// The version that the transaction began on; nil if it has an older format and its tables therefore differ from
+  /// these.
   let base: Snapshot?
   /// The dirty top array.
   let top: Int
@@ -12,17 +13,17 @@ final class GroupEditor {
   var replication: any Replication
   /// True while an older version is restored: then objects of asymmetric classes may be created.
   var isRestoring = false
-  /// True if the commit must not overwrite the space of former versions.
+  /// True if the commit must not overwrite the space of older versions.
   var keepsFormerVersions = false
   /// True if changes follow the rules of a sync server: links may refer to unresolved objects.
   var isReplaying = false
-  /// The keys of the collections nested in the collection that last got a nested one, and some keys no longer in use.
+  /// The keys of the collections nested in the collection to which one was last added, and some keys no longer in use.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
   /// The tables by slot; shorter than the group if later tables were not accessed. Exclusive access is not checked at
   /// run time: one thread uses it, and it is never passed `inout`.
   @safe @exclusivity(unchecked) private var tables: [TableEditor?] = []
 
-  /// The error that ended a change halfway; only a rollback is possible then.
+  /// The error that interrupted a change; after that, only a rollback is possible.
   private(set) var failure: EngineError?
 
   private init(_ editor: NodeEditor, top: Int, _ base: Snapshot, _ replication: any Replication) {
@@ -59,7 +60,7 @@ final class GroupEditor {
   }
 
   /// Runs a change. An error before the first modification leaves the transaction unchanged. A later error, or any
-  /// damage, leaves the change half done: then only a rollback is possible.
+  /// damage, leaves the change incomplete: then only a rollback is possible.
   func change<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
     try checkIsWhole()
     slab.noteStep()
@@ -74,7 +75,7 @@ final class GroupEditor {
     }
   }
 
-  /// Throws if an earlier change is half done.
+  /// Throws if an earlier change is incomplete.
   func checkIsWhole() throws(EngineError) {
     if let failure {
       throw EngineError(.halfDone, "an earlier change failed halfway, so roll the transaction back: \(failure)")
@@ -137,13 +138,13 @@ final class GroupEditor {
   }
 
   /// Writes buffered rows and index entries of all tables, so that the tree of nodes below `top` is the complete
-  /// version. Must be called before that tree is read. Throws if a change met damage.
+  /// version. Must be called before that tree is read. Throws if a change encountered damage.
   func finishChanges() throws(EngineError) {
     for table in tables { try table?.writeWaiting() }
     if let damage = slab.damage { throw damage }
   }
 
-  /// Forgets a table that was removed.
+  /// Discards the editor of a table that was removed.
   func forget(slot: Int) { tables[slot] = nil }
 
   // MARK: backlinks
@@ -166,7 +167,7 @@ final class GroupEditor {
     return key
   }
 
-  /// The place of a linked object. Throws `damaged` if it does not exist.
+  /// The location of a linked object. Throws `damaged` if it does not exist.
   private func targetPlace(
     _ target: TableEditor,
     _ key: ObjKey,
@@ -269,8 +270,8 @@ final class GroupEditor {
 
   // MARK: objects
 
-  /// Deletes an object and its embedded objects. Links to it become null or leave their collections. An unresolved
-  /// object is in no index, and its deletion is not recorded.
+  /// Deletes an object and its embedded objects. Links to it become null or are removed from their collections. An
+  /// unresolved object is in no index, and its deletion is not recorded.
   func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(EngineError) {
     // A work list instead of recursion, because embedded objects can nest deeply.
     var pending = [(table, key)]
@@ -312,7 +313,7 @@ final class GroupEditor {
     _ value: Value
   ) throws(EngineError) {
     let former = try links(table, object, column)
-    // Add the new link first: an unresolved object to which both refer would be deleted with the former link.
+    // Add the new link first: an unresolved object to which both refer would be deleted with the old link.
     if case .link(let target, let key) = value { try addBacklink(target, key, from: table, column, object) }
     for (target, key) in former {
       try dropLink(target, key, from: table, column, object)
@@ -482,7 +483,7 @@ final class GroupEditor {
     try table.contains(key)
   }
 
-  /// The place of an object, resolved or not; nil if it does not exist.
+  /// The location of an object, resolved or not; nil if it does not exist.
   func find(_ table: TableEditor, _ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place? {
     try table.find(key)
   }

@@ -84,8 +84,9 @@ extension WriteTransaction {
     try table.read(object, column)
   }
 
-  /// Restores a link, to `target`, which must exist. A list gets it at its former position, or at the end if the list
-  /// is shorter now. Returns false and changes nothing if the location is gone or holds another value.
+  /// Restores a link, to `target`, which must exist. In a list it is inserted at its previous position, or at the end
+  /// if the list is shorter now. Returns false and changes nothing if the location no longer exists or holds another
+  /// value.
   public func restore(_ link: IncomingLink, to target: ObjectReference) throws(EngineError) -> Bool {
     let (table, object) = (link.origin.table, link.origin.key)
     do throws(EngineError) {

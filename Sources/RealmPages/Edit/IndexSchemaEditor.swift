@@ -106,7 +106,7 @@ extension GroupEditor {
       if let value = PrimaryKey(try cursor.value(index)) { duplicates.add(value, cursor.key) }
     }
     guard let first = duplicates.first else { return }
-    // Users know the objects by the former primary key of the class.
+    // Users know the objects by the previous primary key of the class.
     let former = try base?.table(table.key).flatMap { $0.primaryKey == nil ? nil : ObjectCursor($0) }
     var names: [String] = []
     for object in first.objects.prefix(DuplicateKeys.mostNamed) {

@@ -1,4 +1,4 @@
-// The differences between two lists: the elements that stay, change, appear and disappear.
+// The differences between two lists: the elements that are kept, replaced, inserted and removed.
 
 /// The steps that turn one list into another: the common prefix and suffix stay, elements between them are replaced one
 /// by one, and the rest of the longer list is inserted or removed.

@@ -30,7 +30,7 @@ extension CollectionEditor {
     guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
     try check(value, found)
     try checkIndex(index, below: try tree(found).count())
-    // Add the new link first: an unresolved object to which both refer would be deleted with the former link.
+    // Add the new link first: an unresolved object to which both refer would be deleted with the old link.
     try link(value)
     let old = try tree(find()).value(at: index)
     let word = try Value(copying: old.withoutElements)
@@ -72,7 +72,7 @@ extension CollectionEditor {
     try change { (found) throws(EngineError) in
       let tree = tree(found)
       if found.element.type == .mixed {
-        // A nested collection is moved with its key, by way of a temporary leaf.
+        // A nested collection is moved with its key, through a temporary leaf.
         let holder = editor.slab.makeInts(.hasRefs, [Int64(MixedEditor.make(editor))])
         let waiting = Slot(parent: holder, index: 0)
         let (source, local) = try tree.leaf(of: from)

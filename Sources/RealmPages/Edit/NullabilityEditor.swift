@@ -3,7 +3,7 @@
 
 extension GroupEditor {
   /// Makes a property optional or required. If it becomes required, each null becomes the default of the type. Returns
-  /// the new key of the property. Its index stays, and so does the primary key.
+  /// the new key of the property. Its index is kept, and it remains the primary key if it is one.
   func setNullable(_ table: TableEditor, _ key: ColKey, _ isNullable: Bool) throws(EngineError) -> ColKey {
     guard let index = table.columnIndex(key) else {
       throw EngineError(.notFound, "\(table.className): no such property")

@@ -2,7 +2,7 @@
 // first modification. Source: docs/format/2-model.md M5, M6.
 
 extension GroupEditor {
-  /// Creates an object of a class without a primary key. `key` is an unused key; nil takes the next one.
+  /// Creates an object of a class without a primary key. `key` is an unused key; if nil, the next one is used.
   func create(
     _ table: TableEditor,
     key: ObjKey?,
@@ -139,7 +139,7 @@ extension GroupEditor {
     _ values: [(ColKey, Value)]
   ) throws(EngineError) -> Outcome {
     let key = if let given { given } else { try table.nextKey() }
-    // The index of primary keys first, because it shows if the key is taken.
+    // The index of primary keys first, because it shows whether the key is taken.
     if let primaryKey {
       let other = try primaryKey.value.withView { (value) throws(EngineError) in
         try insertPrimaryKey(table, primaryKey.column, value, key)

@@ -21,7 +21,7 @@ extension CollectionEditor {
   }
 
   /// The index of `value` in a set; nil if the set does not contain it. NaNs of several types are not sorted reliably,
-  /// so they are searched one by one.
+  /// so a NaN is searched for element by element.
   private func elementPosition(_ found: Found, _ value: ValueView) throws(EngineError) -> Int? {
     let ref = try editor.ref(found.slot)
     if ref != 0, ValueOrder.isNaN(value) {

@@ -2,13 +2,13 @@
 
 /// A transaction: changes that become visible and durable together, or not at all.
 ///
-/// Only one transaction exists at a time. It ends with `commit()` or `rollback()`; if it is dropped, it rolls back. It
-/// reads its own writes. A change that is refused leaves it unchanged; after a change that fails halfway, because the
-/// file is damaged, only a rollback is possible.
+/// Only one transaction exists at a time. It ends with `commit()` or `rollback()`; if it is dropped, it is rolled back.
+/// It reads its own writes. A change that is refused leaves it unchanged; after a change that fails halfway, because
+/// the file is damaged, only a rollback is possible.
 public struct WriteTransaction: ~Copyable {
   /// Nil for a rehearsal.
   private let writer: RealmWriter?
-  /// In a mirror: the right to send the changes to the server.
+  /// In a mirror: the permission to send the changes to the server.
   private let turn: UplinkTurn?
   let group: GroupEditor
   /// The version that the transaction began on.
@@ -26,7 +26,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// Creates a transaction that takes no lock and cannot be committed.
+  /// Creates a transaction that acquires no lock and cannot be committed.
   init(rehearsingOn base: Snapshot) throws(EngineError) {
     (writer, turn) = (nil, nil)
     self.base = base
@@ -38,13 +38,13 @@ public struct WriteTransaction: ~Copyable {
   /// Writes the changes as the next version and returns its number. Without changes, it writes a version with an empty
   /// changeset. On failure the realm is unchanged; see the error's reason.
   ///
-  /// In the mirror of a synced realm, the changes are sent to the server first and come back from it, perhaps together
-  /// with changes by others; the number is that of a version that includes them.
+  /// In the mirror of a synced realm, the changes are first sent to the server and then received from it, perhaps
+  /// together with changes by others; the number is that of a version that includes them.
   public consuming func commit(_ durability: Durability = .full) throws(EngineError) -> UInt64 {
     guard let turn else { return try commitHere(durability) }
     try group.checkIsWhole()
     guard let upload = try turn.uplink.prepare(self) else { return base.version }
-    // Release the write lock: other transactions commit what comes back.
+    // Release the write lock: other transactions commit the changes that the server returns.
     rollback()
     defer { withExtendedLifetime(turn) {} }
     return try upload()
@@ -84,7 +84,7 @@ public struct WriteTransaction: ~Copyable {
     return keys
   }
 
-  /// The current table, changes included. Valid until the next change of the transaction.
+  /// The current table, including the changes. Valid until the next change of the transaction.
   public func table(_ key: TableKey) throws(EngineError) -> Table {
     let table = try group.table(key)
     return try table.view()
@@ -143,10 +143,10 @@ public struct WriteTransaction: ~Copyable {
 
   /// Creates an object of a class without a primary key.
   ///
-  /// `key` is an unused key of the caller's choice, from 0; nil takes the next one. `values` has each property at most
-  /// once, preferably in schema order: single values, lists for lists and sets, dictionaries; other properties get
-  /// their defaults. Embedded objects are created afterwards. If a value is refused, nothing is changed. Cost:
-  /// O(log n); the fast way to create many objects.
+  /// `key` is an unused key, 0 or greater; if nil, the next one is used. `values` contains each property at most once,
+  /// preferably in schema order: single values, lists for lists and sets, dictionaries; other properties get their
+  /// defaults. Embedded objects are created afterwards. If a value is refused, nothing is changed. Cost: O(log n); the
+  /// fast way to create many objects.
   public func create(
     _ table: TableKey,
     key: ObjKey? = nil,
@@ -181,7 +181,7 @@ public struct WriteTransaction: ~Copyable {
 
   // MARK: properties
 
-  /// Sets a property of a single value. A list or dictionary is legal only for Mixed properties. Embedded objects are
+  /// Sets a single-value property. A list or dictionary is legal only for Mixed properties. Embedded objects are
   /// created with `setEmbedded`; null deletes one.
   public func set(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(EngineError) {
     try group.change { () throws(EngineError) in
@@ -216,7 +216,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// Creates an embedded object with default values in a property of a single value, replacing the present one.
+  /// Creates an embedded object with default values in a single-value property, replacing the present one.
   public func setEmbedded(_ table: TableKey, _ object: ObjKey, _ key: ColKey) throws(EngineError) -> ObjKey {
     try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
@@ -430,8 +430,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Makes a property optional or required. If it becomes required, null becomes the default of its type, in objects
-  /// and in collections. Returns the new key of the property; name, position and index stay. Not applicable to links
-  /// and Mixed values. Cost: O(n log n) in the number of objects.
+  /// and in collections. Returns the new key of the property; name, position and index are kept. Not applicable to
+  /// links and Mixed values. Cost: O(n log n) in the number of objects.
   public func setNullable(
     _ table: TableKey,
     _ key: ColKey,

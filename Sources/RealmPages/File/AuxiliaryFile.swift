@@ -1,6 +1,6 @@
 // Checks files beside a realm before this program changes them: a file under one of our names must look like one we
-// would have created, as a folder can come from anywhere and a link in it can lead to any file. Files that are written
-// to are checked on the open descriptor, so they cannot be exchanged between check and use.
+// would have created, because a directory can come from anywhere and a link in it can refer to any file. Files that are
+// written to are checked on the open descriptor, so they cannot be replaced between check and use.
 
 import CLinux
 import Glibc
@@ -61,7 +61,7 @@ enum AuxiliaryFile {
     }
   }
 
-  /// Throws if something other than a folder is at `path`.
+  /// Throws if something other than a directory is at `path`.
   static func checkFolder(_ path: String) throws(EngineError) {
     guard let status = look(path), status.st_mode & S_IFMT != S_IFDIR else { return }
     throw unsound(path, .folder, type(of: status))
@@ -76,7 +76,7 @@ enum AuxiliaryFile {
     if status.st_nlink > 1 { throw unsound(path, .pipe, "a pipe that has other names too (hard links)") }
   }
 
-  /// Removes the file `name` of an open folder, left by a program that was killed while it replaced a realm. Error
+  /// Removes the file `name` of an open directory, left by a program that was killed while it replaced a realm. Error
   /// messages show `path`.
   static func removeReplacement(_ name: String, in folder: Int32, called path: String) throws(EngineError) {
     var status = stat()
@@ -134,7 +134,7 @@ enum AuxiliaryFile {
     return status
   }
 
-  /// Asks for the link count again if it is not 1, as the kernel may return an outdated one.
+  /// Queries the link count again if it is not 1, as the kernel may return an outdated one.
   static func countNames(_ status: inout stat, _ descriptor: Int32, _ path: String) {
     if status.st_nlink == 1 || status.st_mode & S_IFMT == S_IFDIR { return }
     let count = unsafe clinux_count_names(descriptor, path)

@@ -2,7 +2,7 @@
 
 /// The bytes of a branch's base version, and the branch's memory after them.
 final class BranchSpace: PageSpace, @unchecked Sendable {
-  // Unchecked: immutable after init; the space below synchronises what it changes.
+  // Unchecked: immutable after init; the space below synchronizes its own changes.
   private let below: PageSpace
   private let memory: Annex
 

@@ -49,7 +49,7 @@ private struct PageMark: Equatable {
   static func == (a: PageMark, b: PageMark) -> Bool { a.words == b.words }
 }
 
-/// Memory that is filled with decrypted pages as they are required. Safe for several threads.
+/// Memory that is filled with decrypted pages as they are required. Thread-safe.
 ///
 /// A space for a later version copies unchanged pages from the space before it, at a tenth of the cost of decryption.
 @safe final class DecryptedPages: PageSpace, @unchecked Sendable {
@@ -65,13 +65,13 @@ private struct PageMark: Equatable {
     // Safe: owns `buffer`, which has room for `longestRun` pages and their slots.
     let cipher: PageCipher
     let buffer: UnsafeMutableRawPointer
-    /// Pages that could not be decrypted despite waiting. They are not waited for again.
+    /// Pages that could not be decrypted despite waiting. Later requests do not wait for them again.
     var failed: Set<Int> = []
     /// Pages that are present.
     var filled: [Int] = []
     /// The marks of pages that were decrypted from their current content.
     var marks: [Int: PageMark] = [:]
-    /// The space of an earlier version, while it may be of use.
+    /// The space of an earlier version, while its pages may be useful.
     var former: DecryptedPages?
     /// Pages that were decrypted although their slot is lost, by how much of them is known.
     var rescued: [Int: LostSlot.Finding] = [:]
@@ -101,7 +101,7 @@ private struct PageMark: Equatable {
   private let key: EncryptionKey
   /// True if all pages that are present must stay.
   private var keepsPages = false
-  /// Shows if a writer is active; nil if that is unknown.
+  /// Shows whether a writer is active; nil if that is unknown.
   private let marker: (any WriterMarker)?
   private let worker: Mutex<Worker>
   private let present: UnsafeMutablePointer<Atomic<Bool>>
@@ -142,7 +142,7 @@ private struct PageMark: Equatable {
     self.rescues = rescues
     self.worker = Mutex(worker)
     pageCount = size / PageCipher.pageSize
-    // Zeroed memory, which takes no RAM until a page is marked.
+    // Zeroed memory, which uses no RAM until a page is marked.
     unsafe present = flags.bindMemory(to: Atomic<Bool>.self, capacity: pageCount)
     unsafe super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: true)
   }

@@ -1,6 +1,6 @@
-// Encryption between a commit and the file. Pages are gathered in memory and written whole, after their metadata was
-// written and synced, so that after a power failure each page is readable in its old or new content, provided that the
-// disk writes a page of 4096 bytes atomically. Source: docs/format/4-encryption.md 4.4.
+// Encryption between a commit and the file. Pages are gathered in memory and written whole, after their metadata has
+// been written and synced, so that after a power failure each page is readable in its old or new content, provided that
+// the disk writes a page of 4096 bytes atomically. Source: docs/format/4-encryption.md 4.4.
 
 import Glibc
 
@@ -13,7 +13,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     var plain: [UInt8]
     /// Its metadata slot. The first half fits the page on disk.
     var slot: [UInt8]
-    /// The page in the file, if some version needs it.
+    /// The page in the file, if any version needs it.
     let former: [UInt8]?
     /// True if the disk may still hold the content before that of the file.
     var isUncertain = false
@@ -85,7 +85,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     }
   }
 
-  /// True if nothing on the page belongs to any version.
+  /// True if no part of the page belongs to any version.
   private func isReusable(_ page: Int) -> Bool {
     let start = page * Self.pageSize
     let index = bisect(reusable.count) { reusable[$0].upperBound <= start }
@@ -126,7 +126,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     if data.count < Self.pageSize { return pending }
     if let half = cipher.open(data: data, slot: pending.slot, page: page, into: &pending.plain) {
       let isUncertain = Self.isUncertain(pending.slot)
-      // After a crash between slot and data, the former half fits; it must survive the next write.
+      // After a crash between slot and data, the half for the previous content fits; it must survive the next write.
       if half != 0 { pending.slot.replaceSubrange(0..<32, with: Array(pending.slot[half..<half + 32])) }
       return Pending(plain: pending.plain, slot: pending.slot, former: data, isUncertain: isUncertain)
     }
@@ -203,9 +203,9 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   }
 
   /// Writes each slot with both halves equal, which marks its page as on disk, so the next writer need not resync it. A
-  /// realm-core process that read a page after its slot was written but before its data was keeps the former content,
-  /// and considers it current until the slot changes; this write makes it read the page again. Either form of the slot
-  /// fits the page, so a crash may leave a mixture. Source: docs/format/4-encryption.md 4.5.
+  /// realm-core process that read a page after its slot was written but before its data was keeps the previous content,
+  /// and considers it current until the slot changes; this write makes it read the page again. Either content of the
+  /// slot fits the page, so a crash may leave a mixture. Source: docs/format/4-encryption.md 4.5.
   private func settle(_ order: [Int], _ slots: [[UInt8]]) throws(EngineError) {
     let settled = slots.map { slot in Array(slot[0..<32] + slot[0..<32]) }
     try inRuns(order) { (run) throws(EngineError) in
@@ -215,7 +215,8 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     }
   }
 
-  /// Writes adjacent parts of the file. If that fails, restores the former parts, as one may be partly overwritten.
+  /// Writes adjacent parts of the file. If that fails, restores the previous content, as a part may be incompletely
+  /// overwritten.
   private func write(
     _ parts: ArraySlice<[UInt8]>,
     at offset: Int,

@@ -11,7 +11,7 @@ final class FileHandle: Sendable {
   let device: UInt64
   let inode: UInt64
 
-  /// Opens `path`, read-only unless `forWriting`. Anything but a regular file is refused.
+  /// Opens `path`, read-only unless `forWriting`. Refuses anything but a regular file.
   init(path: String, forWriting: Bool = false, create: Bool = false) throws(EngineError) {
     self.path = path
     let access = forWriting ? O_RDWR : O_RDONLY
@@ -70,13 +70,13 @@ final class FileHandle: Sendable {
   /// True if both refer to the same file. An inode number is not reused while the file is open.
   func isSame(as other: FileHandle) -> Bool { device == other.device && inode == other.inode }
 
-  /// Where the path of an open file leads now.
+  /// The file that is now at the path of an open file.
   enum Place: Hashable {
     /// To the file.
     case here
-    /// To another file, as after a compaction that renamed a new file into place.
+    /// Another file, as after a compaction that renamed a new file into place.
     case elsewhere
-    /// To nothing: the file was moved or removed.
+    /// Nothing: the file was moved or removed.
     case nowhere
     /// Not known; the errno of the lookup.
     case unknown(Int32)
@@ -95,7 +95,7 @@ final class FileHandle: Sendable {
     }
   }
 
-  /// Returns where the path leads now and, if it leads to the file, the stamp.
+  /// Returns what is now at the path and, if it is the file, its stamp.
   func look() -> (place: Place, stamp: Stamp?) {
     var status = stat()
     if unsafe stat(path, &status) != 0 {
@@ -110,7 +110,7 @@ final class FileHandle: Sendable {
 
   var place: Place { look().place }
 
-  /// True if the path leads to another file now.
+  /// True if another file is now at the path.
   func wasReplaced() -> Bool { place == .elsewhere }
 
   /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file.
@@ -203,7 +203,7 @@ final class FileHandle: Sendable {
     }
   }
 
-  /// The folder of a path.
+  /// The directory of a path.
   static func folder(of path: String) -> String {
     let end = path.lastIndex(of: "/")
     return end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."

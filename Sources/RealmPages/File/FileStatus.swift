@@ -2,7 +2,7 @@
 
 /// The operating system's status of a realm file.
 public struct FileStatus: Sendable {
-  /// Bytes on disk, encryption metadata included.
+  /// The size in bytes, including encryption metadata.
   public let size: Int
   /// Time of the last modification.
   public let modified: Timestamp

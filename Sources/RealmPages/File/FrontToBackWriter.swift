@@ -1,5 +1,5 @@
 // Writes a file from the first byte to the last, plain or encrypted, in pieces of 64 pages. For files that no other
-// process knows of until they are complete, so write order does not matter. Source: docs/format/4-encryption.md 4.2.
+// process can see until they are complete, so write order does not matter. Source: docs/format/4-encryption.md 4.2.
 
 /// The bytes of a new realm file, in order.
 @safe final class FrontToBackWriter {
@@ -11,14 +11,14 @@
   private var count = 0
   /// The buffer for an encrypted piece, preceded by its metadata page; nil for a plain file.
   private let sealed: UnsafeMutableRawPointer?
-  /// Bytes written from the buffer.
+  /// The number of bytes that were flushed from the buffer.
   private var written = 0
-  /// Bytes of the file for which writing to disk was started.
+  /// The number of bytes of the file for which writeback has been started.
   private var begun = 0
 
   private static let pieceSize = EncryptedLayout.pagesPerGroup * PageCipher.pageSize
   private static let sealedSize = pieceSize + PageCipher.pageSize
-  /// The minimum number of bytes for a request to start writing to disk.
+  /// The number of bytes after which writeback is started.
   private static let syncStep = 1 << 23
 
   /// Prepares to write to an empty file, encrypted if there is a key.

@@ -14,7 +14,7 @@ import Synchronization
   private let capacity: Int
   private let used = Atomic<Int>(0)
 
-  /// Reserves address space for `capacity` bytes; memory is taken as it is written.
+  /// Reserves address space for `capacity` bytes; memory is allocated as it is written.
   package init(name: String, capacity: Int = 1 << 36) throws(EngineError) {
     guard let base = unsafe clinux_reserve(capacity) else { throw .failed("mmap", name, errno) }
     self.name = name

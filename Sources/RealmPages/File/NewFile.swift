@@ -2,8 +2,8 @@
 // and no process sees a partial one. If the file system does not support unnamed files, the file has a provisional name
 // until then.
 //
-// The folder is opened once, and the file and its names are created relative to its descriptor: moving the folder or
-// changing a link in its path cannot redirect any step.
+// The directory is opened once, and the file and its names are created relative to its descriptor: moving the directory
+// or changing a link in its path cannot redirect any step.
 
 import CLinux
 import Glibc
@@ -15,10 +15,10 @@ package final class NewFile {
   let path: String
   /// The file, for writing. Error messages show `path`.
   let handle: FileHandle
-  /// The folder, and the name in it.
+  /// The directory, and the name in it.
   private let folder: FileFolder
   private let name: String
-  /// The provisional name in the folder, if the file needs one.
+  /// The provisional name in the directory, if the file needs one.
   private var provisionalName: String?
 
   /// The provisional names in use by this process.
@@ -33,8 +33,8 @@ package final class NewFile {
   /// the same name, and removes a file that it finds there.
   static let provisionalSuffix = ".tmp_compaction_space"
 
-  /// Creates a file that only its owner can read, in the folder of `path`. Error messages show `shownPath`, or `path`
-  /// if it is nil.
+  /// Creates a file that only its owner can read, in the directory of `path`. Error messages show `shownPath`, or
+  /// `path` if it is nil.
   init(path: String, shownAs shownPath: String? = nil) throws(EngineError) {
     self.path = path
     let folder = try FileFolder(of: path), name = FileFolder.name(of: path)
@@ -65,7 +65,7 @@ package final class NewFile {
   }
 
   /// Copies the mode, owner, group and attributes of another file. If the group cannot be set, the group gets no
-  /// rights. The owner also gets the rights `more`.
+  /// permissions. The owner also gets the permissions `more`.
   func takeProtection(of other: FileHandle, addingForOwner more: mode_t = 0) throws(EngineError) {
     let status = try other.status()
     var mode = mode_t(status.mode & 0o777) | more
@@ -74,7 +74,7 @@ package final class NewFile {
     guard fchmod(handle.descriptor, mode) == 0 else { throw .failed("fchmod", path, errno) }
   }
 
-  /// Throws if the name leads to something other than `other`.
+  /// Throws if the name refers to something other than `other`.
   func checkReplaces(_ other: FileHandle) throws(EngineError) {
     var status = stat()
     let isThere = unsafe fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
@@ -119,11 +119,11 @@ package final class NewFile {
   }
 }
 
-/// The folder of a file, open.
+/// The open directory of a file.
 private final class FileFolder {
   let descriptor: Int32
 
-  /// Opens the folder that contains `path`.
+  /// Opens the directory that contains `path`.
   init(of path: String) throws(EngineError) {
     descriptor = unsafe open(FileHandle.folder(of: path), clinux_o_path() | O_DIRECTORY | O_CLOEXEC)
     if descriptor < 0 { throw EngineError(opening: path, errno) }

@@ -42,7 +42,7 @@ import Glibc
   fileprivate var macKey: UnsafeRawPointer { unsafe UnsafeRawPointer(memory) + 32 }
 }
 
-/// Encrypts, decrypts and authenticates single pages. Not for several threads at once.
+/// Encrypts, decrypts and authenticates single pages. Not thread-safe.
 @safe final class PageCipher {
   // Safe: owns both contexts and the states, which only libcrypto changes.
   /// The unit of encryption in bytes, independent of the system's page size.
@@ -60,8 +60,8 @@ import Glibc
   private static let statesSize = 2 * MemoryLayout<SHA256_CTX>.stride
 
   /// True if libcrypto stores the round keys, which are as sensitive as the key, in the vault. False if another part of
-  /// the program used libcrypto first: the round keys are then in ordinary memory. Also makes libcrypto allocate what
-  /// ciphers share.
+  /// the program used libcrypto first: the round keys are then in ordinary memory. Also makes libcrypto allocate the
+  /// objects that ciphers share.
   static let hasVault: Bool = {
     let isHeeded = unsafe realmfs_allocate_by(clinux_vault_malloc, clinux_vault_realloc, clinux_vault_free) == 1
     let context = unsafe EVP_CIPHER_CTX_new()
@@ -195,7 +195,7 @@ import Glibc
       counter = counter == .max ? 1 : counter + 1
       if unsafe !encrypt(plain, into: cipherText, counter: counter, pageOffset: page * Self.pageSize) { return false }
       unsafe computeMAC(cipherText, into: slot + 4)
-      // Equal MACs in both halves would not show which half fits.
+      // With equal MACs in both halves, a reader could not tell which half fits.
     } while unsafe CRYPTO_memcmp(slot + 4, slot + 36, Self.macSize) == 0
     unsafe slot.storeBytes(of: counter.littleEndian, as: UInt32.self)
     return true

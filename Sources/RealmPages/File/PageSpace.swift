@@ -12,8 +12,8 @@ import Synchronization
 /// `base ..< base + size` is readable while the object exists, even if another process truncates the file: the lost
 /// pages read as zeros. Call `require` for a range before reading it.
 @safe class PageSpace: @unchecked Sendable {
-  // Unchecked: immutable after init; subclasses synchronise what they change.
-  // Safe: `base ..< base + size` stays readable; code that uses the pointer stays within.
+  // Unchecked: immutable after init; subclasses synchronize their own changes. Safe: `base ..< base + size` stays
+  // readable; code that uses the pointer stays within.
   let base: UnsafeRawPointer
   /// The readable bytes: the logical file size, rounded as in the file.
   let size: Int

@@ -1,7 +1,7 @@
-// The access rights of files beside a realm: users who may use the realm may use them, as far as its folder permits.
+// The permissions of files beside a realm: users who may use the realm may use them, as far as its directory permits.
 // Owner and group follow the realm, so that a program run by root does not lock out the app. ACLs, security labels and
-// encryption come from the folder, because the kernel applies them to new files. A file gets its rights before its
-// name, regardless of the umask, so no process sees it with more rights.
+// encryption are those of the directory, because the kernel applies them to new files. A file gets its permissions
+// before its name, regardless of the umask, so no process sees it with more permissions.
 
 import CLinux
 import Glibc
@@ -13,8 +13,8 @@ struct Protection {
   /// The read and write bits.
   private var mode: mode_t
 
-  /// The protection of files beside the realm at `path`. A realm that does not exist yet counts as belonging to its
-  /// folder.
+  /// The protection of files beside the realm at `path`. For a realm that does not exist yet, the mode is derived from
+  /// its directory.
   init(beside path: String) {
     var folder = stat(), realm = stat()
     let hasFolder = unsafe stat(FileHandle.folder(of: path), &folder) == 0
@@ -24,7 +24,7 @@ struct Protection {
     } else {
       mode = (hasFolder ? folder.st_mode : 0o700) & 0o644
     }
-    // Users who cannot enter the folder need no rights in it.
+    // Users who cannot enter the directory need no permissions in it.
     if hasFolder, folder.st_mode & 0o001 == 0 {
       mode &= ~0o007
       if folder.st_mode & 0o010 == 0 { mode &= ~0o070 }
@@ -33,7 +33,7 @@ struct Protection {
   }
 
   /// Sets the owner, group and mode of an open file. Returns an errno, or 0. If the group cannot be set, the group gets
-  /// no rights.
+  /// no permissions.
   func apply(to descriptor: Int32) -> Int32 {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { return errno }

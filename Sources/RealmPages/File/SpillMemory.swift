@@ -7,7 +7,7 @@
 import CLinux
 import Glibc
 
-/// Blocks of memory in an unnamed file. For one thread at a time.
+/// Blocks of memory in an unnamed file. Not thread-safe.
 @safe final class SpillMemory {
   // Safe: owns the mapping; blocks are between its start and `end`, for which the file has room.
   private let file: FileHandle
@@ -30,7 +30,7 @@ import Glibc
   /// The bytes of new blocks after which pages are dropped.
   private static let mostMade = 4 << 20
 
-  /// Creates memory beside the realm at `path`; nil if the folder does not accept files.
+  /// Creates memory beside the realm at `path`; nil if no file can be created in the directory.
   init?(besideRealm path: String) {
     // The transaction then uses ordinary memory.
     guard let file = try? SpoolFile.unnamed(besideRealm: path),

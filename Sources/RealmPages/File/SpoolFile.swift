@@ -1,6 +1,6 @@
-// Temporary storage for data too large for memory: pieces in an unnamed file beside the realm, which disappears with
-// the process however it ends. All pieces are encrypted with a key that only this object has, so no plain text of an
-// encrypted realm reaches the disk, and nothing of any realm is readable after the process has ended.
+// Temporary storage for data too large for memory: pieces in an unnamed file beside the realm, which is deleted when
+// the process ends, however it ends. All pieces are encrypted with a key that only this object has, so no plain text of
+// an encrypted realm reaches the disk, and nothing of any realm is readable after the process has ended.
 
 import CLinux
 import COpenSSL
@@ -12,7 +12,7 @@ package final class SpoolFile: Sendable {
   /// The maximum number of bytes in a piece.
   package static let pieceSize = 64 << 10
 
-  /// Stored bytes. Their place in the file is reused after the last reference is released.
+  /// Stored bytes. Their space in the file is reused after the last reference is released.
   package final class Piece: Sendable {
     /// The number of bytes.
     package let count: Int
@@ -36,10 +36,10 @@ package final class SpoolFile: Sendable {
 
   private struct State {
     var file: FileHandle?
-    /// True if the folder does not accept files.
+    /// True if no file can be created in the directory.
     var isRefused = false
     var cipher: SpoolCipher?
-    /// Places of released pieces.
+    /// The offsets of released pieces.
     var unused: [Int] = []
     var places = 0
     var pieces: UInt64 = 0
@@ -48,11 +48,11 @@ package final class SpoolFile: Sendable {
   private let realm: String
   private let state = Mutex(State())
 
-  /// Creates a spool in the folder of the realm at `path`.
+  /// Creates a spool in the directory of the realm at `path`.
   package init(besideRealm path: String) { realm = path }
 
-  /// Stores bytes. Returns nil if the folder of the realm does not accept files, so that they must stay in memory.
-  /// Throws if the disk is full.
+  /// Stores bytes. Returns nil if no file can be created in the directory of the realm; the bytes must then stay in
+  /// memory. Throws if the disk is full.
   package func store(_ bytes: [UInt8]) throws(EngineError) -> Piece? {
     try state.withLock { state throws(EngineError) -> Piece? in
       guard let (file, cipher) = try open(&state) else { return nil }
@@ -96,8 +96,8 @@ package final class SpoolFile: Sendable {
     return (file, cipher)
   }
 
-  /// Creates an unnamed file in the folder of a realm, with the owner and group of the realm. Returns nil if the folder
-  /// does not accept files.
+  /// Creates an unnamed file in the directory of a realm, with the owner and group of the realm. Returns nil if no file
+  /// can be created there.
   static func unnamed(besideRealm path: String) throws(EngineError) -> FileHandle? {
     var descriptor = unsafe clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
@@ -118,7 +118,7 @@ package final class SpoolFile: Sendable {
   }
 }
 
-/// AES-256 in counter mode with a random key that never leaves the object. Not for several threads at once.
+/// AES-256 in counter mode with a random key that never leaves the object. Not thread-safe.
 @safe private final class SpoolCipher: @unchecked Sendable {
   // Unchecked: used under the lock of its spool.
   // Safe: owns the context, which libcrypto alone changes.

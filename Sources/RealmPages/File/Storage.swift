@@ -20,7 +20,7 @@ package protocol Storage: AnyObject, Sendable {
   /// Returns when all writes are on disk. This is the only call whose failure leaves the content of the disk unknown.
   func sync() throws(EngineError)
   /// Begins a commit: discards writes of an earlier commit that were not flushed. `reusable` returns the ranges that
-  /// contain nothing of any version, in ascending order; a storage that writes whole pages need not preserve them.
+  /// contain no part of any version, in ascending order; a storage that writes whole pages need not preserve them.
   func begin(reusable: () -> [Range<Int>])
 }
 
@@ -56,7 +56,8 @@ final class FileStorage: Storage {
   func grow(to size: Int) throws(EngineError) {
     let former = try self.size()
     do throws(EngineError) { try file.allocate(size) } catch {
-      // A full disk may have granted a part. If it cannot be truncated, it stays: no version refers to it.
+      // On a full disk, part of the space may have been allocated. If it cannot be truncated, it remains: no version
+      // refers to it.
       try? file.truncate(former)
       throw error
     }

@@ -21,7 +21,8 @@ package final class TrustedDirectory: Sendable {
 
   /// Opens the directory at an absolute path, step by step.
   ///
-  /// - Throws: `untrusted` with the directory or link that another user controls; `file` with what cannot be opened.
+  /// - Throws: `untrusted` with the directory or link that another user controls; `file` with the path that cannot be
+  ///   opened.
   package static func open(_ path: String) throws(EngineError) -> TrustedDirectory {
     let root = try look("/", at: AT_FDCWD, called: "/")
     let trusted: Set<uid_t> = [geteuid(), 0, root.st_uid]

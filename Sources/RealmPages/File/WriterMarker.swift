@@ -1,5 +1,5 @@
-// Shows readers of an encrypted file in other processes that a writer is active, as they can find a page whose metadata
-// and content do not match yet. The state is in two numbers that all processes share. Source:
+// Shows readers of an encrypted file in other processes that a writer is active, because they may read a page whose
+// metadata and content do not match yet. The state consists of two numbers that all processes share. Source:
 // docs/format/4-encryption.md 4.5.
 
 /// Marks that encrypted pages are being written, or shows readers that they are.

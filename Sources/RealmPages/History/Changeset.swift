@@ -1,4 +1,4 @@
-// The form of a changeset of the in-Realm history. Source: docs/format/6-history.md 6.4, 6.5.
+// The format of a changeset of the in-Realm history. Source: docs/format/6-history.md 6.4, 6.5.
 
 /// Definitions shared by the encoder and the decoder of changesets.
 enum Changeset {

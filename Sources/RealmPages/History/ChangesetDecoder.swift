@@ -1,7 +1,7 @@
 // Decodes a changeset strictly, as programs that share the file do when they learn of a commit. Source:
 // docs/format/6-history.md 6.4, 6.5.
 
-/// The changes that one changeset describes. `Changeset.Code` has the instructions that local realms use.
+/// The changes that one changeset describes. `Changeset.Code` lists the instructions that local realms use.
 package struct ChangesetDecoder: Sendable {
   /// A property of an object.
   package struct Place: Hashable, Sendable {

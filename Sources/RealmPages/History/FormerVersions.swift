@@ -1,11 +1,11 @@
 // The older versions that a file still holds in full, from newest to oldest.
 //
-// Invariant: nothing of a returned version was overwritten by a later commit. The ranges that a commit wrote follow
-// from the free lists of its base version and of the version it made, so every version in between must exist. A commit
-// that was cut off counts too if its top array is in the file; one that was cut off earlier leaves no record of what it
-// wrote, and only the check of the version can find that. Source: docs/format/3-commit.md 3.3.
+// Invariant: no part of a returned version was overwritten by a later commit. The ranges that a commit wrote follow
+// from the free lists of its base version and of the version it created, so every version in between must exist. An
+// interrupted commit counts too if its top array is in the file; one that was interrupted earlier leaves no record of
+// what it wrote, and only the check of the version can detect that. Source: docs/format/3-commit.md 3.3.
 
-/// Goes back from a version to earlier ones. Use it only while no writer can commit.
+/// Finds the versions before a given one. Use it only while no writer can commit.
 package final class FormerVersions {
   private let newest: Snapshot
   /// The version found last.
@@ -53,7 +53,7 @@ package final class FormerVersions {
       found = ref.flatMap { whole($0, last.version - 1) }
     }
     guard let found, found.version == last.version - 1, found.fileFormat == last.fileFormat else {
-      // The file does not show what grouped commits in between wrote.
+      // The file does not record which ranges the grouped commits in between wrote.
       isOver = true
       return isFirst ? found : nil
     }
@@ -98,7 +98,7 @@ package final class FormerVersions {
     }
   }
 
-  /// An encrypted page is written as a whole, with zeros where nothing is needed.
+  /// An encrypted page is written as a whole, with zeros in unused parts.
   private func wholePages(_ range: Range<Int>) -> Range<Int> {
     guard newest.arena.space.fillsOnDemand else { return range }
     let page = PageCipher.pageSize

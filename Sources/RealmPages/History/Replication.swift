@@ -4,11 +4,11 @@
 /// Records each change of a transaction, in order, and writes to the realm's history what other programs need to know;
 /// corresponds to realm-core's `Replication`.
 ///
-/// The editors know only this protocol. `ChangesetEncoder` writes the in-Realm history of local realms; `NoReplication`
+/// The editors use only this protocol. `ChangesetEncoder` writes the in-Realm history of local realms; `NoReplication`
 /// is for realms that no other program sees before they are copied. Another kind of history, such as that of a sync
 /// client, is another type that `GroupEditor` starts with.
 protocol Replication {
-  /// Grows with each change that others need to know; 0 without any.
+  /// Grows with each change that others need to know about; 0 if there is none.
   var size: Int { get }
 
   mutating func insertTable(_ key: TableKey)

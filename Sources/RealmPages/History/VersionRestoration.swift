@@ -9,7 +9,7 @@ extension WriteTransaction {
   /// Changes all classes to their state in `wanted`, an older version of this realm that is held: the schema, the
   /// objects with their keys, and their values. Embedded objects that differ are recreated.
   ///
-  /// Throws if the state cannot be restored in full; the transaction must be rolled back then. Returns the changed
+  /// Throws if the state cannot be restored in full; the transaction must then be rolled back. Returns the changed
   /// objects; nil if there are too many to list, or if the schema differed.
   ///
   /// Cost: proportional to the differences. A class is read in full if properties of it were removed since `wanted`.
@@ -24,7 +24,7 @@ extension WriteTransaction {
   }
 
   /// Restores `wanted` for an undo: the history records which version is restored, and the commit does not overwrite
-  /// former versions, so that the next undo can continue from there.
+  /// older versions, so that the next undo can continue from there.
   package func undo(to wanted: Snapshot) throws(EngineError) {
     if let table = try tableKeys().first {
       group.replication.markUndo(steps: Int(clamping: base.version - wanted.version), table)
@@ -193,7 +193,7 @@ private final class VersionRestoration {
     if version.0 != version.1 { try transaction.setSchemaVersion(version.0 ?? .max) }
   }
 
-  /// Restores the names of classes, by way of temporary names as the names may be taken.
+  /// Restores the names of classes, through temporary names, because the names may be taken.
   private func renameTables(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     let renamed = classes.filter { known in known.difference?.old.map { !$0.name.isExactly(known.wanted.name) } ?? false
     }

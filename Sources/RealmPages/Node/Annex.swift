@@ -1,5 +1,5 @@
-// The memory of branches: nodes that are not in any file. Their refs are beyond those of any file, so nodes of file and
-// branch refer to each other like those of one file. See Open/Branch.swift.
+// The memory of branches: nodes that are not in any file. Their refs are beyond those of any file, so the nodes of the
+// file and of the branch can refer to each other like the nodes of a single file. See Open/Branch.swift.
 
 import CLinux
 import Glibc

@@ -9,7 +9,8 @@
   let limit: Int
   /// The file format, which decides how some leaves are read.
   let format: Int
-  /// True if UUIDs are read in the byte order of .NET before 10.10. Only for versions that are not written on.
+  /// True if UUIDs are read in the byte order of the .NET SDK before 10.10. Only for versions on which no commit
+  /// builds.
   let swapsGuids: Bool
   /// The nodes that a write transaction has created or changed; nil outside of one.
   let slab: Slab?

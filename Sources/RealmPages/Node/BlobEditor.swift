@@ -174,7 +174,7 @@ extension NodeEditor {
     }
   }
 
-  /// Replaces element `index` of the leaf in `slot` by a large blob created before.
+  /// Replaces element `index` of the leaf in `slot` with a large blob created before.
   func setBinary(_ slot: Slot, _ index: Int, blob: Int) throws(EngineError) {
     try setBig(binaryLeaf(slot, room: .max), index, blob)
   }

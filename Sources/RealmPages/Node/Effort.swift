@@ -1,7 +1,7 @@
-// Bounds the cost of a walk. In a sound version each node has one parent, so a walk that visits each object once visits
-// each node once. In a damaged file nodes can have several parents, and a walk can visit the same ones 2^60 times
-// without a cycle. A walk is therefore charged for each collection and cluster it enters, with its minimum size in a
-// file, and fails once it was charged twice the size of the file.
+// Bounds the cost of a walk. In an intact version each node has one parent, so a walk that visits each object once
+// visits each node once. In a damaged file nodes can have several parents, and a walk can visit the same ones 2^60
+// times without a cycle. A walk is therefore charged for each collection and cluster it enters, with its minimum size
+// in a file, and fails once it has been charged twice the size of the file.
 
 /// The work that one walk over a version may still do.
 ///
@@ -22,7 +22,8 @@ package final class Effort {
     renew()
   }
 
-  /// The initial grant. Few walks exceed it, so that only these must find out how much of the file is holes.
+  /// The initial grant. Few walks exceed it, so that only these have to determine how much of the file consists of
+  /// holes.
   private static let firstPart = 1 << 18
   private static let leastPart = 1 << 12
 
@@ -56,7 +57,7 @@ package final class Effort {
   /// Charges for a list or set, without nested values.
   @inline(__always)
   package func enter(_ list: ListView) throws(EngineError) {
-    // A leaf of 1000 elements of width 0 takes 8 bytes; one of Mixed values takes a node of refs in addition.
+    // A leaf of 1000 elements of width 0 occupies 8 bytes; one of Mixed values also has a node of refs.
     if let columns = list.subtableColumns { return try spend(8 + columns * (8 + list.count >> 7)) }
     guard let element = list.elementType else { return }
     try enter(leaf: list.count, element, at: list.ref)

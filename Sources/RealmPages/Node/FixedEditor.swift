@@ -3,7 +3,7 @@
 import Glibc
 
 extension Decimal128 {
-  /// The 16-byte form of null.
+  /// The 16-byte representation of null.
   static let storedNull = Decimal128(low: 0xaa, high: 0x7c00_0000_0000_0000)
   /// +0 with exponent 0: the value of a leaf of width 0 with the context flag.
   static let zero = Decimal128(low: 0, high: 0x3040 << 48)

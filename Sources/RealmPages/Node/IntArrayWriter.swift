@@ -286,7 +286,7 @@ extension Slab {
     return copy
   }
 
-  /// Replaces the child at `index`. The former child is not dropped.
+  /// Replaces the child at `index`. The previous child is not dropped.
   @inline(__always)
   func setChild(_ parent: Int, _ index: Int, _ ref: Int) { setInt(parent, index, Int64(ref)) }
 

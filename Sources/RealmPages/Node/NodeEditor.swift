@@ -22,7 +22,7 @@ struct NodeEditor {
   @inline(__always)
   func ref(_ slot: Slot) throws(EngineError) -> Int { try slab.node(slot.parent).child(slot.index) }
 
-  /// Makes `slot` refer to another node. The former node is not dropped.
+  /// Makes `slot` refer to another node. The previous node is not dropped.
   @inline(__always)
   func set(_ slot: Slot, _ ref: Int) { slab.setChild(slot.parent, slot.index, ref) }
 

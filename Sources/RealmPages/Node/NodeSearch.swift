@@ -21,7 +21,7 @@ struct NodeSearch {
     marks = isEarly ? Self.earlyMarks.union([Self.mark]) : [Self.mark]
   }
 
-  /// Calls `body` with the range of each node that ends within the file. Does not look for nodes within nodes.
+  /// Calls `body` with the range of each node that ends within the file. Does not search for nodes within nodes.
   func forEachNode(_ body: (Range<Int>) -> Void) {
     var at = Arena.fileHeaderSize
     var end = at + Self.stretch

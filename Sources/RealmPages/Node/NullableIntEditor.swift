@@ -22,7 +22,7 @@ extension NodeEditor {
     var node = slab.node(ref)
     if node.width < 64, slab.int(ref, 0) != PackedBits.largest(node.width) {
       // Another writer chose this sentinel. realm-core compares with the largest value of the width, so the sentinel
-      // must become that.
+      // must be changed to that value.
       let largest = PackedBits.largest(node.width)
       let isTaken = (1..<node.count).contains { slab.int(ref, $0) == largest }
       moveSentinel(ref, to: isTaken ? wider(than: node.width) : node.width)

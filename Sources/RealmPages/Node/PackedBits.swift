@@ -3,7 +3,7 @@
 
 /// Access to packed elements.
 enum PackedBits {
-  /// Returns element `index` of width `width`: unsigned below 8 bits, signed from 8 bits on.
+  /// Returns element `index` of width `width`: unsigned if the width is below 8 bits, signed otherwise.
   @inline(__always)
   static func signed(_ base: UnsafeRawPointer, _ width: UInt8, _ index: Int) -> Int64 {
     switch width {

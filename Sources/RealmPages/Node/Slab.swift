@@ -16,10 +16,11 @@ struct NodeFlags: OptionSet {
   static let context = NodeFlags(rawValue: 0x20)
 }
 
-/// Dirty nodes by ref, and the file space that the transaction has freed. For one thread at a time.
+/// Dirty nodes by ref, and the file space that the transaction has freed. Not thread-safe.
 @safe final class Slab: @unchecked Sendable {
   // Unchecked: confined to the thread that runs the transaction.
-  // Safe: owns all blocks; each has room for what its header says, and `memory` accepts only refs of blocks.
+  // Safe: owns all blocks; each has room for the node that its header describes, and `memory` accepts only refs of
+  // blocks.
 
   @unsafe private struct Block {
     // Unsafe: owns nothing; the slab frees it once.
@@ -36,10 +37,10 @@ struct NodeFlags: OptionSet {
   @safe @exclusivity(unchecked) private var blockCount = 0
   @safe @exclusivity(unchecked) private var blockCapacity = 1024
   @safe @exclusivity(unchecked) private var unused: [Int] = []
-  /// Nodes of the file that this version no longer refers to, with their sizes. The committer decides what becomes of
-  /// their space.
+  /// Nodes of the file that this version no longer refers to, with their sizes. The committer decides how their space
+  /// is reused.
   @safe @exclusivity(unchecked) private(set) var freed: [Int: Int] = [:]
-  /// Counts changes of tables, which shows if a failed change had begun.
+  /// Counts changes of tables, which shows whether a failed change had begun.
   @safe @exclusivity(unchecked) var bumps = 0
   /// The error that showed that the file is damaged; the change fails with it. Nodes of a damaged file can be shorter
   /// than other nodes say; recording the error avoids a throwing check at each step.
@@ -153,7 +154,7 @@ struct NodeFlags: OptionSet {
   /// True if nodes are in a file and the disk lost them.
   var isLost: Bool { spill?.isLost ?? false }
 
-  /// Records the error of a change that is half done.
+  /// Records the error of an incomplete change.
   func note(_ error: EngineError) { damage = damage ?? error }
 
   /// Records that the node at `ref` has no element `index`.
@@ -302,7 +303,7 @@ struct NodeFlags: OptionSet {
     return copy
   }
 
-  /// Frees the space of a node of the file. Two refs lead to the same node only in a damaged file; refusing the second
+  /// Frees the space of a node of the file. Two refs refer to the same node only in a damaged file; refusing the second
   /// one ends all cycles.
   private func release(_ node: Node) throws(EngineError) {
     if freed.updateValue(node.byteSize, forKey: node.ref) != nil {
@@ -355,7 +356,7 @@ struct NodeFlags: OptionSet {
 }
 
 extension Node {
-  /// "AAAA", in bytes 0 to 3 of a header. It takes the place of a checksum, which is neither computed nor read.
+  /// "AAAA", in bytes 0 to 3 of a header. It replaces a checksum, which is neither computed nor read.
   private static let checksum: UInt64 = 0x4141_4141
 
   /// A header with our mark in place of the checksum, as writers differ in what they store there.

@@ -1,5 +1,6 @@
 // A branch: versions in memory that build on one version of a realm. Nodes written by its commits are in memory, at
-// refs beyond all refs of the file; everything else is read from the file. So a branch costs only what it changes.
+// refs beyond all refs of the file; everything else is read from the file. So a branch uses memory only for its
+// changes.
 //
 // Invariants: the base version is held, so none of it is overwritten; and no commit writes where the base version has
 // nodes. Equal refs are therefore equal nodes in the branch and in its base version, and `VersionDifference` finds what
@@ -10,7 +11,7 @@ import Threads
 
 /// Versions in memory that build on a version of a realm.
 final class Branch: CommitTarget, VersionReader {
-  /// Distinguishes its versions from those of other branches.
+  /// The name that distinguishes the versions of this branch from those of others.
   private let name: String
   private let base: VersionHold
   private let status: FileStatus
@@ -34,7 +35,7 @@ final class Branch: CommitTarget, VersionReader {
     newest = Mutex(try Snapshot(space, Header(topRef: topRef, format: 24), path: name))
   }
 
-  /// Writes a top array that leads to the tables of `base` and has no free list and no history.
+  /// Writes a top array that refers to the tables of `base`, without a free list or history.
   private static func writeFirst(_ base: Snapshot, _ memory: Annex) throws(EngineError) -> Int {
     let start = Annex.start
     try memory.grow(to: start + PageCipher.pageSize)
@@ -132,11 +133,11 @@ package struct RealmBranch: Sendable {
   private let place: Branch
 
   /// Begins a branch on a held version. `name` is used in messages and must be unique among branches; `status` is the
-  /// file status of the realm; the memory for changes is taken from `room`.
+  /// file status of the realm; memory for changes is allocated from `room`.
   ///
   /// Cost: reading the top array.
   ///
-  /// - Throws: `readOnly` if the version cannot be written on; `file` if `room` is exhausted.
+  /// - Throws: `readOnly` if commits cannot build on the version; `file` if `room` is exhausted.
   package init(
     on base: VersionHold,
     name: String,

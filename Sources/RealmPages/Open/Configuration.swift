@@ -12,14 +12,14 @@ public struct Configuration: Sendable {
     case shared
     /// No other program can have the realm open; refused if one has. Other programs wait while this one has it open.
     case exclusive
-    /// Only the file itself is accessed, and only for reading, so it works where no file can be created. Other programs
-    /// can write at the same time and do not know of this reader.
+    /// Only the file itself is accessed, and only for reading, so this mode works where no file can be created. Other
+    /// programs can write at the same time and are not aware of this reader.
     case immutable
   }
 
-  /// Migrates the objects of a realm whose schema version has grown, in the transaction that changes the schema. `old`
-  /// is the version before, `new` has the new schema, and `version` is the schema version before, nil if there was
-  /// none. Throwing an error undoes everything.
+  /// Migrates the objects of a realm whose schema version has increased, in the transaction that changes the schema.
+  /// `old` is the version before the change, `new` has the new schema, and `version` is the previous schema version,
+  /// nil if there was none. If it throws an error, everything is rolled back.
   public typealias Migration =
     @Sendable (_ old: Snapshot, _ new: borrowing WriteTransaction, _ version: UInt64?) throws -> Void
 
@@ -72,16 +72,17 @@ public struct Configuration: Sendable {
     didSet { if isReadOnly { (migration, deletesIfMigrationNeeded, compactsOnLaunch) = (nil, false, nil) } }
   }
   /// The time without access after which this process leaves a shared realm, so that other programs can compact or
-  /// delete it; the next access joins again. Nil: never. Realms in memory are not left.
+  /// delete it; the next access joins again. If nil, it never leaves. Realms in memory are never left.
   public var idleTime: Duration? = .seconds(5)
   /// The maximum number of versions in use by all programs together. A transaction that would exceed it is refused with
   /// `tooManyVersions`. Its base version and the version it creates count too. Nil: no limit.
   public var maximumActiveVersions: Int?
-  /// The folder of the pipe through which programs notify each other of commits; nil: beside the realm.
+  /// The directory of the pipe through which programs notify each other of commits; if nil, the pipe is beside the
+  /// realm.
   public var fifoFolder: String?
 
   /// True if root joins the session of another user's realm. That user's programs can then write to memory that root's
-  /// program relies on. If false, root reads such a realm as if immutable, and opening it for writing throws
+  /// program relies on. If false, root reads such a realm as in `immutable` mode, and opening it for writing throws
   /// `untrusted` unless the mode is `exclusive`. No effect for other users.
   public var trustsOwner = false
 
@@ -89,25 +90,25 @@ public struct Configuration: Sendable {
   /// next commits overwrite. If false, opening such a file throws `unreached`.
   public var opensUnreachedAsEmpty = false
 
-  /// True if UUIDs are shown in the byte order of .NET before 10.10, unless the realm is marked as converted. Such a
-  /// realm is read-only.
+  /// True if UUIDs are shown in the byte order of the .NET SDK before 10.10, unless the realm is marked as converted.
+  /// Such a realm is read-only.
   public var showsDotNetGuids = false
 
   // MARK: on opening
 
-  /// Decides from the size of the file and the part in use, in bytes, if the file is compacted before it is opened. The
-  /// file is not compacted while another program has the realm open. Setting it resets `isReadOnly`.
+  /// Decides whether to compact the file before it is opened, given the size of the file and the number of bytes in
+  /// use. The file is not compacted while another program has the realm open. Setting it resets `isReadOnly`.
   public var compactsOnLaunch: (@Sendable (_ total: Int, _ used: Int) -> Bool)? {
     didSet { if compactsOnLaunch != nil { isReadOnly = false } }
   }
   /// The schema that the realm must have. Missing parts are added; classes that it does not name are not changed.
   public var schema: (any WantedSchema)?
-  /// Runs when the schema version has grown, and permits schema changes that lose or convert data. Setting it resets
-  /// `isReadOnly` and `deletesIfMigrationNeeded`.
+  /// Runs when the schema version has increased, and permits schema changes that lose or convert data. Setting it
+  /// resets `isReadOnly` and `deletesIfMigrationNeeded`.
   public var migration: Migration? {
     didSet { if migration != nil { (isReadOnly, deletesIfMigrationNeeded) = (false, false) } }
   }
-  /// True if a realm that has another schema version or needs a migration is replaced by an empty one. Setting it
+  /// True if a realm that has a different schema version or needs a migration is replaced by an empty one. Setting it
   /// resets `isReadOnly` and `migration`.
   public var deletesIfMigrationNeeded = false {
     didSet { if deletesIfMigrationNeeded { (isReadOnly, migration) = (false, nil) } }

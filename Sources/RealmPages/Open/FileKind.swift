@@ -4,7 +4,7 @@
 
 import Glibc
 
-/// The kind of a file, judged by its first bytes.
+/// The kind of a file, determined from its first bytes.
 package struct FileKind {
   /// The kinds that messages distinguish.
   package enum Family {
@@ -15,13 +15,13 @@ package struct FileKind {
     case encrypted
     /// Nodes of a realm after an invalid header.
     case headless
-    /// Another kind that has a name.
+    /// Another recognized kind of file.
     case other
     case unknown
   }
 
   package let family: Family
-  /// With an article, such as `a SQLite database`.
+  /// The name of the kind with an article, such as `a SQLite database`.
   package let words: String
   /// True if no encrypted realm has this size.
   let isCut: Bool

@@ -38,8 +38,8 @@ final class HeaderReader: VersionReader {
   private let isGated: Bool
   private let state: Mutex<State>
 
-  /// Opens a file for reading. Reads only the header and the top array. A file that only looks empty is shown as its
-  /// header shows it: for a caller that knows of a version list or looks for the reason.
+  /// Opens a file for reading. Reads only the header and the top array. A file that only looks empty is
+  /// accepted as an empty realm, for callers that have a version list or that find out the cause.
   init(_ configuration: Configuration) throws(EngineError) {
     self.configuration = configuration
     (memory, followsPath, isGated) = (nil, true, false)
@@ -75,7 +75,7 @@ final class HeaderReader: VersionReader {
     if isGated { try configuration.checkReached(state.snapshot, isBystander: configuration.mode != .exclusive) }
   }
 
-  /// Reads an open file, wherever its path leads later.
+  /// Reads an open file, whichever file is at its path later.
   init(_ configuration: Configuration, _ file: FileHandle) throws(EngineError) {
     self.configuration = configuration
     (memory, followsPath, isGated) = (nil, false, false)
@@ -148,7 +148,8 @@ final class HeaderReader: VersionReader {
     return state.withLock { ($0.snapshot, $0.header, $0.publishedVersion) }
   }
 
-  /// Makes a version the newest one of this reader before the header shows it. It is dropped when the header changes.
+  /// Makes a version the newest one of this reader before the header shows it. The version is dropped when the header
+  /// changes.
   func show(unpublished topRef: Int) throws(EngineError) {
     try state.withLock { state throws(EngineError) in
       var former = state
@@ -157,7 +158,7 @@ final class HeaderReader: VersionReader {
     }
   }
 
-  /// True if the header shows a version other than `snapshot`. A reader of it may already have that version.
+  /// True if the header no longer shows `snapshot`. `latest` may already have returned the newer version.
   func hasChanged(since snapshot: Snapshot) -> Bool { !isCurrent(snapshot) }
 
   /// The oldest version that a snapshot of this process refers to.
@@ -243,7 +244,7 @@ final class HeaderReader: VersionReader {
     if size < 2 * PageCipher.pageSize || size % PageCipher.pageSize != 0 {
       throw EngineError(cutEncryptedFile: file, size, key)
     }
-    // The slot is read before the page, so the next look detects a change in between.
+    // The slot is read before the page, so the next check detects a change in between.
     slot = PageSlot(file)
     pages = try DecryptedPages(file, key: key, physicalSize: size, after: old?.space)
     switch pages.fill(0) {
@@ -323,7 +324,7 @@ struct PageSlot: Hashable {
   init(_ file: FileHandle) {
     var words = [UInt64](repeating: 0, count: EncryptedLayout.slotSize / 8)
     let count = unsafe words.withUnsafeMutableBytes { buffer in
-      // An unreadable slot equals nothing that was read.
+      // A slot that cannot be read differs from every slot that was read.
       unsafe (try? file.read(into: buffer, at: EncryptedLayout.slotOffset(0))) ?? 0
     }
     self.words = count == EncryptedLayout.slotSize ? words : []
@@ -335,7 +336,7 @@ extension EngineError {
   fileprivate init(cutEncryptedFile file: FileHandle, _ size: Int, _ key: EncryptionKey) {
     let rule = "\(size) bytes, but an encrypted realm has at least 8192, in steps of 4096"
     let whole = size - size % PageCipher.pageSize
-    // A file that cannot be read verifies no page.
+    // If the file cannot be read, no page counts as verified.
     let pages = whole < 2 * PageCipher.pageSize ? nil : try? DecryptedPages(file, key: key, physicalSize: whole)
     if pages?.showsRightKey() ?? false {
       self.init(.damaged, "\(file.path): cut short: \(rule); the key is right: 'realmfs recover' saves what is left")

@@ -19,8 +19,8 @@ public enum LaunchStep: Sendable {
 
 extension RealmWriter {
   /// Opens a realm as `configuration` specifies, and creates it if it does not exist and `create` is set. `report`
-  /// receives each step taken before that. Throws `needsMigration`, `oldSchema` or `badSchema` if the realm cannot take
-  /// the schema; the realm is then unchanged.
+  /// receives each step taken before that. Throws `needsMigration`, `oldSchema` or `badSchema` if the realm cannot
+  /// adopt the schema; the realm is then unchanged.
   public static func open(
     _ configuration: Configuration,
     create: Bool = true,
@@ -61,7 +61,7 @@ extension RealmWriter {
     return writer
   }
 
-  /// Gives the realm a schema.
+  /// Changes the realm to have a schema.
   private func take(
     _ schema: any WantedSchema,
     _ configuration: Configuration,
@@ -120,7 +120,7 @@ extension RealmWriter {
 }
 
 extension Configuration {
-  /// Creates the folder of a file, and its missing parents, accessible to this user only.
+  /// Creates the directory of a file, and its missing parents, accessible to this user only.
   package static func makeFolder(of path: String) throws(EngineError) {
     try makeFolder(FileHandle.folder(of: path))
   }

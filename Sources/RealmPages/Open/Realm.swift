@@ -50,7 +50,7 @@ public final class Realm: Sendable {
   }
 
   /// Leaves the sessions of all realms that this process has open, except those in which it writes. For a process that
-  /// is about to end: nothing can be read afterwards.
+  /// is about to exit: nothing can be read afterwards.
   package static func leaveSessions() { Participant.leaveAll() }
 
   /// Creates a realm that reads through `reader`.
@@ -63,13 +63,13 @@ public final class Realm: Sendable {
   /// Held while the realm is open.
   private let lock: ExclusiveLock?
 
-  /// Returns the newest version. Cheap if nothing changed: in a shared realm it looks where the path leads and reads
-  /// shared memory. A file that was replaced by a rename is opened again. If another process is truncating or rewriting
-  /// the file, the error describes what was found.
+  /// Returns the newest version. Cheap if nothing changed: in a shared realm it checks which file is at the path and
+  /// reads shared memory. A file that was replaced by a rename is opened again. If another process is truncating or
+  /// rewriting the file, the error describes what was found.
   public func latest() throws(EngineError) -> Snapshot { try reader.latest(looks: true) }
 
-  /// Like `latest()` if it `looks`. Otherwise relies on an earlier call for the file that is at the path, for a caller
-  /// that has just called it, or that compares path and file later, as a commit does.
+  /// Like `latest()`, but checks the path only if `looks` is true. Pass false if `latest()` was called a moment ago, or
+  /// if the path is checked later, as in a commit.
   package func latest(looks: Bool) throws(EngineError) -> Snapshot { try reader.latest(looks: looks) }
 
   /// True if everything read from `snapshot` until now is valid: no writer can have reused any of its bytes. Call it
@@ -116,7 +116,7 @@ public final class Realm: Sendable {
   /// The location of the file as of the last call of `latest()`.
   package var standing: Standing { reader.standing }
 
-  /// When the newest version was last requested; nil if unknown, as for a realm opened immutable.
+  /// When the newest version was last requested; nil if unknown, as for a realm opened in the mode `immutable`.
   package var lastUse: MonotonicTime? { reader.lastUse }
 
   /// Size, times, mode and owner of the realm file itself.

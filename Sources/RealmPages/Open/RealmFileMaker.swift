@@ -64,7 +64,8 @@ struct RealmFileMaker {
     try storage.sync()
   }
 
-  /// Brings a file into the updatable form, and truncates what a crash left at its end.
+  /// Prepares a file for commits: converts it to the updatable form, truncates what a crash left at its end, completes
+  /// the last page, and marks the first commit of an empty file.
   static func prepare(_ storage: any Storage, _ snapshot: Snapshot, _ header: Header) throws(EngineError) {
     if header.isStreaming { try convert(storage, header) }
     if header.topRef != 0, try storage.size() > wholePages(snapshot.logicalSize) {
@@ -108,7 +109,7 @@ struct RealmFileMaker {
     try storage.grow(to: wholePages(try storage.size()))
   }
 
-  /// Truncates everything after `logicalSize`.
+  /// Truncates the file to `logicalSize`, rounded up to whole pages.
   static func trim(_ storage: any Storage, to logicalSize: Int) throws(EngineError) {
     let wanted = wholePages(logicalSize)
     if try storage.size() > wanted { try storage.shrink(to: wanted) }

@@ -5,9 +5,9 @@ import Threads
 
 /// A realm that this process writes to.
 ///
-/// A failed commit leaves the file at the former version, and the next transaction can try again, for example after
-/// space was freed on a full disk. The exception is a failed sync: the content of the disk is then unknown, and every
-/// later transaction is refused until the file is opened again.
+/// A failed commit leaves the file at the previous version, and the next transaction can try again, for example after
+/// space has been freed on a full disk. The exception is a failed sync: the content of the disk is then unknown, and
+/// every later transaction is refused until the file is opened again.
 ///
 /// It admits one transaction of this process at a time and passes its commit to a `CommitTarget`. Each related type has
 /// one job:
@@ -17,8 +17,8 @@ import Threads
 /// - `Branch`: commits to memory, over a version of another realm.
 /// - `Participant`: reads a shared realm. It joins and leaves sessions, pins versions and follows the file. Each
 ///   `SharedWriter` and each shared `Realm` has one.
-/// - `Session`: one stay of a participant among the programs that have the realm open: the lock file, its mutexes and
-///   the version list, from joining to leaving.
+/// - `Session`: the state of a participant from joining the programs that have the realm open to leaving them: the lock
+///   file, its mutexes and the version list.
 ///
 /// A mount writes through `FileTree`'s `Saver`, which maps saves to transactions and commits to changes of the tree.
 public final class RealmWriter: Sendable {
@@ -85,8 +85,8 @@ public final class RealmWriter: Sendable {
     try self.init(configuration, create: true, over: { $0 }, writesMirror: true)
   }
 
-  /// Receives the changes of transactions instead of the file and sends them to the server of a mirror. Nil: changes go
-  /// to the file.
+  /// Receives the changes of transactions instead of the file and sends them to the server of a mirror. If nil, changes
+  /// are written to the file.
   package var uplink: (any Uplink)? {
     get { link.withLock { $0.uplink } }
     set { link.withLock { $0.uplink = newValue } }
@@ -116,12 +116,12 @@ public final class RealmWriter: Sendable {
   /// The error message of a writer whose realm file is no longer at its path.
   package static func hasMoved(_ path: String) -> String { Participant.moved(path).description }
 
-  /// The reason why a version cannot be written on, such as sync history or an older format; nil if it can.
+  /// The reason why commits cannot build on a version, such as sync history or an older format; nil if they can.
   public static func reasonAgainst(writing snapshot: Snapshot) -> String? {
     refusal(snapshot, writesMirror: false)?.description
   }
 
-  /// The error if a version cannot be written on; nil if it can. Only its sync client may write to a mirror.
+  /// The error if commits cannot build on a version; nil if they can. Only its sync client may write to a mirror.
   static func refusal(_ snapshot: Snapshot, writesMirror: Bool = true) -> EngineError? {
     if !writesMirror, snapshot.isMirror {
       return EngineError(
@@ -155,16 +155,16 @@ public final class RealmWriter: Sendable {
   }
 
   /// Begins a transaction that must end on the calling thread; ending it elsewhere aborts the process. Much faster for
-  /// small transactions. Unless it `looks`, relies on an earlier look at the path; the commit looks again.
+  /// small transactions. Unless `looks` is true, relies on an earlier check of the path; the commit checks again.
   package func beginOnThisThread(
     timeout: Duration = RealmWriter.patience,
     looks: Bool = true
   ) throws(EngineError) -> WriteTransaction {
-    // The commit of a mirror goes to its server, without a look.
+    // The commit of a mirror is sent to its server, without a check of the path.
     try begin(timeout, staysOnThread: true, looks: looks || uplink != nil)
   }
 
-  /// Begins a transaction that is committed to the file even if an uplink takes other transactions.
+  /// Begins a transaction that is committed to the file even if an uplink receives other transactions.
   package func beginReplaying(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: false, looks: true, nil)
   }
@@ -203,16 +203,16 @@ public final class RealmWriter: Sendable {
     return try WriteTransaction(self, base: snapshot, turn)
   }
 
-  /// Begins a trial transaction on `snapshot`, to find out if changes would be refused. It takes no lock and cannot be
-  /// committed. Its results count only if `Realm.isCurrent` is true for the snapshot afterwards.
+  /// Begins a trial transaction on `snapshot`, to find out whether changes would be refused. It acquires no lock and
+  /// cannot be committed. Its results are valid only if `Realm.isCurrent` is true for the snapshot afterwards.
   package static func rehearse(on snapshot: Snapshot) throws(EngineError) -> WriteTransaction {
     if let refusal = refusal(snapshot) { throw refusal }
     return try WriteTransaction(rehearsingOn: snapshot)
   }
 
-  /// Throws if commits are blocked until a user intervenes: programs use the realm by another name, or its lock file
-  /// was removed while others have it open. Waits like `begin` for the obstacle to go away; returns at once if there is
-  /// none.
+  /// Throws if commits are blocked until a user intervenes: programs use the realm under another name, or its lock file
+  /// was removed while others have it open. Waits like `begin` for the obstacle to be removed; returns at once if there
+  /// is none.
   package func checkObstacles(timeout: Duration = RealmWriter.patience) throws(EngineError) {
     if !target.isObstructed { return }
     _ = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: true)
@@ -220,7 +220,7 @@ public final class RealmWriter: Sendable {
   }
 
   /// Converts a file to which nothing was committed since it was created, such as a copy, to a form in which writers
-  /// know of the versions in use. Its content does not change. Any other file is not touched.
+  /// can tell which versions are in use. Its content does not change. Any other file is not touched.
   package func takePart(timeout: Duration = RealmWriter.patience) throws(EngineError) {
     let snapshot = try enter(.commit(file: nil), until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
@@ -264,8 +264,8 @@ public final class RealmWriter: Sendable {
   }
 
   /// Rewrites the file without free space, and replaces the original once the new file is on disk. The realm stays
-  /// open; readers wait meanwhile. Throws `inUse` if another program has the realm open or holds a version, `readOnly`
-  /// if the version cannot be written on, and `notApplicable` unless the realm is a shared file. Cost: reading and
+  /// open; readers wait until then. Throws `inUse` if another program has the realm open or holds a version, `readOnly`
+  /// if commits cannot build on the version, and `notApplicable` unless the realm is a shared file. Cost: reading and
   /// writing the whole file.
   public func compact(timeout: Duration = RealmWriter.patience) throws(EngineError) -> RealmCopy.Sizes? {
     let path = realm.configuration.path

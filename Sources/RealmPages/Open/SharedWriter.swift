@@ -70,15 +70,15 @@ final class SharedWriter: CommitTarget {
       }
       // The file was replaced before the lock was acquired, so the lock is that of another file.
       end()
-      // A copy: take its lock, then look again, as another program may have changed it in the meantime.
+      // A copy: acquire its lock, then check again, as another program may have changed it in the meantime.
       guard session == nil, let file = participant.file else { continue }
       let turn = try CopyTurn(file, until: deadline)
       state.withLock { $0.copy = (turn, participant.standing.file, .milliseconds(deadline.milliseconds)) }
     }
   }
 
-  /// Locks out other writers of the session. Returns the newest version and the session. The session is nil, also in
-  /// the version, for a file that is not written to, or not yet.
+  /// Locks out other writers of the session. Returns the newest version and the session. There is no session,
+  /// and the version is not pinned in one, for a file that cannot be written to or is still to be converted.
   private func enter(
     _ stage: WritingStage,
     until deadline: MonotonicTime,
@@ -86,7 +86,7 @@ final class SharedWriter: CommitTarget {
   ) throws(EngineError) -> (Snapshot, Session?) {
     try publishLost()
     let session: Session
-    // No session: either a file that cannot be written to, which the caller finds out, or a copy.
+    // No session: either a file that cannot be written to, which the caller detects, or a copy.
     guard let joined = try participant.beginWriting(stage, until: deadline) else {
       return (try participant.latest(looks: false), nil)
     }
@@ -97,11 +97,11 @@ final class SharedWriter: CommitTarget {
       state.withLock { $0.turn = (session, base, false) }
     } catch {
       session.unlock(hasCommitted: false)
-      // Grouped commits are lost with the session.
+      // Leaving the session would lose grouped commits.
       if !hasUnpublished { participant.endWriting() }
       throw error
     }
-    // `beginWriting` has looked at the path, or relies on an earlier look; the commit looks again.
+    // `beginWriting` has checked the path, or relies on an earlier check; the commit checks again.
     do throws(EngineError) { return (try participant.latest(looks: false), session) } catch {
       let error = stage == .publish ? abandonIfMoved(error) : error
       end()
@@ -220,7 +220,7 @@ final class SharedWriter: CommitTarget {
     throw Participant.overwritten(participant.configuration.path)
   }
 
-  /// Writes everything except the header. No program can join meanwhile.
+  /// Writes everything except the header. No program can join during the call.
   private func write(
     _ group: GroupEditor,
     _ storage: any Storage,
@@ -236,8 +236,7 @@ final class SharedWriter: CommitTarget {
           return try Committer(group: group, storage: storage, base: base.top, oldest: oldest, reachable: versions)
             .write()
         } catch {
-          // Truncate what the file grew by, if no program can have noticed it; otherwise the next commit uses the
-          // space.
+          // Undo the growth of the file if no program can have noticed it; otherwise the next commit uses the space.
           if !error.isFailedSync && session.participants == 1 {
             try? RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))  // best effort
           }
@@ -333,7 +332,7 @@ final class SharedWriter: CommitTarget {
     if let onDisk { onDisk.session.versions.release(onDisk.slot) }
   }
 
-  /// Keeps commits of the group from overwriting the version that the header shows.
+  /// Keeps grouped commits from overwriting the version that the header shows.
   private func keepOnDiskVersion(_ session: Session, _ version: ListedVersion) {
     session.versions.hold(version.slot)
     let former = state.withLock { state in

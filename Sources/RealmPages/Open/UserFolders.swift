@@ -1,4 +1,4 @@
-// The folders of the XDG base directory specification, where a user's programs keep their files.
+// The directories of the XDG base directory specification, where a user's programs keep their files.
 
 import Glibc
 
@@ -10,8 +10,8 @@ package enum UserFolders {
   /// State that programs keep between runs: `$XDG_STATE_HOME`, or `~/.local/state`.
   package static var state: String { folder("XDG_STATE_HOME") ?? home + "/.local/state" }
 
-  /// The folder of files that exist while a program runs: `$XDG_RUNTIME_DIR`, or `/run` for root and `/tmp` for others.
-  /// A folder of another user, as after `su`, does not count.
+  /// The directory for files that exist while a program runs: `$XDG_RUNTIME_DIR`, or `/run` for root and `/tmp` for
+  /// others. A directory of another user, as after `su`, is ignored.
   package static var runtime: String {
     var status = stat()
     if let own = folder("XDG_RUNTIME_DIR"), unsafe stat(own, &status) == 0, status.st_uid == geteuid() { return own }
@@ -22,7 +22,7 @@ package enum UserFolders {
     unsafe folder("HOME") ?? getpwuid(getuid()).map { unsafe String(cString: $0.pointee.pw_dir) } ?? "/"
   }
 
-  /// The path in a variable. Paths that are not absolute are ignored, as the specification requires.
+  /// The path in an environment variable. Paths that are not absolute are ignored, as the specification requires.
   private static func folder(_ variable: String) -> String? {
     unsafe getenv(variable).map { unsafe String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
   }

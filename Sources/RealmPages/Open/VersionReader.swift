@@ -5,8 +5,8 @@ import Threads
 
 /// Finds the newest version of a realm, and determines if data read from a version can be trusted.
 protocol VersionReader: AnyObject, Sendable {
-  /// The newest version. If it `looks`, of the file that is at the path now; otherwise of the one that was there at the
-  /// last look, without a system call if nothing changed.
+  /// The newest version. If `looks` is true, that of the file now at the path; otherwise that of the file found by the
+  /// last check, without a system call if nothing changed.
   func latest(looks: Bool) throws(EngineError) -> Snapshot
   /// True if no byte of `snapshot` can have been reused until now.
   func isCurrent(_ snapshot: Snapshot) -> Bool

@@ -5,7 +5,7 @@ public protocol WantedSchema: Sendable {
   /// The schema version; nil keeps that of the realm.
   var version: UInt64? { get }
   /// Plans the changes that give the realm this schema, ignoring classes that only the realm has. Throws
-  /// `needsMigration` if data would be lost and the version does not grow, `oldSchema` if the version shrinks, and
+  /// `needsMigration` if data would be lost and the version does not increase, `oldSchema` if it decreases, and
   /// `badSchema` if the change is impossible.
   func change(in transaction: borrowing WriteTransaction) throws(EngineError) -> any PlannedSchemaChange
 }

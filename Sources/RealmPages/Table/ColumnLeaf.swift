@@ -67,7 +67,7 @@ enum ColumnLeaf {
     case .mixed where element.isTypedLink: self = .typedLinks(try arena.integers(ref))
     case .mixed: self = .mixed(try MixedLeaf(arena, ref))
     }
-    // Elements of width 0 take no space, so a damaged count could make a loop over them practically endless.
+    // Elements of width 0 occupy no space, so a damaged count could make a loop over them practically endless.
     if inTree, count > BPlusTree.maximumLeaf { throw .damaged("a leaf of \(count) elements", ref: ref) }
   }
 

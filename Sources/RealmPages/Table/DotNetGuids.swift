@@ -1,6 +1,6 @@
-// UUIDs of .NET. Before 10.10 the SDK stored a Guid as laid out in memory: its first three numbers in little-endian
-// order. Later versions store UUIDs as all SDKs do. They convert those of a local realm when opening it and record this
-// by adding a table. Source: docs/format/2-model.md M11.
+// UUIDs of the .NET SDK. Before 10.10 it stored a Guid as laid out in memory: its first three numbers in little-endian
+// order. Later versions store UUIDs as all other SDKs do. When opening a local realm, they convert its UUIDs and add a
+// table to record this. Source: docs/format/2-model.md M11.
 
 extension UniqueID {
   /// The UUID with the bytes of its first three numbers reversed.
@@ -25,7 +25,7 @@ extension ValueView {
 }
 
 extension Snapshot {
-  /// The name of the table that marks UUIDs as stored like those of all SDKs.
+  /// The name of the table that marks the UUIDs of a realm as converted to the layout of the other SDKs.
   private static let guidMark = "dotnet_guid_representation_fixed"
 
   static func hasGuidMark(_ arena: Arena, _ top: TopArray) throws(EngineError) -> Bool {
@@ -35,8 +35,8 @@ extension Snapshot {
     return false
   }
 
-  /// True if the UUIDs look as .NET stored them before 10.10: more than half of the sampled ones have the swapped
-  /// layout, and the file has no mark to the contrary.
+  /// True if the UUIDs appear to have the .NET layout from before 10.10: more than half of the sampled ones are
+  /// swapped, and the file is not marked as converted.
   ///
   /// Cost: O(1), as only the first UUIDs of each class are sampled. Returns false if the file cannot be read.
   public var looksLikeDotNetGuids: Bool {
@@ -65,7 +65,7 @@ extension Snapshot {
 }
 
 extension ValueView {
-  /// Calls `body` with the UUID that the value is, or with the first UUIDs of a collection.
+  /// Calls `body` with the value if it is a UUID, or with the UUIDs among the first 100 elements of a collection.
   fileprivate func forEachUUID(_ body: (UniqueID) -> Void) throws(EngineError) {
     switch self {
     case .uuid(let id): body(id)

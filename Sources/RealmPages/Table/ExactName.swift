@@ -1,7 +1,7 @@
 // Names of classes and properties, and paths, compared by their bytes as files and file systems do. Swift's `String`
-// treats canonically equivalent strings as equal, such as "é" of one scalar and of two.
+// treats canonically equivalent strings as equal, such as "é" as one scalar and as two.
 
-/// A name that equals only a name of the same bytes.
+/// A name that equals only a name with the same bytes.
 package struct ExactName: Hashable {
   package let text: String
 

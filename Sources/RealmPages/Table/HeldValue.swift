@@ -1,7 +1,7 @@
 // Values supplied by a program, for comparison with values of a snapshot. Views do not own their bytes, so this object
 // keeps the bytes at one address for its lifetime.
 
-/// A value owned by a program, with a view of it that is valid as long as this object.
+/// A value owned by a program, with a view of it that is valid for the lifetime of this object.
 @safe public final class HeldValue {
   // Safe: owns the bytes that `view` borrows.
   /// The value; a list or dictionary appears as an empty one.

@@ -7,7 +7,7 @@ struct IndexData {
   private enum Form {
     case none
     case bytes(ByteView)
-    /// Up to sixteen bytes, a multiple of four, the first byte lowest.
+    /// Up to sixteen bytes, a multiple of four, in little-endian order.
     case words(UInt64, UInt64)
   }
 
@@ -92,7 +92,7 @@ struct IndexData {
     }
   }
 
-  /// The key after the last byte of a value.
+  /// The key past the end of a value whose length is a multiple of four: only the end mark.
   static let end: Int32 = 0x5800_0000
 
   private static func key(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int32 {
@@ -123,7 +123,7 @@ struct IndexData {
 }
 
 extension Decimal128 {
-  /// The value without its fraction; nil if that is not an Int64.
+  /// The value without its fraction; nil if that does not fit into an Int64.
   fileprivate var truncated: Int64? {
     if high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return nil }
     // Coefficients that are not canonical count as zero.

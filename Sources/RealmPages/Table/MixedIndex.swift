@@ -21,7 +21,7 @@ extension Table {
         found.formUnion(keys)
       }
     } catch {
-      // A damaged index only costs the shortcut: the caller reads the objects instead.
+      // If the index is damaged, the caller reads the objects instead.
       return nil
     }
     return found.sorted()

@@ -11,7 +11,7 @@ struct MixedLeaf {
     composite = try arena.integers(root.child(0))
   }
 
-  /// The type codes of column_type.hpp. Source: docs/format/2-model.md M3.
+  /// The type codes in realm-core's column_type.hpp. Source: docs/format/2-model.md M3.
   private enum Code {
     static let int: Int64 = 0, bool: Int64 = 1, string: Int64 = 2, data: Int64 = 4, date: Int64 = 8, float: Int64 = 9
     static let double: Int64 = 10, decimal: Int64 = 11, link: Int64 = 12, objectID: Int64 = 15, typedLink: Int64 = 16

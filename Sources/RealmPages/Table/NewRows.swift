@@ -1,5 +1,5 @@
 // New rows, column by column. Rows at the end of a table are buffered until there are enough, or until the first read,
-// so that the per-leaf checks are made once for all of them.
+// so that the per-leaf checks are done once for all of them.
 
 /// New objects: their keys and their values in each single-value column.
 struct NewRows {
@@ -57,7 +57,7 @@ struct NewRows {
   /// The total size of all strings and binaries.
   private(set) var byteCount = 0
 
-  /// Adds a row. A property without a value takes its default; if one has two values, the first counts.
+  /// Adds a row. A property without a value gets its default; if it has two values, the first is used.
   mutating func append(
     _ key: ObjKey,
     primaryKey: (column: ColKey, value: Value)? = nil,

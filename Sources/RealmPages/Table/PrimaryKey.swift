@@ -91,7 +91,7 @@ public enum PrimaryKey: Hashable, Sendable {
   }
 }
 
-/// All primary keys of a table by hash, for formats without an index. Takes 16 bytes per object.
+/// All primary keys of a table by hash, for formats without an index. Uses 16 bytes per object.
 struct PrimaryKeyTable: Sendable {
   private let entries: [(hash: Int, key: ObjKey)]
 

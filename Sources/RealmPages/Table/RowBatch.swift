@@ -96,7 +96,7 @@ package struct RowBatch: Sendable {
   private var columns: [NewColumn]
   /// The number of objects.
   package private(set) var count = 0
-  /// The required fields that objects have no value for, in object order.
+  /// The required fields without a value in an object, in object order.
   private var defaulted: [(row: Int, field: Int)] = []
 
   /// An empty batch with room for `capacity` objects.
@@ -128,7 +128,7 @@ package struct RowBatch: Sendable {
   /// The maximum size of a string or binary in a batch.
   package static let longestText = 1 << 20
 
-  /// Adds the object. Fields without a value take their defaults.
+  /// Adds the object. Fields without a value get their defaults.
   package mutating func endRow() {
     count += 1
     for place in columns.indices where columns[place].count < count {
@@ -138,7 +138,7 @@ package struct RowBatch: Sendable {
     }
   }
 
-  /// Returns the number of the given rows that took the default of a required property, by property.
+  /// Returns, for each required property, the number of the given rows that got its default.
   package func defaulted(in rows: Range<Int>) -> [ColKey: Int] {
     var counts: [ColKey: Int] = [:]
     for (row, field) in defaulted where rows.contains(row) { counts[form.fields[field].column.key, default: 0] += 1 }

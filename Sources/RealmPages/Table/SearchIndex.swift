@@ -38,7 +38,7 @@ struct SearchIndex {
             for j in 0..<i { before.insert(try keys.integer(at: j)) }
             seen = before
           }
-          // An object listed twice means damage. Reading on could take arbitrarily long.
+          // An object listed twice means damage. Continuing to read could take arbitrarily long.
           if seen?.insert(value).inserted == false {
             throw .damaged("an index entry has an object twice", ref: node.ref)
           }

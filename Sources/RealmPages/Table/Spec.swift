@@ -20,13 +20,13 @@ final class Spec: Sendable {
     let originColumn: ColKey
   }
 
-  /// Type codes of column_type.hpp.
+  /// The type codes in realm-core's column_type.hpp.
   enum TypeCode {
     static let int = 0, bool = 1, string = 2, data = 4, mixed = 6, date = 8, float = 9, double = 10, decimal128 = 11
     static let link = 12, linkList = 13, backlink = 14, objectID = 15, typedLink = 16, uuid = 17
   }
 
-  /// Attribute bits of column_type.hpp.
+  /// The attribute bits in realm-core's column_type.hpp.
   enum Attribute {
     static let indexed = 1, nullable = 16, list = 32, dictionary = 64, set = 128, fullText = 256
   }

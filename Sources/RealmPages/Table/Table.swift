@@ -33,7 +33,7 @@ public final class Table: Sendable {
   /// Increases in every commit that changes the table.
   public let contentVersion: UInt64
   /// The reason why only the table's name can be read; nil if the table is readable. A damaged table has no columns,
-  /// and looking for objects in it throws this error.
+  /// and looking up objects in it throws this error.
   public let damage: EngineError?
 
   let arena: Arena
@@ -181,7 +181,7 @@ public final class Table: Sendable {
           try SearchIndex(arena: arena, rootRef: indexRef).first(value, where: confirm)
         }
       } catch {
-        // A damaged index only costs the shortcut: the objects themselves are read.
+        // If the index is damaged, the objects themselves are read.
       }
     } else if let hashed = primaryKey.localKey, try confirm(hashed) {
       return hashed
@@ -226,7 +226,7 @@ public final class Table: Sendable {
         return IndexData(try cursor.value(index).stored(arena)).hasKeys(path)
       }
     } catch {
-      // A damaged index only costs the shortcut.
+      // If the index is damaged, the caller reads all objects.
       return nil
     }
   }
@@ -253,7 +253,7 @@ public final class Table: Sendable {
         return try value.order(ColumnLeaf(arena, ref, element, inTree: false, enumRef: enumRef).value(row, arena)) == 0
       }
     } catch {
-      // A damaged index only costs the shortcut: the caller reads the objects instead.
+      // If the index is damaged, the caller reads the objects instead.
       return nil
     }
   }

@@ -32,7 +32,7 @@ final class TableEditor {
   @safe @exclusivity(unchecked) private var newBacklinks = NewBacklinks()
   /// A cache of link targets by primary key.
   @safe @exclusivity(unchecked) private var linkTargets = KnownTargets()
-  /// The object read last, known to exist. A link's target is looked up and then checked.
+  /// The object read last, known to exist. Avoids a second search when a link's target is looked up and then checked.
   @safe @exclusivity(unchecked) private var seen: ObjKey?
   /// An upper bound of all keys; nil until first needed.
   @safe @exclusivity(unchecked) private var keyBound: Int64?

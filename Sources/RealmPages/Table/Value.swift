@@ -18,7 +18,7 @@ public enum Value: Hashable, Sendable {
   case link(TableKey, ObjKey)
   /// A list, nested in a Mixed or replacing a list property.
   case list([Value])
-  /// A dictionary, used like a list. Of entries with the same key, the last wins.
+  /// A dictionary, used like a list. If several entries have the same key, the last one is used.
   case dictionary([Entry])
 
   /// One entry of a dictionary.
@@ -28,7 +28,7 @@ public enum Value: Hashable, Sendable {
     /// The value.
     public var value: Value
 
-    /// An entry whose key is the given UTF-8 bytes.
+    /// An entry whose key consists of the given UTF-8 bytes.
     public init(key: [UInt8], value: Value) {
       self.key = key
       self.value = value

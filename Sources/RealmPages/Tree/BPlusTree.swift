@@ -63,7 +63,7 @@ struct BPlusTree {
   }
 
   /// Returns the number of elements below an inner node. Throws if the file has no room for them: even leaves of width
-  /// 0 take a node per 1000 elements.
+  /// 0 need a node per 1000 elements.
   private static func total(_ node: Node, _ arena: Arena) throws(EngineError) -> Int {
     if node.count < 3 || !node.hasRefs { throw .damaged("an inner node without children", ref: node.ref) }
     let total = try node.tagged(node.count - 1)

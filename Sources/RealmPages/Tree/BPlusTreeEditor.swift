@@ -194,7 +194,7 @@ struct BPlusTreeEditor {
   private func insert(_ slot: Slot, _ index: Int, _ value: ValueView) throws(EngineError) -> Split? {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner { return try insertIntoLeaf(slot, ref, index, value) }
-    // An insertion at the end of a child goes to that child, not to the start of the next.
+    // An element inserted at the end of a child is added to that child, not to the start of the next.
     let total = total(ref)
     let (child, start) = try position(ref, index == total ? max(0, index - 1) : index)
     let offsets = try offsets(ref)

@@ -94,7 +94,7 @@ struct ClusterTree {
   }
 
   /// Returns the cluster and row of the object at `position` in key order; nil beyond the last one. Cost: O(log n),
-  /// with a look at the siblings of each node on the way, which contain their counts.
+  /// reading the siblings of each node on the path for their counts.
   func place(at position: Int) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     var ref = rootRef, offset: UInt64 = 0, depth: Int?, rest = position
     while true {

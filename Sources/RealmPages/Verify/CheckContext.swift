@@ -1,6 +1,6 @@
 // The state shared by all checks: the nodes of the version, which of them are explained by the model, the current
-// place, and the reported problems. Invariant: a node is claimed once, so no check walks in circles or takes the same
-// path twice.
+// location, and the reported problems. Invariant: a node is claimed once, so no check visits it twice or runs into a
+// cycle.
 
 /// The state of one run of the verifier.
 final class CheckContext {
@@ -10,7 +10,7 @@ final class CheckContext {
   private let memory: Verifier.Memory
   var summary = Verifier.Summary()
 
-  /// The place being checked.
+  /// The location being checked.
   struct Place {
     var part = ""
     var table = ""
@@ -35,13 +35,13 @@ final class CheckContext {
 
   /// Nodes reachable from the top array, by ref / 8.
   var reached: BitSet
-  /// Reachable nodes that cannot be read or overlap another, by ref / 8. They are few, and take no memory for intact
+  /// Reachable nodes that cannot be read or overlap another, by ref / 8. They are few, and use no memory for intact
   /// files.
   var rejected: BitSet
   /// Nodes explained by some part of the model, by ref / 8.
   private(set) var explained: BitSet
 
-  /// The number of elements of width 0 so far. They take no space in the file, so this limit bounds the time spent on
+  /// The number of elements of width 0 so far. They occupy no space in the file, so this limit bounds the time spent on
   /// them. An intact file has at most 1000 for each node.
   private var bitless = 0
   private static let maximumBitless = 1 << 20
@@ -89,7 +89,7 @@ final class CheckContext {
   /// Called before each report, so that a check with buffered entries can process these first.
   var beforeReport: (() -> Void)?
 
-  /// Records damage, or a leftover, at the current place.
+  /// Records damage, or a leftover, at the current location.
   func report(_ text: @autoclosure () -> String, ref: Int? = nil, isLeftover: Bool = false) {
     beforeReport?()
     let count = isLeftover ? \Verifier.Summary.leftovers : \Verifier.Summary.problems

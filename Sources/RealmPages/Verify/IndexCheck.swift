@@ -44,7 +44,7 @@ final class IndexCheck {
     defer { context.beforeReport = nil }
     _ = try walk(column.indexRef, depth: 0)
     checkBatch(mayDropPages: true)
-    // Missing entries are only reported if the index is otherwise consistent.
+    // Missing entries are reported only if the index is otherwise consistent.
     if !objectsAreSound || context.summary.problems + context.summary.leftovers != problems { return }
     let expected = isFullWord ? try lookUpWords() : table.objectCount
     if found != expected { report("the index has \(found) entries for \(expected) values") }

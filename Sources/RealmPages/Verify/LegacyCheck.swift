@@ -228,7 +228,7 @@ struct LegacyCheck {
   ) throws(EngineError) -> Int {
     try TreeCheck(context).check(ref, firstPosition: 0) { (leafRef, start) throws(EngineError) in
       let leaf = try context.integers(leafRef)
-      // Zeros take no space, so only this bounds the number of links that a damaged header can claim.
+      // Zeros occupy no space, so only this bounds the number of links that a damaged header can claim.
       if leaf.width == 0 && leaf.count > TreeCheck.maximumCount {
         throw .damaged("a leaf of \(leaf.count) elements in a B+tree", ref: leafRef)
       }

@@ -60,7 +60,7 @@ final class LegacyIndexCheck {
     }
     _ = try TreeCheck(context).check(Int(element)) { (leafRef, _) throws(EngineError) in
       let leaf = try context.integers(leafRef)
-      // Zeros take no space, so a damaged header can claim millions of them.
+      // Zeros occupy no space, so a damaged header can claim millions of them.
       if leaf.count > count { throw .damaged("\(leaf.count) rows in the index, where \(count) exist", ref: leafRef) }
       for i in 0..<leaf.count { try row(leaf.int(i), leafRef) }
       return leaf.count

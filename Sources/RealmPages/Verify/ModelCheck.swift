@@ -8,7 +8,7 @@ struct ModelCheck {
   private var snapshot: Snapshot { context.snapshot }
   private var top: TopArray { snapshot.top }
 
-  /// Files before this format store columns in another form; see `LegacyCheck`.
+  /// Files with an older format store columns differently; see `LegacyCheck`.
   private static let oldestClusterFormat = 10
 
   init(_ context: CheckContext) { self.context = context }

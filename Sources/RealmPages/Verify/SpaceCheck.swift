@@ -124,7 +124,7 @@ struct SpaceCheck {
     if sizes.count != positions.count || versions.map({ $0.count != positions.count }) ?? false {
       throw .damaged("positions, sizes and versions differ in number", ref: refs[0])
     }
-    // Reject these, because entries of width 0 take no space, which makes their number unbounded.
+    // Reject these, because entries of width 0 occupy no space, which makes their number unbounded.
     if positions.width == 0 && positions.count != 0 { throw .damaged("free space at 0", ref: refs[0]) }
     var last: Int64 = 0
     for i in 0..<positions.count {

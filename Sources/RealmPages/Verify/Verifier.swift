@@ -12,8 +12,8 @@
 /// links plus two per byte, only the properties of wrong links are named. An encrypted file is decrypted into memory
 /// completely, except with `Memory.bounded`.
 ///
-/// The snapshot must remain the newest one during the check. If another process commits meanwhile, space may be reused
-/// and false problems reported (see ``Realm/isCurrent(_:)``).
+/// The snapshot must remain the newest one during the check. If another process commits during the check, space may be
+/// reused and false problems reported (see ``Realm/isCurrent(_:)``).
 public struct Verifier {
   /// One violated rule, or a leftover.
   public struct Problem: Hashable, Sendable, CustomStringConvertible {
@@ -24,7 +24,7 @@ public struct Verifier {
     /// A description of the problem.
     public let text: String
     /// True if this is not damage but something that Realm's engine leaves behind in intact files: objects, links and
-    /// index entries that no value leads to, mostly after a property was removed (docs/format/2-model.md M15). No data
+    /// index entries that no value refers to, mostly after a property was removed (docs/format/2-model.md M15). No data
     /// of an app is lost or wrong.
     public let isLeftover: Bool
 
@@ -59,7 +59,7 @@ public struct Verifier {
   enum Memory {
     /// No limit: keeps all decrypted pages.
     case whole
-    /// A number of bytes. The run drops pages, so nothing else may read the snapshot meanwhile.
+    /// A number of bytes. The run drops pages, so nothing else may read the snapshot during the run.
     case bounded(Int)
 
     /// 256 MiB. A lower limit would make the check slow: an index leads to pages in any order, and each would be

@@ -1,7 +1,7 @@
 // The first 24 bytes of a file, and the top array that they select. Source: docs/format/1-storage.md S2.
 
-/// The header of a realm file, and the top ref that it selects. Headers are equal if they select the same, whatever the
-/// other slot contains.
+/// The header of a realm file, and the top ref that it selects. The slot that is not selected is ignored when headers
+/// are compared.
 struct Header: Equatable {
   /// The selected slot, 0 or 1.
   let slot: Int
@@ -17,7 +17,7 @@ struct Header: Equatable {
   /// "T-DB" at offset 16.
   static let signature: UInt32 = 0x4244_2d54
   /// The top ref in the other slot from just before our first commit until it is published. Without this mark, a crash
-  /// during that commit would look like a header that lost its refs. No file has a top array at this position.
+  /// during that commit would look like a header that lost its refs. No file has a top array at this offset.
   static let firstCommitMark: UInt64 = 0x00FF_FFFF_FFFF_FFF8
   /// The last word of a file in streaming form.
   static let cookie: UInt64 = 0x3034_1252_37E5_26C8

@@ -149,7 +149,7 @@ public final class Snapshot: Sendable {
     } catch {
       table = Table(arena, name: name, slot: slot, ref: Int(element), damage: error)
     }
-    // Another thread may have read the table meanwhile: keep the first.
+    // Another thread may have read the table in the meantime: keep the first.
     return tables.withLock { tables in
       if let first = tables[slot] { return first }
       tables[slot] = table
@@ -157,9 +157,9 @@ public final class Snapshot: Sendable {
     }
   }
 
-  /// Returns the previous version, to which the header of the file still leads. This commit left its content alone, but
-  /// the next one may overwrite it: read it only while no writer can commit. Nil if there is none, as in a file that
-  /// was just created, compacted or converted. Source: docs/format/3-commit.md 3.7.
+  /// Returns the previous version, to which the header of the file still leads. The commit of this version left its
+  /// content intact, but the next one may overwrite it: read it only while no writer can commit. Nil if there is none,
+  /// as in a file that was just created, compacted or converted. Source: docs/format/3-commit.md 3.7.
   public func previous() throws(EngineError) -> Snapshot? {
     var newest: Snapshot?
     for header in try Header.bothSlots(of: arena.space)
@@ -201,8 +201,8 @@ public final class Snapshot: Sendable {
     return sum
   }
 
-  /// For each of these older versions, the number of bytes that later commits released and that cannot be reused while
-  /// the version is in use. Cost: one pass over the free list.
+  /// Returns, for each of these older versions, the number of bytes that later commits released and that cannot be
+  /// reused while the version is in use. Cost: one pass over the free list.
   public func bytesReleased(since versions: [UInt64]) throws(EngineError) -> [Int] {
     var sums = Array(repeating: 0, count: versions.count)
     if versions.isEmpty || top.freeRefs[1] == 0 || top.freeRefs[2] == 0 { return sums }

@@ -1,4 +1,4 @@
-// Raw memory for the fields of rows in PostgreSQL's binary form: numbers in network order, each field preceded by its
+// Raw memory for the fields of rows in PostgreSQL's binary format: numbers in network order, each field preceded by its
 // length. COPY, statement parameters and verification hashes all use these bytes.
 //
 // Invariant: `count <= capacity`, and every append reserves before it stores.

@@ -137,7 +137,7 @@ public struct PostgresAddress: Sendable {
     return unsafe poll(&descriptor, 1, 30) > 0
   }
 
-  /// Sends the queue and reads input meanwhile, so that client and server cannot block each other.
+  /// Sends the queue while also reading input, so that client and server cannot block each other.
   private func flush() throws(ReplicaError) {
     while true {
       let left = unsafe PQflush(handle)
@@ -170,7 +170,7 @@ public struct PostgresAddress: Sendable {
 
   // MARK: statements without parameters
 
-  /// Runs statements by the simple protocol and returns the last result.
+  /// Runs statements with the simple query protocol and returns the last result.
   @discardableResult
   func run(_ sql: String) throws(ReplicaError) -> PostgresResult {
     try leavePipeline()
@@ -186,7 +186,7 @@ public struct PostgresAddress: Sendable {
     return last
   }
 
-  /// Runs a statement and calls `body` with each row as it arrives, in binary form; memory use is bounded.
+  /// Runs a statement and calls `body` with each row as it arrives, in binary format; memory use is bounded.
   func forEachRow(
     _ sql: String,
     _ parameters: [PostgresParameter] = [],
@@ -239,7 +239,7 @@ public struct PostgresAddress: Sendable {
     if queuedBytes > 1 << 16 { try flush() }
   }
 
-  /// Prepares a statement unless it is prepared already, and returns its name.
+  /// Prepares a statement unless it is already prepared, and returns its name.
   private func preparedName(_ sql: String, _ parameters: [PostgresParameter]) throws(ReplicaError) -> String {
     if let known = prepared[sql] { return known }
     let name = "realmfs_" + hexadecimal(SHA256Digest.word(of: Array(sql.utf8)), digits: 16)

@@ -1,4 +1,4 @@
-// Results and parameters of statements, in binary form.
+// Results and parameters of statements, in binary format.
 
 import CPostgres
 import RealmPages
@@ -46,7 +46,7 @@ import RealmPages
 
   func text(_ row: Int, _ column: Int) -> String? { bytes(row, column).map { String(decoding: $0, as: UTF8.self) } }
 
-  /// Returns an integer of eight or four bytes, in binary form.
+  /// Returns an integer of eight or four bytes, in binary format.
   func integer(_ row: Int, _ column: Int) -> Int64? {
     guard let bytes = bytes(row, column) else { return nil }
     if bytes.count == 4 { return Int64(Int32(truncatingIfNeeded: bytes.reduce(Int64(0)) { $0 << 8 | Int64($1) })) }
@@ -57,7 +57,7 @@ import RealmPages
 /// A parameter of a statement.
 struct PostgresParameter {
   let type: UInt32
-  /// The value in binary form; nil for null.
+  /// The value in binary format; nil for null.
   let bytes: [UInt8]?
 
   init(type: UInt32, _ bytes: [UInt8]?) { (self.type, self.bytes) = (type, bytes) }
@@ -76,7 +76,7 @@ struct PostgresParameter {
 }
 
 extension [PostgresParameter] {
-  /// Calls `body` with the arrays that libpq takes.
+  /// Calls `body` with the arrays that libpq expects.
   func withArrays<R>(
     _ body: (
       UnsafePointer<UInt32>, UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<Int32>, UnsafePointer<Int32>

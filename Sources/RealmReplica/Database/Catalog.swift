@@ -64,7 +64,7 @@ final class Catalog {
       return
     }
     try connection.run("BEGIN; \(lock(place))")
-    // If the schema exists, the role does not need the right to create one.
+    // If the schema exists, the role does not need the privilege to create one.
     let schema = place.schema.quotedForSQL
     if try !holds("to_regnamespace($1) IS NOT NULL", schema) { try connection.run("CREATE SCHEMA \(schema)") }
     try connection.run("\(Catalog.creation(place)) COMMIT")
@@ -104,8 +104,8 @@ final class Catalog {
     try connection.run("ALTER TABLE \(place.qualified("_realmfs")) ADD COLUMN IF NOT EXISTS lineage text")
   }
 
-  /// Reads the catalog. Entries whose table or column was dropped by others are skipped, so that it is created again;
-  /// if `mending`, they are also removed.
+  /// Reads the catalog. Skips entries whose table or column was dropped by others, so that it is created again; if
+  /// `mending`, also removes these entries.
   func load(_ connection: PostgresConnection, mending: Bool = false) throws(ReplicaError) {
     entries = []
     let isThere = """

@@ -53,8 +53,8 @@ struct ReplicaState: Equatable {
     return state
   }
 
-  /// Queues the update to the new version. If another program has changed the row meanwhile, the statement fails, and
-  /// with it the transaction.
+  /// Queues the update to the new version. If another program has changed the row in the meantime, the statement fails,
+  /// and the transaction with it.
   static func write(
     _ place: ReplicaPlace,
     file: String,

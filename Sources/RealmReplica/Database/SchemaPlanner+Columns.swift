@@ -13,7 +13,7 @@ extension SchemaPlanner {
     }
   }
 
-  /// Column names that no property gets.
+  /// Column names that are never used for properties.
   static let reservedColumns = ["realm", "_object_key", "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
 
   /// Returns a name that no column of the table has, including columns that others created.

@@ -1,5 +1,5 @@
-// Drops what a version no longer needs, or renames it if a view or the like depends on it. With many realms, tables and
-// columns are kept for the other realms.
+// Drops the tables and columns that a version no longer needs, or renames those that views or other objects depend on.
+// With many realms, tables and columns are kept for the other realms.
 
 import RealmPages
 import RealmTransfer

@@ -107,7 +107,7 @@ extension SchemaPlanner {
     for table in tables {
       for name in [table.name] + table.links.map(\.name) {
         let hash = SHA256Digest.word(of: Array("\(name)/\(realm)".utf8))
-        // A name of at most 63 bytes, including the whole hash.
+        // A name of at most 63 bytes, including the complete hash.
         let part = place.qualified(name.cut(to: 40) + "_" + hexadecimal(hash, digits: 16))
         var isThere = false
         try connection.forEachRow(

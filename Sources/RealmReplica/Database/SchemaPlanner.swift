@@ -13,7 +13,7 @@ struct SchemaChangeSet {
   var altered: Set<TableKey> = []
   /// Statements to run after the rows are written: keys, indexes, references.
   var keys: [String] = [], constraints: [String] = []
-  /// Statements that remove what one realm among many no longer has, with the realm's name as parameter.
+  /// Statements that remove obsolete rows and values of one realm among many, with the realm's name as parameter.
   var obsolete: [String] = []
   /// Tables and columns that were dropped, and the number of rows in those tables.
   var dropped: [String] = [], droppedRows = 0
@@ -27,8 +27,8 @@ struct SchemaChangeSet {
 
 /// Updates the tables of a replica to the schema of one version.
 ///
-/// Classes, properties and links are looked up in the catalog; what is missing is created. A replica of one realm drops
-/// what the realm no longer has; a replica of many realms only adds, because other realms may need it.
+/// Classes, properties and links are looked up in the catalog; missing ones are created. A replica of one realm drops
+/// those that the realm no longer has; a replica of many realms only adds, because other realms may need them.
 ///
 /// Not thread-safe: one thread at a time, in one transaction.
 final class SchemaPlanner {
@@ -42,7 +42,7 @@ final class SchemaPlanner {
   var used: Set<Catalog.Place> = []
   private(set) var isLocked: Bool
 
-  /// Creates a planner. `isLocked` is true if no other program can change the tables of the schema meanwhile.
+  /// Creates a planner. `isLocked` is true if no other program can change the tables of the schema.
   init(_ catalog: Catalog, _ connection: PostgresConnection, _ snapshot: Snapshot, isLocked: Bool) {
     (self.catalog, self.connection, self.snapshot, self.isLocked) = (catalog, connection, snapshot, isLocked)
   }

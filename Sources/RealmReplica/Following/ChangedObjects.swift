@@ -38,7 +38,7 @@ struct ChangedObjects {
     removeRow(field, of: table)
   }
 
-  /// Adds a row to be removed because its object has a different key now or is unknown.
+  /// Adds a row to be removed because its object now has a different key or is unknown.
   mutating func removeRow(_ field: [UInt8], of table: TableKey) {
     guard hasRoom(for: table) else { return }
     classes[table, default: Class()].removed.append(field)
@@ -52,7 +52,7 @@ struct ChangedObjects {
     return false
   }
 
-  /// Replaces the changes of a class by a comparison of the whole class.
+  /// Replaces the changes of a class with a comparison of the whole class.
   mutating func overflow(_ table: TableKey) {
     forget(table)
     overflowing.insert(table)
@@ -64,7 +64,7 @@ struct ChangedObjects {
     overflowing.remove(table)
   }
 
-  /// Takes all rows to be removed.
+  /// Removes and returns all rows to be removed from the replica.
   mutating func takeRemoved() -> [(table: TableKey, fields: [[UInt8]])] {
     var taken: [(TableKey, [[UInt8]])] = []
     for (table, changes) in classes where !changes.removed.isEmpty {
@@ -75,7 +75,7 @@ struct ChangedObjects {
     return taken
   }
 
-  /// Takes up to `limit` objects of one class to be written, ordered by key.
+  /// Removes and returns up to `limit` objects of one class to be written, ordered by key.
   mutating func takeWritten(_ limit: Int) -> (table: TableKey, objects: [(key: ObjKey, links: Bool)])? {
     guard let table = classes.first(where: { !$0.value.written.isEmpty })?.key,
       var written = classes[table]?.written

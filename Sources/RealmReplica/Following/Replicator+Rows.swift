@@ -5,7 +5,7 @@ import RealmJSON
 import RealmPages
 import RealmTransfer
 
-/// The version that the rows of a replica show.
+/// The version that the rows of a replica reflect.
 struct ReplicaTarget {
   let version: UInt64
   let mark: VersionMark
@@ -16,7 +16,7 @@ struct ReplicaTarget {
 extension Replicator {
   // MARK: copying a class
 
-  /// Iterates over the objects of a class while the version window moves on.
+  /// Iterates over the objects of a class while the version window advances.
   private func walk(
     _ key: TableKey,
     _ body: (RowEncoder) throws(ReplicaError) -> Void,
@@ -97,7 +97,7 @@ extension Replicator {
 
   // MARK: changed rows
 
-  /// Writes changed rows until none are left, and returns the version that the rows then show.
+  /// Writes changed rows until none are left, and returns the version that the rows then reflect.
   func flush() throws(ReplicaError) -> ReplicaTarget {
     while true {
       try tick()
@@ -164,7 +164,7 @@ extension Replicator {
 
   private func write(_ encoder: RowEncoder, links: Bool) throws(ReplicaError) {
     let table = encoder.table, realm = table.realmParameters
-    // Build everything before queueing: queueing may wait, and the version may move on meanwhile.
+    // Build everything before queueing: queueing may wait, and the version may change in the meantime.
     let row = realm + encoder.parameters, key = encoder.keyParameter
     let lists = links ? table.links.indices.map { encoder.targetArray($0) } : []
     hasWritten = true
@@ -276,7 +276,7 @@ extension UInt64 {
   }
 }
 
-/// A COPY in binary form that starts with the first data.
+/// A COPY in binary format that begins with the first data.
 final class CopyStream {
   let buffer = FieldBuffer()
   private let connection: PostgresConnection

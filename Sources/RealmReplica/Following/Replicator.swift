@@ -25,9 +25,9 @@ public struct ReplicaPass: Sendable {
 
 /// Replicates one realm. Not thread-safe: one thread at a time.
 ///
-/// A pass updates the tables first, then writes rows that are new, need comparison, or changed. The realm moves on
-/// meanwhile: the window records changes to rows that were already written, and the pass ends when none are left. If
-/// the transaction fails, changes taken from the window are returned to it.
+/// A pass updates the tables first, then writes rows that are new, need comparison, or changed. Meanwhile the realm may
+/// change: the window records changes to rows that were already written, and the pass ends when none are left. If the
+/// transaction fails, changes taken from the window are returned to it.
 public final class Replicator {
   let place: ReplicaPlace
   let catalog: Catalog
@@ -201,7 +201,7 @@ public final class Replicator {
       hasNewSchema = window.hasNewSchema
     }
 
-    /// Returns the state that a failed transaction took.
+    /// Puts back the state that a failed transaction had taken.
     func restore(to window: VersionWindow) {
       window.isLost = window.isLost || isLost
       window.isExchanged = window.isExchanged || isExchanged
@@ -325,7 +325,7 @@ public final class Replicator {
     )
   }
 
-  /// Removes what one realm among many no longer has.
+  /// Removes the obsolete rows and values of one realm among many.
   private func clear(_ statements: [String]) throws(ReplicaError) {
     for sql in statements {
       try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) { result in
@@ -377,7 +377,7 @@ public final class Replicator {
 
   /// Adds companion columns. A replica of many realms must lock the schema for this, and a table with deferred
   /// constraint checks cannot be altered. In these cases returns false, and the transaction is restarted after the rest
-  /// of the class was read.
+  /// of the class has been read.
   func addExact(_ key: TableKey, _ properties: [Int]) throws(ReplicaError) -> Bool {
     guard place.realm == nil, !hasWritten, let planner else {
       for property in properties where !wantedExact.contains(where: { $0 == (key, property) }) {

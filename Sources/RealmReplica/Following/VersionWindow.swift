@@ -1,6 +1,6 @@
-// The version of a realm that is being read. It moves on with the realm: once a newer version exists, the old one is
-// held for only some hundredths of a second. The difference between the two is added to the changed objects, so rows
-// made from the old version are either still right or known to be out of date.
+// The version of a realm that is being read. It advances with the realm: once a newer version exists, the old one is
+// held for only a few hundredths of a second. The difference between the two is added to the changed objects, so rows
+// built from the old version are either still correct or known to be out of date.
 
 import RealmPages
 import Threads
@@ -42,7 +42,7 @@ final class VersionWindow {
 
   var snapshot: Snapshot { hold.snapshot }
 
-  /// Moves to the newest version if there is one and the current version was read for a while; returns true if it
+  /// Moves to the newest version if there is one and the current version has been read for a while; returns true if it
   /// moved.
   func moveIfDue() throws(EngineError) -> Bool {
     guard MonotonicTime.coarse.nanoseconds - last.nanoseconds > Self.patience else { return false }

@@ -286,7 +286,7 @@ public final class ReplicaPool: @unchecked Sendable {
           progress.damaged += pass.damaged
         }
         if entry.isGone, wasGone, again == nil { entries[ExactName(entry.file.path)] = nil }
-        // Queue the entry again if its file was removed meanwhile, or if recording the removal must be retried.
+        // Queue the entry again if its file was removed in the meantime, or if recording the removal must be retried.
         if entry.isGone, !wasGone || again != nil { enqueue(entry) }
       }
     }

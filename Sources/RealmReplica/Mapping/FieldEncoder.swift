@@ -1,5 +1,5 @@
-// Encodes scalar Realm values as PostgreSQL fields in binary form. Values that a type cannot hold are reported: nothing
-// is rounded silently.
+// Encodes scalar Realm values as PostgreSQL fields in binary format. Values that a type cannot hold are reported:
+// nothing is rounded silently.
 
 import Glibc
 import RealmJSON
@@ -100,7 +100,7 @@ extension FieldBuffer {
       let zeros = digits.prefix { $0 == 0 }.count
       header(digits: digits.count - zeros, weight: weight, sign: isNegative ? 0x4000 : 0, scale: scale)
       for digit in digits.dropFirst(zeros).reversed() { append(digit) }
-      // The number of trailing zeros before the point is lost.
+      // The number of trailing zeros before the decimal point is lost.
       return exponent > 0 ? .rounded : .whole
     }
   }

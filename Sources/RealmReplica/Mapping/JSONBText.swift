@@ -1,4 +1,4 @@
-// Rewrites JSON text in the form in which PostgreSQL prints jsonb: members sorted by length and bytes, a blank after
+// Rewrites JSON text in the format in which PostgreSQL prints jsonb: members sorted by length and bytes, a space after
 // colons and commas, numbers without exponents. The server returns such text byte for byte, so it can be hashed on both
 // sides.
 

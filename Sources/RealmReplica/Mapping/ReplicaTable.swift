@@ -139,7 +139,7 @@ final class ReplicaTable {
       """
   }
 
-  /// Removes the links of one owner from a position on.
+  /// Removes the links of one owner, starting at a position.
   func cutLinks(_ links: LinksTable) -> String {
     let (owner, count) = isMany ? (2, 3) : (1, 2)
     return """

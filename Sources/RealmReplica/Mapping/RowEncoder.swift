@@ -1,4 +1,4 @@
-// Encodes objects as rows: all fields of a row in PostgreSQL's binary form, in sequence. COPY, statements and hashes
+// Encodes objects as rows: all fields of a row in PostgreSQL's binary format, in sequence. COPY, statements and hashes
 // use these fields, so there is only one way to convert an object to a row.
 
 import RealmJSON

@@ -1,4 +1,4 @@
-// SHA-256, which the server can compute, too: keys and rows are compared by its first eight bytes.
+// SHA-256, which the server can also compute: keys and rows are compared by its first eight bytes.
 
 import COpenSSL
 import Glibc

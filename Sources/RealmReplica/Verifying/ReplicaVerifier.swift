@@ -1,5 +1,5 @@
 // Compares a replica with its realm: rows and links are counted and hashed on both sides, by the server in SQL and by
-// this program from the realm. The hash of a row is the first eight bytes of the SHA-256 of its binary form
+// this program from the realm. The hash of a row is the first eight bytes of the SHA-256 of its binary format
 // (`record_send`); the hash of a table is the sum over its rows.
 
 public import RealmPages

@@ -177,7 +177,7 @@ private struct DraftElements: UnkeyedEncodingContainer {
 }
 
 extension Draft {
-  /// Returns the draft as a value of a type; nil if it does not fit.
+  /// Returns the draft as a value of `type`; nil if it cannot be converted.
   func value(as type: ValueType) -> Value? {
     switch (type, content) {
     case (_, .null): .null

@@ -85,7 +85,7 @@ extension WriteTransaction {
     return ObjectReference(table: table, key: key)
   }
 
-  /// Returns true if an object has all these values already.
+  /// Returns true if an object already has all these values.
   private func isStored(_ wanted: WantedObject, in object: ObjectReference) throws(EngineError) -> Bool {
     for part in wanted {
       guard case .value(let wanted) = part.value,

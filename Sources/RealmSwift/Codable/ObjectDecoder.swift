@@ -1,5 +1,5 @@
-// Decodes an object as a value of a `Decodable` type. Links are followed, so types may be nested. Cyclic links end in
-// an error at a depth limit.
+// Decodes an object as a value of a `Decodable` type. Links are followed, so types may be nested. Cyclic links cause an
+// error at a depth limit.
 
 import Foundation
 import RealmPages
@@ -12,7 +12,7 @@ struct StoredObject {
 
   var className: String { table.className ?? table.name }
 
-  /// Returns a copy of the value of a property; nil if the class does not have it. Takes O(log n).
+  /// Returns a copy of the value of a property; nil if the class has no such property. Takes O(log n).
   func value(_ name: String) throws -> Value? {
     guard let index = table.columns.firstIndex(where: { $0.name.isExactly(name) }) else { return nil }
     let cursor = ObjectCursor(table)

@@ -235,7 +235,7 @@ struct CollectionPlace {
 }
 
 extension CollectionPlace: Equatable {
-  /// Returns true if both are the same collection of the same object.
+  /// Returns true if the two are the same collection of the same object.
   static func == (a: CollectionPlace, b: CollectionPlace) -> Bool {
     a.context.isSameRealm(as: b.context) && a.type.key == b.type.key && a.key == b.key && a.property == b.property
       && a.nested == b.nested

@@ -21,7 +21,7 @@ enum CollectionStorage<Values> {
 }
 
 extension CollectionStorage: Equatable where Values: Equatable {
-  /// Returns true if both are the same managed collection, or are unmanaged and have equal values.
+  /// Returns true if the two are the same managed collection, or are unmanaged and have equal values.
   static func == (a: CollectionStorage, b: CollectionStorage) -> Bool {
     switch (a, b) {
     case (.managed(let a), .managed(let b)): a == b

@@ -45,7 +45,7 @@ extension LinkingObjects: RealmCollection {
 }
 
 extension LinkingObjects {
-  /// Returns true if both came from the same read of a property.
+  /// Returns true if the two come from the same read of a property.
   public static func == (a: LinkingObjects, b: LinkingObjects) -> Bool { a.results?.source === b.results?.source }
 }
 

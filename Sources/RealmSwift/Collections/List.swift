@@ -176,7 +176,7 @@ extension List: RangeReplaceableCollection {
 }
 
 extension List: Equatable {
-  /// Returns true if both are the same list, or have equal elements.
+  /// Returns true if the two are the same list or have equal elements.
   public static func == (a: List, b: List) -> Bool { a === b || a.elementsEqual(b) }
 }
 
@@ -196,7 +196,7 @@ extension List: _Persistable {
   }
   /// Returns an empty list.
   public static func _rlmDefault() -> List { List() }
-  /// Turns an unmanaged list into the list of a managed object, which contains its values already.
+  /// Binds an unmanaged list to a property of a managed object that already contains its elements.
   public static func _rlmBind(_ value: List, to place: PropertyPlace) {
     if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
   }
@@ -206,7 +206,7 @@ extension List: _Persistable {
   public static func _rlmSet(_ place: PropertyPlace, _ value: List) {
     List(CollectionPlace(place)).assign(Array(value))
   }
-  /// Converts a sequence; nil if an element does not fit.
+  /// Converts a sequence; returns nil if an element has the wrong type.
   public static func _rlmCast(_ value: Any?) -> List? {
     if let same = value as? List { return same }
     if let value, ValueAssignment.isNull(value) { return List() }

@@ -84,7 +84,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// Removes the entry of a key.
+  /// Removes the entry for a key.
   public func removeObject(for key: Key) {
     switch storage {
     case .unmanaged: storage.edit([:]) { $0[key] = nil }
@@ -100,8 +100,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// Adds the entries of a dictionary or another sequence. `combine` merges the existing value and the new value of a
-  /// key.
+  /// Adds the entries of a dictionary or another sequence. `combine` merges the existing and the new value for a key.
   public func merge<S: Sequence>(
     _ sequence: S,
     uniquingKeysWith combine: (Value, Value) throws -> Value
@@ -111,7 +110,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// Adds the entries of another map. `combine` merges the existing value and the new value of a key.
+  /// Adds the entries of another map. `combine` merges the existing and the new value for a key.
   public func merge(_ other: Map, uniquingKeysWith combine: (Value, Value) throws -> Value) rethrows {
     try merge(other.asKeyValueSequence(), uniquingKeysWith: combine)
   }
@@ -134,7 +133,7 @@ extension Map: Sequence {
 }
 
 extension Map: Equatable {
-  /// Returns true if both are the same map, or have equal entries.
+  /// Returns true if the two are the same map or have equal entries.
   public static func == (a: Map, b: Map) -> Bool { a === b || a.entries == b.entries }
 }
 
@@ -154,7 +153,7 @@ extension Map: _Persistable {
   }
   /// Returns an empty map.
   public static func _rlmDefault() -> Map { Map() }
-  /// Turns an unmanaged map into the map of a managed object, which contains its values already.
+  /// Binds an unmanaged map to a property of a managed object that already contains its entries.
   public static func _rlmBind(_ value: Map, to place: PropertyPlace) {
     if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
   }
@@ -166,7 +165,7 @@ extension Map: _Persistable {
     map.removeAll()
     for entry in entries { map.updateValue(entry.value, forKey: entry.key) }
   }
-  /// Converts a dictionary or a map; nil if a value does not fit.
+  /// Converts a dictionary or a map; returns nil if a value has the wrong type.
   public static func _rlmCast(_ value: Any?) -> Map? {
     if let same = value as? Map { return same }
     if let value, ValueAssignment.isNull(value) { return Map() }

@@ -97,7 +97,7 @@ extension MutableSet: RandomAccessCollection {
 }
 
 extension MutableSet: Equatable {
-  /// Returns true if both are the same set, or have equal values.
+  /// Returns true if the two are the same set or have equal values.
   public static func == (a: MutableSet, b: MutableSet) -> Bool { a === b || a.values == b.values }
 }
 
@@ -117,7 +117,7 @@ extension MutableSet: _Persistable {
   }
   /// Returns an empty set.
   public static func _rlmDefault() -> MutableSet { MutableSet() }
-  /// Turns an unmanaged set into the set of a managed object, which contains its values already.
+  /// Binds an unmanaged set to a property of a managed object that already contains its values.
   public static func _rlmBind(_ value: MutableSet, to place: PropertyPlace) {
     if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
   }
@@ -129,7 +129,7 @@ extension MutableSet: _Persistable {
     set.removeAll()
     set.insert(objectsIn: values)
   }
-  /// Converts a sequence; nil if an element does not fit.
+  /// Converts a sequence; returns nil if an element has the wrong type.
   public static func _rlmCast(_ value: Any?) -> MutableSet? {
     if let same = value as? MutableSet { return same }
     if let value, ValueAssignment.isNull(value) { return MutableSet() }

@@ -8,7 +8,7 @@ struct NestedPlace {
   enum Step {
     /// A dictionary entry.
     case entry([UInt8])
-    /// A list element: the key of the collection there, and its last known index.
+    /// A list element: the key of the collection that it contains, and its last known index.
     case element(key: Int64, position: Int)
   }
 
@@ -16,7 +16,7 @@ struct NestedPlace {
   let steps: [Step]
   let kind: CollectionKind
 
-  /// Returns the collection in the value of the property, and the engine's path to it; nil if it no longer exists.
+  /// Returns the collection in the value of the property and the engine's path to it; nil if it no longer exists.
   func find(in value: ValueView) throws -> (view: ValueView, path: [PathStep])? {
     var view = value, path: [PathStep] = []
     for step in steps {
@@ -40,7 +40,7 @@ struct NestedPlace {
 }
 
 extension NestedPlace.Step: Equatable {
-  /// Returns true if both lead to the same collection.
+  /// Returns true if both steps lead to the same collection.
   static func == (a: NestedPlace.Step, b: NestedPlace.Step) -> Bool {
     switch (a, b) {
     case (.entry(let a), .entry(let b)): a == b

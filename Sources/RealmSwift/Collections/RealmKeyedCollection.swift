@@ -19,7 +19,7 @@ public protocol RealmKeyedCollection<Key, Value>: Sequence, ThreadConfined, Cust
   subscript(key: Key) -> Value? { get set }
   /// Sets the value for a key.
   func updateValue(_ value: Value, forKey key: Key)
-  /// Removes the entry of a key.
+  /// Removes the entry for a key.
   func removeObject(for key: Key)
   /// Removes all entries.
   func removeAll()
@@ -160,6 +160,6 @@ extension RealmKeyedCollection where Value.PersistedType: AddableType {
 }
 
 extension RealmKeyedCollection where Value.PersistedType: SortableType {
-  /// Returns the values sorted.
+  /// Returns the sorted values.
   public func sorted(ascending: Bool = true) -> Results<Value> { _rlmResults.orderedValues(ascending) }
 }

@@ -41,7 +41,7 @@ enum ValueAggregates {
     }
   }
 
-  /// Returns the sum in the type of the addition: integers for integers, doubles for floating-point numbers, and
+  /// Returns the sum in the type used for the addition: integers for integers, doubles for floating-point numbers, and
   /// decimals for decimals and Mixed.
   private static func total<Element: RealmCollectionValue>(_ values: [(element: Element, held: HeldValue)]) -> Any {
     var integer: Int64 = 0, number = 0.0, decimal = Decimal128().decimal
@@ -57,7 +57,7 @@ enum ValueAggregates {
     case .int: return integer
     case .float, .double: return number
     default:
-      // The sum of no Mixed values is an integer.
+      // An empty collection of Mixed values has an integer sum.
       if values.isEmpty, Element._rlmType.type == .mixed { return integer }
       for value in values {
         decimal = .combine("+", decimal, RealmPages.Decimal128(comparing: value.held.view))

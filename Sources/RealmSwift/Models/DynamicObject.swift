@@ -11,7 +11,7 @@ import RealmPages
   /// Creates an instance that represents no object: only managed objects can be dynamic.
   public required init() { super.init() }
 
-  /// Creates an instance that represents the object of a realm with this key.
+  /// Creates an instance that represents the object with this key in a realm.
   convenience init(_ context: RealmContext, _ type: ManagedClass, _ key: Int64) {
     self.init()
     becomeManaged(by: context, type, key)
@@ -80,7 +80,7 @@ extension Realm {
 }
 
 extension RealmContext {
-  /// Returns the class with this name; ends the process if the realm does not have it.
+  /// Returns the class with this name; ends the process if the realm has no such class.
   fileprivate func managed(named name: String) -> ManagedClass {
     guard let schema = wanted.classes.first(where: { $0.name.isExactly(name) }) else {
       Misuse.stop("The realm does not have the class '\(name)': see objectTypes.")

@@ -41,8 +41,7 @@
     objectKey = key
   }
 
-  /// Makes this instance represent the object with another key of its class, after the object's key has changed.
-  /// `noKey` if the object is gone.
+  /// Updates the key of the represented object after it has changed; `noKey` means that the object was deleted.
   final func move(to key: Int64) { objectKey = key }
 
   /// Calls `body` with the class of a managed object.
@@ -122,10 +121,10 @@
 
   // MARK: identity
 
-  /// Returns true if both are the same object of a realm, or the same instance of an unmanaged object.
+  /// Returns true if the two are the same object of a realm, or the same instance of an unmanaged object.
   public final func isSameObject(as other: ObjectBase?) -> Bool { other.map { $0 == self } ?? false }
 
-  /// Returns true if both are the same object of the same realm, or the same instance.
+  /// Returns true if the two are the same object of the same realm, or the same instance.
   public static func == (a: ObjectBase, b: ObjectBase) -> Bool {
     if a === b { return true }
     guard let context = a.context, let other = b.context, let left = a.managedClass, let right = b.managedClass else {

@@ -76,12 +76,12 @@
 }
 
 /// Identifies the property of a storage within its class, and whether the object is managed. Has the layout of `Int32`,
-/// so that it can be set where the type of the property is unknown.
+/// so that it can be set without knowing the type of the property.
 @usableFromInline struct StoragePlace {
   /// The position in `ClassSchema.properties`; offset by `Int32.min` in an unmanaged object.
   @usableFromInline let position: Int32
 
-  /// Creates the place of an unmanaged object, without a property.
+  /// Creates the place of a property of an unmanaged object, before the property is known.
   @inlinable init() { position = .min }
 
   init(_ property: Int, isManaged: Bool) { position = Int32(property) + (isManaged ? 0 : .min) }
@@ -119,6 +119,6 @@ extension Persisted where Value.PersistedType: _Indexable {
 }
 
 extension Persisted where Value: LinkingObjectsProtocol {
-  /// Creates a property with the objects that link to this object through their property `originProperty`.
+  /// Creates a property that contains the objects that link to this object through their property `originProperty`.
   public init(originProperty: String) { state = .origin(originProperty) }
 }

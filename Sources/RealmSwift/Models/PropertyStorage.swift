@@ -57,7 +57,7 @@ extension Persisted: PropertyStorage {
     if case .origin = unsafe storage.pointee.state { unsafe storage.pointee.state = .tracing(nil) }
   }
 
-  // Specialized for the types that are written most, to avoid generic dispatch.
+  // Specialized for the most frequently written types, to avoid generic dispatch.
   @_specialize(where Value == Int)
   @_specialize(where Value == Bool)
   @_specialize(where Value == Double)

@@ -16,7 +16,7 @@ enum ValueAssignment {
   /// Returns true if the value can be converted to an object.
   static func isObjectLike(_ value: Any) -> Bool { value is [String: Any] || value is [Any] || value is ObjectBase }
 
-  /// Sets a property of an object; ends the process if the value has another type.
+  /// Sets a property of an object; ends the process if the value has the wrong type.
   static func set(_ name: String, to value: Any?, of object: ObjectBase) {
     let schema = object.schema
     guard let index = schema.index(of: name) else { Misuse.stop("'\(schema.name)' has no property '\(name)'.") }

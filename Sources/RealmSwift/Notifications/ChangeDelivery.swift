@@ -1,5 +1,5 @@
 // Notifies the realms of this process of commits. Commits of this process are announced directly; a thread waits for
-// commits of other processes. Each realm with observers is called where it is confined.
+// commits of other processes. The observers of a realm are called where the realm is confined.
 
 import Foundation
 import RealmPages
@@ -17,7 +17,7 @@ final class ChangeDelivery: Sendable {
   private let subscribers = Mutex<[Subscriber]>([])
   private let isWatching = Atomic<Bool>(false)
 
-  /// Calls all realms with observers, each where it is confined.
+  /// Calls the observers of all realms, each where its realm is confined.
   func noteChange() { for subscriber in subscribers.withLock({ $0 }) { subscriber.call() } }
 
   /// Registers `call` to be called after commits.
@@ -37,7 +37,7 @@ final class ChangeDelivery: Sendable {
     let thread = Threads.Thread { [weak file] in
       var known: VersionHold?
       while let file, !file.delivery.subscribers.withLock({ $0.isEmpty }) {
-        // If the realm cannot be read, try again: its observers get the error when they read.
+        // If the realm cannot be read, try again: its observers receive the error when they read.
         guard let newest = try? file.reader.hold() else {
           usleep(100_000)
           continue
@@ -53,7 +53,7 @@ final class ChangeDelivery: Sendable {
 
   private func stopWatching(_ file: RealmFile?) {
     isWatching.store(false, ordering: .releasing)
-    // A subscriber may have been added meanwhile.
+    // A subscriber may have been added in the meantime.
     if let file, !subscribers.withLock({ $0.isEmpty }) { watch(file) }
   }
 }

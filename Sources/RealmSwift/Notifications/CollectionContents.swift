@@ -17,7 +17,7 @@ enum CollectionContents {
     var modifications: [Int] = []
     var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && modifications.isEmpty }
 
-    /// These changes, with each deletion and insertion at the same place combined into a modification.
+    /// These changes, with each deletion and insertion at the same position combined into a modification.
     var withModifications: Changes {
       var changes = Changes(), old = 0, new = 0
       var deleted = deletions[...], inserted = insertions[...]
@@ -63,7 +63,7 @@ enum CollectionContents {
       return isList ? changes.withModifications : changes
     case (.keys(let old), .none): return Changes(deletions: Array(old.indices))
     case (.values(let old, _), .none): return Changes(deletions: Array(old.indices))
-    // A Mixed that contains a list again.
+    // The Mixed value contains a list again.
     case (.none, .values(let new, _)): return Changes(insertions: Array(new.indices))
     default: return Changes()
     }

@@ -13,7 +13,7 @@ public final class NotificationToken {
 
   deinit { end?() }
 
-  /// Ends the notifications. Returns false if they had ended already.
+  /// Ends the notifications. Returns false if they had already ended.
   @discardableResult
   public func invalidate() -> Bool {
     defer { end = nil }

@@ -1,4 +1,4 @@
-// The observers of one realm: each keeps the state that it reported last and reports the differences to a newer
+// The observers of one realm: each keeps the state that it last reported and reports the differences from a newer
 // version.
 
 import Foundation
@@ -13,7 +13,7 @@ class Observer {
 
   /// Reports the changes since the last call.
   func deliver() {}
-  /// Marks all changes made until now as reported.
+  /// Marks all changes made so far as reported.
   func skip() {}
 
   /// Returns key paths as lists of property names; nil, for all properties, if there are none.
@@ -33,7 +33,7 @@ final class ObserverList: @unchecked Sendable {
   /// The current observers.
   var all: [Observer] { lock.withLock { observers } }
 
-  /// Schedules a call of the observers where the realm is confined, if there are any.
+  /// Schedules the observers, if any, to be called where the realm is confined.
   func schedule() { lock.withLock { scheduled }?() }
 
   /// Adds an observer. The first one calls `start`, which returns the function that schedules calls of the observers.

@@ -5,8 +5,8 @@ import RealmPages
 import Synchronization
 
 extension RealmCollection {
-  /// Calls `block` soon with the collection, and after each commit that changed it with the changes. `keyPaths` names
-  /// the properties to observe; nil observes all properties, and linked objects up to four links away.
+  /// Calls `block` asynchronously with the collection, and again after each commit that changed it, with the changes.
+  /// `keyPaths` names the properties to observe; nil observes all properties, and linked objects up to four links away.
   ///
   /// `block` is called where the realm is confined: on its queue or actor, on the main queue, or in the run loop of its
   /// thread. `refresh()` calls it too.
@@ -50,8 +50,8 @@ extension RealmCollection where Element: ObjectBase {
 }
 
 extension Map {
-  /// Calls `block` soon with the map, and after each commit that changed it with the keys of the changed entries.
-  /// `keyPaths` names the properties of linked objects to observe; nil observes all properties.
+  /// Calls `block` asynchronously with the map, and again after each commit that changed it, with the keys of the
+  /// changed entries. `keyPaths` names the properties of linked objects to observe; nil observes all properties.
   public func observe(
     keyPaths: [String]? = nil,
     _ block: @escaping (RealmMapChange<Map>) -> Void
@@ -209,7 +209,7 @@ extension ThreadConfined where Self: ObjectBase {
   }
 }
 
-/// The value delivered when the realm cannot be opened for an observer; nil if the change type has no error case.
+/// The change delivered when the realm cannot be opened for an observer; nil if the change type has no error case.
 protocol ObservedChange {
   static func failure(_ error: any Error) -> Self?
 }
@@ -293,7 +293,7 @@ final class RemoteObservation: @unchecked Sendable {
   ) async -> NotificationToken {
     if Task.isCancelled { return NotificationToken() }
     let told: (Change) -> Void = { change in
-      // Safe: this runs on the actor already.
+      // Safe: this already runs on the actor.
       @safe nonisolated(unsafe) let change = change
       actor.assumeIsolated { block($0, change) }
     }

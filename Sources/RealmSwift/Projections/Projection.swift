@@ -81,7 +81,7 @@ open class Projection<Root: ObjectBase & ThreadConfined>: ProjectionObservable, 
   /// The projected properties of the class.
   final var properties: [ProjectedProperty] { ProjectedProperty.all(of: self) }
 
-  /// Returns true if both projections show the same object.
+  /// Returns true if both projections expose the same object.
   public static func == (a: Projection, b: Projection) -> Bool { a.rootObject == b.rootObject }
 
   /// Hashes the identity that `==` compares.
@@ -121,7 +121,7 @@ extension Projection {
   public final var _rlmAny: Any? { rootObject }
   /// Returns a projection of a new unmanaged object.
   public static func _rlmDefault() -> Self { Self(projecting: Root()) }
-  /// Returns the value if it is a projection, or a projection of an object; nil otherwise.
+  /// Returns the value if it is a projection, a projection of the value if it is an object, and nil otherwise.
   public static func _rlmCast(_ value: Any?) -> Self? {
     value as? Self ?? Root._rlmCast(value).map { Self(projecting: $0) }
   }

@@ -81,7 +81,7 @@ struct QueryBuilder {
     case .not(let inner): return .not(predicate(inner))
     case .compare(let left, let comparison, let right, let options, let isAny):
       return .compare(expression(left, isAny ? .any : nil), comparison, expression(right), options, column: 1)
-    // A Boolean property alone is a condition.
+    // A Boolean property is itself a condition.
     case .path, .value, .matches:
       return .compare(expression(node), .equal, .constant(.value(.bool(true))), [], column: 1)
     }

@@ -133,7 +133,7 @@ extension RealmCollection {
   /// Returns the objects at the given indexes.
   public func objects(at indexes: IndexSet) -> [Element] { indexes.map { self[$0] } }
 
-  /// Returns true if both belong to the same realm, or are unmanaged, and have equal elements.
+  /// Returns true if the two belong to the same realm, or are unmanaged, and have equal elements.
   public static func == (a: Self, b: Self) -> Bool { a.realm == b.realm && a.elementsEqual(b) }
 
   /// Sets a property of all objects.
@@ -185,7 +185,7 @@ extension RealmCollection where Element: ObjectBase {
 }
 
 extension RealmCollection where Element.PersistedType: SortableType {
-  /// Returns the values sorted.
+  /// Returns the sorted values.
   public func sorted(ascending: Bool = true) -> Results<Element> { _rlmResults.orderedValues(ascending) }
 
   /// Returns the distinct values.

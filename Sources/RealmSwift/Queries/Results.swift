@@ -119,7 +119,7 @@ extension Results: RealmCollection {
 }
 
 extension Results {
-  /// Returns true if both are the same instance of results. Other results with the same elements are not equal.
+  /// Returns true if the two are the same instance of results. Other results with the same elements are not equal.
   public static func == (a: Results, b: Results) -> Bool { a.source === b.source }
 }
 

@@ -60,7 +60,7 @@ final class AsyncWrites: @unchecked Sendable {
     return id
   }
 
-  /// Schedules a call of `onComplete`.
+  /// Schedules a call to `onComplete`.
   func complete(_ onComplete: (() -> Void)?) -> AsyncTransactionId {
     let id = makeID()
     completions.append(id)
@@ -151,9 +151,9 @@ final class AsyncWrites: @unchecked Sendable {
 public typealias AsyncTransactionId = UInt32
 
 extension Realm {
-  /// Runs `block` later in a write transaction and commits it, then calls `onComplete` with nil or with the error that
-  /// prevented the commit. Waits for other writers without blocking the calling thread. The realm must be confined to a
-  /// queue, an actor or a thread with a run loop.
+  /// Runs `block` asynchronously in a write transaction and commits it, then calls `onComplete` with nil or with the
+  /// error that prevented the commit. Waits for other writers without blocking the calling thread. The realm must be
+  /// confined to a queue, an actor or a thread with a run loop.
   ///
   /// ```swift
   /// realm.writeAsync {
@@ -173,7 +173,8 @@ extension Realm {
     }
   }
 
-  /// Runs `asyncWriteBlock` later in a write transaction. Changes that the block does not commit are rolled back.
+  /// Runs `asyncWriteBlock` asynchronously in a write transaction. Changes that the block does not commit are rolled
+  /// back.
   @discardableResult
   public func beginAsyncWrite(_ asyncWriteBlock: @escaping () -> Void) -> AsyncTransactionId {
     context.checkThread()
@@ -183,7 +184,7 @@ extension Realm {
     return context.asyncWrites.begin(asyncWriteBlock)
   }
 
-  /// Commits the write transaction and schedules a call of `onComplete` with nil or with the error that prevented the
+  /// Commits the write transaction and schedules a call to `onComplete` with nil or with the error that prevented the
   /// commit. Commits are never grouped: each is durable, and `allowGrouping` has no effect.
   @discardableResult
   public func commitAsyncWrite(

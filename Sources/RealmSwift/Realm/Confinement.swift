@@ -1,9 +1,9 @@
-// Where a realm may be used: on one thread, on a queue, or by an actor. Frozen realms may be used everywhere.
+// The confinement of a realm to one thread, one queue or one actor. Frozen realms may be used everywhere.
 
 import Dispatch
 import Glibc
 
-/// Where a realm may be used.
+/// The thread, queue or actor that may use a realm.
 enum Confinement {
   case thread(pthread_t)
   case queue(DispatchQueue)

@@ -64,7 +64,7 @@ import RealmPages
     unsafe context.with { $0.thread == pthread_self() && $0.generation == generation && !$0.isDirty }
   }
 
-  /// Calls `body` with the realm of the class.
+  /// Calls `body` with the context of the realm that the class belongs to.
   @inline(__always)
   func withContext<R>(_ body: (RealmContext) -> R) -> R { unsafe context.with(body) }
 

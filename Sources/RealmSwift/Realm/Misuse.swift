@@ -1,6 +1,6 @@
 // Ends the process when the program breaks a rule that no error can report, such as reading a property of a deleted
-// object or changing a realm outside of a write transaction. The SDK raises an exception there. The message is printed
-// in release builds too.
+// object or changing a realm outside of a write transaction. The SDK raises an exception in these cases. The message is
+// printed in release builds too.
 
 import Glibc
 

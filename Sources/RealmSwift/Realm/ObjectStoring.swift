@@ -17,7 +17,7 @@ extension RealmContext {
     )
   }
 
-  /// True if `value` is the embedded object already stored there: `owner.part = owner.part` changes nothing. Reads
+  /// True if `value` is the embedded object already stored in `place`: `owner.part = owner.part` changes nothing. Reads
   /// `place` only if `value` is a managed embedded object.
   func isStored(_ value: EngineValue, in place: () throws -> ValueView?) -> Bool {
     guard case .embedded(let object) = value.content, object.context === self else { return false }
@@ -41,8 +41,8 @@ extension RealmContext {
     }
   }
 
-  /// Returns the class of an embedded object that is about to be stored; ends the process if the object is managed
-  /// already.
+  /// Returns the class of an embedded object that is about to be stored; ends the process if the object is already
+  /// managed.
   private func targetForEmbedding(_ object: EmbeddedObject) -> ManagedClass {
     if object.context != nil {
       Misuse.stop("An embedded object that is already managed cannot be a part of another object too.")

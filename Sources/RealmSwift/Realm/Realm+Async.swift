@@ -15,7 +15,8 @@ extension Realm {
   /// }
   /// ```
   ///
-  /// `downloadBeforeOpen` applies to synced realms. If the task is cancelled meanwhile, throws `CancellationError`.
+  /// `downloadBeforeOpen` applies to synced realms. Throws `CancellationError` if the task is cancelled during the
+  /// opening.
   public init<A: Actor>(
     configuration: Configuration = .defaultConfiguration,
     actor: isolated A,
@@ -183,7 +184,7 @@ extension Realm {
 
     fileprivate var isCancelled: Bool { ended.isOver }
 
-    /// Cancels the download. The callback receives a `CancellationError`, unless it was called already.
+    /// Cancels the download. The callback receives a `CancellationError`, unless it has already been called.
     public func cancel() { ended.end() }
 
     /// Calls `block` on a queue with the download progress of a synced realm, until `asyncOpen` calls back.

@@ -28,7 +28,7 @@ extension Realm {
   }
 
   /// Adds an unmanaged object and everything it links to; they become managed. Does nothing for an object that this
-  /// realm manages already.
+  /// realm already manages.
   public func add(_ object: Object, update: UpdatePolicy = .error) {
     context.checkWrite()
     if object.context != nil {

@@ -110,17 +110,17 @@ public struct Realm {
     return hasMoved
   }
 
-  /// Releases the version being read. The realm's objects and collections cannot be used any more.
+  /// Releases the version being read. The realm's objects and collections can no longer be used.
   public func invalidate() { context.invalidate() }
 }
 
 extension Realm: Equatable {
-  /// Returns true if both are the same instance, as on one thread.
+  /// Returns true if the two are the same instance, as they are on one thread.
   public static func == (a: Realm, b: Realm) -> Bool { a.context === b.context }
 }
 
 extension Realm {
-  /// The effect of adding an object whose primary key exists already.
+  /// The effect of adding an object whose primary key already exists.
   public enum UpdatePolicy: Int, Sendable {
     /// Ends the process.
     case error = 1

@@ -26,14 +26,14 @@ final class RealmContext {
   private(set) var created: CreatedObjects?
   /// True if the transaction has changed anything.
   @safe @exclusivity(unchecked) private(set) var isDirty = false
-  /// The policy for objects that exist already, while an object is being added.
+  /// The policy for objects that already exist, while an object is being added.
   var addPolicy: Realm.UpdatePolicy?
   /// True while objects of other realms, and embedded objects of other owners, are copied, as in `create`.
   var copiesManaged = false
   private var classes: [ObjectIdentifier: ManagedClass] = [:]
   /// All classes found since the realm was opened. Objects refer to them without retaining them.
   private var found: [ManagedClass] = []
-  /// The version that was frozen last, while it is in use.
+  /// The most recently frozen version, while it is in use.
   weak var frozenVersion: RealmContext?
   /// Guards the classes of a frozen realm and their cursors.
   private let frozenLock = NSLock()
@@ -247,9 +247,9 @@ final class RealmContext {
     transaction.rollback()
     isDirty = false
     generation += 1
-    // If no other version can be read, the realm stays at the former one.
+    // If no other version can be read, the realm stays at the previous one.
     _ = try? refresh()
-    // Notify observers of commits made meanwhile.
+    // Notify observers of commits made in the meantime.
     observers.schedule()
     asyncWrites.next()
   }

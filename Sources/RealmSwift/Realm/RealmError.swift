@@ -17,7 +17,7 @@ extension Realm {
       case fileOperationFailed
       /// The file permissions do not allow the operation.
       case filePermissionDenied
-      /// The file exists already.
+      /// The file already exists.
       case fileExists
       /// The file does not exist.
       case fileNotFound
@@ -33,8 +33,8 @@ extension Realm {
       case alreadyOpen
       /// The file has a format that is not supported, or has sync history or an older format and can only be read.
       case unsupportedFileFormatVersion
-      /// The configuration is invalid: it combines options that exclude each other, or an option or argument has a bad
-      /// value.
+      /// The configuration is invalid: it combines options that exclude each other, or an option or argument has an
+      /// invalid value.
       case invalidInput
       /// The sync server cannot be reached. Nothing was changed.
       case offline

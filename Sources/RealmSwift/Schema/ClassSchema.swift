@@ -6,7 +6,7 @@ import Synchronization
 
 /// A property of a model class.
 struct ModelProperty: @unchecked Sendable {
-  // Unchecked: metatypes and the function in the type are immutable.
+  // Unchecked: metatypes, and the function stored in `type`, are immutable.
   /// The name in the class.
   let name: String
   /// The name in the realm.
@@ -76,7 +76,7 @@ final class ClassSchema: Sendable {
   static func of(_ type: ObjectBase.Type) -> ClassSchema {
     if let schema = known.withLock({ $0[ObjectIdentifier(type)] }) { return schema }
     let schema = ClassSchema(type)
-    // Another thread may have added the schema meanwhile; the first one is kept.
+    // Another thread may have added the schema in the meantime; the first one is kept.
     return known.withLock { known in
       if let first = known[ObjectIdentifier(type)] { return first }
       known[ObjectIdentifier(type)] = schema

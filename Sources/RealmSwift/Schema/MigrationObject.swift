@@ -75,7 +75,7 @@ final class MigrationSide {
     }
   }
 
-  /// Returns a single value as the engine stores it; nil if it has another type than the property.
+  /// Returns a single value as the engine stores it; nil if its type is not that of the property.
   func engineValue(_ value: Any?, _ column: Column) -> Value? {
     guard let value, !ValueAssignment.isNull(value), (value as? any OptionalProtocol)?.isNil != true else {
       return .null

@@ -91,7 +91,7 @@ public struct Schema: Sendable, CustomStringConvertible {
 }
 
 extension Property: Equatable {
-  /// Returns true if both have the same name and the same stored type.
+  /// Returns true if the two have the same name and the same stored type.
   public static func == (a: Property, b: Property) -> Bool {
     a.name == b.name && a.columnName == b.columnName && a.isIndexed == b.isIndexed
       && a.property.hasSameColumn(as: b.property)
@@ -99,7 +99,7 @@ extension Property: Equatable {
 }
 
 extension ObjectSchema: Equatable {
-  /// Returns true if both have the same name and equal properties.
+  /// Returns true if the two have the same name and equal properties.
   public static func == (a: ObjectSchema, b: ObjectSchema) -> Bool {
     a.className == b.className && a.schema.kind == b.schema.kind && a.properties == b.properties
   }

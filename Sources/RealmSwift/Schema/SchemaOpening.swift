@@ -45,7 +45,7 @@ enum SchemaOpening {
     _ wanted: WantedClasses
   ) throws {
     let version = configuration.schemaVersion, file = context.file
-    // Read the schema again: another program may have changed it meanwhile.
+    // Read the schema again: another program may have changed it in the meantime.
     let former = try context.snapshot(), stored = try former.schemaVersion()
     let change = try SchemaDifference(to: wanted, from: former)
     if configuration.deleteRealmIfMigrationNeeded, let stored,

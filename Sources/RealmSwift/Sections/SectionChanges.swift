@@ -161,8 +161,8 @@ extension CollectionContents {
 }
 
 extension RealmSectionedResult {
-  /// Calls `block` soon with the sections, and after each commit that changed them with the changes. `keyPaths` names
-  /// the properties to observe; nil observes all properties.
+  /// Calls `block` asynchronously with the sections, and again after each commit that changed them, with the changes.
+  /// `keyPaths` names the properties to observe; nil observes all properties.
   public func observe(
     keyPaths: [String]? = nil,
     _ block: @escaping (SectionedResultsChange<Self>) -> Void

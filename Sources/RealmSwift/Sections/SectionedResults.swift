@@ -62,7 +62,7 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
   public typealias Element = ResultsSection<Key, SectionElement>
   /// The sections.
   public let _rlmSections: Sections<Key, SectionElement>
-  /// Nil, for all sections.
+  /// Always nil, because this value represents all sections.
   public var _rlmKey: Key? { nil }
 
   /// Creates sectioned results.
@@ -87,7 +87,7 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
   public subscript(indexPath: IndexPath) -> SectionElement { self[indexPath[0]][indexPath[1]] }
 }
 
-/// The elements with one key.
+/// A section: the elements that share a key.
 public struct ResultsSection<Key: _Persistable & Hashable, Element: RealmCollectionValue>:
   RealmSectionedResult, Identifiable
 {
@@ -139,7 +139,7 @@ public final class Sections<Key: Hashable, Element: RealmCollectionValue> {
     (self.results, self.keyOf) = (results, keyOf)
   }
 
-  /// Returns the sections of these results in another version.
+  /// Returns the sections of `results`, which are the same results at another version.
   func of(_ results: Results<Element>) -> Sections { Sections(results, keyOf) }
 
   /// The sections at the version that the realm reads. Computed once per version, in O(n).

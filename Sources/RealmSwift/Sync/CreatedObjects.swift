@@ -96,8 +96,8 @@ final class CreatedObjects {
     return .embedded(owner, property: name, link.path.first, count: count)
   }
 
-  /// Moves the instances to their objects, after the commit. An instance whose object other clients deleted meanwhile
-  /// is invalidated.
+  /// Moves the instances to their objects, after the commit. An instance whose object another client has deleted in the
+  /// meantime is invalidated.
   func move(to snapshot: Snapshot) {
     for (object, identity) in moves {
       let found = Misuse.unwrap { try Self.find(identity, in: snapshot) }
@@ -129,7 +129,7 @@ final class CreatedObjects {
       let link: Value
       switch (step, try Value(copying: cursor.value(column))) {
       case (nil, let value): link = value
-      // If another client changed the list meanwhile, its elements cannot be identified by their indexes.
+      // If another client changed the list in the meantime, its elements cannot be identified by their indexes.
       case (.index(let index), .list(let values)) where values.count == count && values.indices.contains(index):
         link = values[index]
       case (.key(let name), .dictionary(let entries)): link = entries.first { $0.key == name }?.value ?? .null

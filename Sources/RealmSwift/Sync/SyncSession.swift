@@ -82,7 +82,7 @@ public final class SyncSession: Sendable {
   /// Closes the connection until `resume` is called. The realm can still be read, but not written.
   public func suspend() { core.suspend() }
 
-  /// Connects again after `suspend`, or at once instead of after the delay between attempts.
+  /// Reconnects after `suspend`, or ends the delay between connection attempts.
   public func resume() { core.resume() }
 
   // MARK: progress
@@ -113,14 +113,14 @@ public final class SyncSession: Sendable {
     }
   }
 
-  /// A token that ends the calls of a progress block.
+  /// A token that stops the calls to a progress block when it is invalidated or released.
   public final class ProgressNotificationToken: Sendable {
     private let core: RealmSync.SyncSession
     private let observer: Int
 
     fileprivate init(_ core: RealmSync.SyncSession, _ observer: Int) { (self.core, self.observer) = (core, observer) }
 
-    /// Ends the calls of the block. Releasing the token has the same effect.
+    /// Stops the calls to the block. Releasing the token has the same effect.
     public func invalidate() { core.removeObserver(observer) }
 
     deinit { invalidate() }
@@ -143,8 +143,8 @@ public final class SyncSession: Sendable {
 
   // MARK: waiting
 
-  /// Calls `block` on a queue when all changes were uploaded, or when everything that the server has now was
-  /// downloaded; or with the error that ended the wait. Waits for a server that cannot be reached.
+  /// Calls `block` on a queue when all changes have been uploaded, or when everything that the server now has has been
+  /// downloaded, or with the error that ended the wait. A server that cannot be reached does not end the wait.
   public func wait(
     for direction: ProgressDirection,
     queue: DispatchQueue? = nil,
@@ -160,7 +160,7 @@ public final class SyncSession: Sendable {
     }
   }
 
-  /// Returns when all changes were uploaded, or when everything that the server has now was downloaded.
+  /// Returns when all changes have been uploaded, or when everything that the server now has has been downloaded.
   public func wait(for direction: ProgressDirection) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       wait(for: direction) { error in

@@ -6,7 +6,7 @@ public import Foundation
 
 /// The credentials that a user logs in with.
 public struct SyncCredentials: Sendable {
-  /// The identity and the token, if no server needs to be asked.
+  /// The identity and the token, if no server needs to be contacted.
   fileprivate var known: (identity: String, token: String)?
 
   /// A user name and a password; `register` creates a new user.
@@ -20,7 +20,7 @@ public struct SyncCredentials: Sendable {
   /// A token signed by another service.
   public static func jwt(_ token: String) -> SyncCredentials { SyncCredentials() }
 
-  /// A token and the identity of its user. No server is asked.
+  /// A token and the identity of its user. No server is contacted.
   public static func customRefreshToken(
     _ token: String,
     identity: String,
@@ -38,9 +38,9 @@ public final class SyncUser: Sendable {
   let token: @Sendable () throws -> String
   private let server: URL
 
-  /// Creates a user with a known identity. No server is asked. `token` returns the access token; it is called for each
-  /// connection, on a thread of the session. The open-source server does not check tokens. `server` is the server of
-  /// the default realm.
+  /// Creates a user with a known identity. No server is contacted. `token` returns the access token; it is called for
+  /// each connection, on a thread of the session. The open-source server does not check tokens. `server` is the server
+  /// of the default realm.
   ///
   /// ```swift
   /// let user = SyncUser(identity: "anna", server: server) { try String(contentsOf: token, encoding: .utf8) }

@@ -42,7 +42,7 @@ final class SyncedFile: Sendable {
   /// The file identifier that the server assigned, used in the keys of new objects; 0 until it is assigned.
   var writerFile: Int64 { mirror.state.writer.file }
 
-  /// True if everything was downloaded once.
+  /// True if everything has been downloaded at least once.
   var isComplete: Bool { core.status.isComplete }
 
   // MARK: waiting
@@ -55,7 +55,7 @@ final class SyncedFile: Sendable {
     var report: @Sendable (SyncSession.Progress) -> Void = { _ in }
   }
 
-  /// Waits until everything that the server has now was downloaded.
+  /// Waits until everything that the server now has has been downloaded.
   func download(_ waiting: Waiting = Waiting()) throws {
     let number = core.requestMark()
     try wait(waiting) { status in status.mark >= number }

@@ -188,8 +188,8 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
 }
 
 extension AnyRealmValue: Hashable {
-  /// Returns true if both have the same type and value. Collections are equal if they are the same managed collection,
-  /// or are unmanaged and have equal elements.
+  /// Returns true if the two have the same type and value. Collections are equal if they are the same managed
+  /// collection, or are unmanaged and have equal elements.
   public static func == (a: AnyRealmValue, b: AnyRealmValue) -> Bool {
     switch (a, b) {
     case (.none, .none): true

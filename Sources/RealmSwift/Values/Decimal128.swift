@@ -97,9 +97,9 @@ extension Decimal128: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, Ex
 extension Decimal128: Hashable, Comparable {
   private func order(_ other: Decimal128) -> Int { ValueView.decimal128(decimal).order(.decimal128(other.decimal)) }
 
-  /// Returns true if both are equal in value, even with different exponents.
+  /// Returns true if the numbers have the same value, even with different exponents.
   public static func == (a: Decimal128, b: Decimal128) -> Bool { a.order(b) == 0 }
-  /// Returns true if one number is less than the other.
+  /// Returns true if `a` is less than `b`.
   public static func < (a: Decimal128, b: Decimal128) -> Bool { a.order(b) < 0 }
   /// Hashes the numeric value.
   public func hash(into hasher: inout Hasher) { hasher.combine(doubleValue) }

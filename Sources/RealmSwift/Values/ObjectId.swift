@@ -22,7 +22,7 @@ public struct ObjectId: Hashable, Sendable, CustomStringConvertible, Codable {
     self.id = id
   }
 
-  /// Creates an ObjectId from 24 hexadecimal digits; ends the process if the string has another form.
+  /// Creates an ObjectId from 24 hexadecimal digits; ends the process if the string has another format.
   public init(_ value: StaticString) {
     guard let id = ObjectID(value.description) else {
       Misuse.stop("'\(value)' is not an ObjectId: it needs 24 hexadecimal digits")

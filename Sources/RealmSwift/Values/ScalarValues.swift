@@ -215,7 +215,7 @@ extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
   }
 }
 
-// Fast paths for the types that are read most, without generic code.
+// Fast paths for the most frequently read types, without generic code.
 
 extension Int {
   /// Returns the value in a managed object.

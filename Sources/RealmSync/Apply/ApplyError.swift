@@ -4,12 +4,12 @@ public import RealmPages
 
 /// The reason that a changeset was not applied. The transaction must be rolled back.
 public enum ApplyError: Error, Sendable, CustomStringConvertible {
-  /// The changeset does not fit the content of the realm; the text includes the place.
+  /// The changeset does not fit the content of the realm; the text includes the location.
   case unfit(String)
   /// The realm could not be read or written.
   case engine(EngineError)
 
-  /// The problem and the place.
+  /// The problem and its location.
   public var description: String {
     switch self {
     case .unfit(let problem): "a changeset that does not fit the realm: \(problem)"

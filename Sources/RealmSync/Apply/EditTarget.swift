@@ -2,7 +2,7 @@
 
 import RealmPages
 
-/// The place in the realm that an edit changes.
+/// The location in the realm that an edit changes.
 struct EditTarget {
   let known: KnownClass
   let object: ObjKey
@@ -140,7 +140,7 @@ struct EditTarget {
     }
   }
 
-  /// True if the payload is a collection of the same kind as the present value, which is then kept with its contents.
+  /// True if the payload is a collection of the same kind as the current value, which is then kept with its contents.
   private func keepsCollection(
     _ payload: Instruction.Payload,
     _ transaction: borrowing WriteTransaction

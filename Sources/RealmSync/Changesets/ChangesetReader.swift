@@ -4,7 +4,7 @@
 
 import RealmPages
 
-/// The reason that bytes are not a valid changeset, and the place.
+/// The reason that bytes are not a valid changeset, and the location.
 public struct ChangesetError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The offset at which parsing failed.
   public let offset: Int
@@ -13,13 +13,13 @@ public struct ChangesetError: Error, Hashable, Sendable, CustomStringConvertible
   /// The problem.
   public let problem: String
 
-  /// The problem and the place.
+  /// The problem and its location.
   public var description: String { "changeset, byte \(offset), instruction \(instruction): \(problem)" }
 }
 
 /// Parses the instructions of one changeset in order.
 public struct ChangesetReader: Sendable {
-  /// The names introduced up to now, indexed by `NameIndex`.
+  /// The names introduced so far, indexed by `NameIndex`.
   public private(set) var names: [[UInt8]] = []
   /// The number of instructions read, including names.
   public private(set) var count = 0

@@ -22,7 +22,7 @@ public struct ChangesetWriter: Sendable {
   /// Returns the index of a name, and introduces the name if it is new.
   public mutating func name(_ text: String) -> NameIndex { name(Array(text.utf8)) }
 
-  /// Appends an instruction. Its names must be introduced already.
+  /// Appends an instruction. Its names must already have been introduced.
   public mutating func append(_ instruction: Instruction) {
     switch instruction {
     case .name(let index, let text):

@@ -73,7 +73,7 @@ public enum Instruction: Hashable, Sendable {
     }
   }
 
-  /// The place that an edit changes: a property of an object, and a path from there.
+  /// The location that an edit changes: a property of an object, and a path from there.
   public struct Place: Hashable, Sendable {
     /// The class.
     public var table: NameIndex
@@ -112,7 +112,7 @@ public enum Instruction: Hashable, Sendable {
     case setErase(Payload)
   }
 
-  /// The kind of collection after a `clear`; `single` comes from clients older than protocol version 13.
+  /// The kind of collection after a `clear`; `single` is sent by clients older than protocol version 13.
   public enum ClearedKind: Int64, Hashable, Sendable { case single, list, dictionary, set }
 
   /// A value, or the kind of value to create.

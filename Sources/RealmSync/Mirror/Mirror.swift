@@ -31,7 +31,7 @@ public final class Mirror: Sendable {
     (path, self.url, self.configuration) = (configuration.path, url, configuration)
     isNew = unsafe access(path, F_OK) != 0
     lock = try MirrorLock(realm: path)
-    // The remains of an interrupted download that was to replace the mirror.
+    // Remove the remains of an interrupted download that was to replace the mirror.
     Self.removeFiles(path + Self.freshSuffix)
     do throws(EngineError) {
       if let condition = configuration.compactsOnLaunch { try Self.compact(configuration, condition) }
@@ -120,7 +120,7 @@ public final class Mirror: Sendable {
     do throws(EngineError) {
       let transaction = try begin()
       var former = made
-      // Read the state from the version that the transaction is based on: others may have updated it meanwhile.
+      // Read the state from the version that the transaction is based on: other threads may have updated it since.
       try throwing { () throws(SyncError) in
         guard let known = try MirrorState(in: transaction.former) else { return }
         try check(transaction.former, known)
@@ -165,7 +165,7 @@ public final class Mirror: Sendable {
 }
 
 extension Mirror {
-  /// The default path of a mirror: in the folder of the default realm.
+  /// The default path of a mirror: in the directory of the default realm.
   public static func standardPath(of url: SyncURL) -> String {
     let standard = Configuration.defaultPath
     let folder = standard[..<(standard.lastIndex(of: "/") ?? standard.endIndex)] + "/mirrors"
@@ -174,7 +174,7 @@ extension Mirror {
     return "\(folder)/\(name.prefix(200)).realm"
   }
 
-  /// Creates the folder of a mirror, which is shared by all mirrors of the user.
+  /// Creates the directory of a mirror, which is shared by all mirrors of the user.
   public static func makeFolder(of path: String) throws(SyncError) {
     do throws(EngineError) { try Configuration.makeFolder(of: path) } catch { throw SyncError(error) }
   }
@@ -218,7 +218,7 @@ extension Mirror {
       session.stop()
       state = fresh.state
     }
-    // A pending upload of the former identity is not sent again: the server that knew the identity is gone.
+    // A pending upload of the previous identity is not sent again: the server that knew the identity no longer exists.
     if unsafe rename(freshPath, path) != 0 {
       throw SyncError(.failed("rename", path, errno))
     }

@@ -21,7 +21,7 @@ final class MirrorLock: Sendable {
   /// The time that a session of this process may take to end after its last user has released it.
   private static let closingTime = Duration.seconds(2)
 
-  /// Acquires the lock of the mirror at `realm`, in the `.management` folder that all programs use next to a realm.
+  /// Acquires the lock of the mirror at `realm`, in the `.management` directory that all programs use next to a realm.
   /// Waits for a session of this process that is ending.
   init(realm: String) throws(SyncError) {
     let folder = realm + ".management", path = folder + "/realmfs-sync.lock"

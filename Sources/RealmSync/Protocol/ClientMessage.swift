@@ -52,7 +52,7 @@ enum ClientMessage {
   }
 }
 
-/// A changeset that is being sent to the server, or about to be. Invariant: it never changes once it was sent.
+/// A changeset that is being sent to the server, or about to be. Invariant: it never changes once it has been sent.
 public struct PendingUpload: Hashable, Sendable {
   /// The writer's number for the upload.
   public var version: Int64

@@ -2,7 +2,7 @@
 
 import CZlib
 
-/// The zlib form of message bodies.
+/// The zlib compression of message bodies.
 package enum Compression {
   /// The maximum expansion of a zlib stream.
   private static let maximumRatio = 1040

@@ -122,7 +122,7 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
     return text[..<start.upperBound] + "..." + text[at...]
   }
 
-  /// The host and port in the form of HTTP.
+  /// The host and port as in an HTTP request.
   var authority: String {
     let name = host.contains(":") ? "[\(host)]" : host
     return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"

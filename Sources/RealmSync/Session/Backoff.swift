@@ -1,6 +1,6 @@
-// The waits of a client between attempts to connect. Source: docs/format/7-sync.md 7.5.
+// The delays between a client's attempts to connect. Source: docs/format/7-sync.md 7.5.
 
-/// A series of waits, doubled up to five minutes, each shortened by a random fraction of up to a quarter.
+/// A series of delays that double up to five minutes, each shortened by a random fraction of up to a quarter.
 struct Backoff {
   private let first: Duration
   private var next: Duration
@@ -8,7 +8,7 @@ struct Backoff {
 
   init(first: Duration) { (self.first, next) = (first, first) }
 
-  /// Returns the next wait.
+  /// Returns the next delay.
   mutating func wait() -> Duration {
     let full = next
     next = min(next * 2, Self.longest)

@@ -9,12 +9,12 @@ import Threads
 final class Connection {
   /// True if the mirror advanced through this connection.
   private(set) var hasAdvanced = false
-  /// True if everything that existed when the connection began was downloaded.
+  /// True if everything that existed when the connection began has been downloaded.
   private(set) var isComplete = false
 
   private let session: SyncSession
   private var writer: WriterBinding?
-  /// True if the writer's identity was renewed once.
+  /// True if the writer's identity has been renewed once.
   private var hasRenewed = false
   private var mirror: Mirror { session.mirror }
 

@@ -1,5 +1,4 @@
-// Runs a session on its thread: connects again and again, and reacts to each error. Source: docs/format/7-sync.md 7.4,
-// 7.5.
+// Runs a session on its thread: connects repeatedly, and reacts to each error. Source: docs/format/7-sync.md 7.4, 7.5.
 
 import Glibc
 import RealmPages

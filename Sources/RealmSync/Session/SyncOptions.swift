@@ -17,7 +17,7 @@ public struct SyncOptions: Sendable {
   var mayReplace = true
   /// The protocol versions to offer, in order of preference.
   package var versions = Array((2...14).reversed())
-  /// The first wait before connecting again; each further wait is twice as long, up to five minutes.
+  /// The first delay before reconnecting; each further delay is twice as long, up to five minutes.
   package var firstWait = Duration.seconds(1)
 
   /// Creates options with a token; the open-source server does not check it.

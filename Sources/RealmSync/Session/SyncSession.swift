@@ -95,7 +95,7 @@ public final class SyncSession: Sendable {
   public var status: SyncStatus { shared.withLock { $0.status } }
   /// The error that ended the session.
   public var failure: SyncError? { shared.withLock { $0.failure } }
-  /// The error if another program has written to the mirror; the thread of the session then ends with it.
+  /// The error to end with because another program has written to the mirror; otherwise nil.
   var intrusion: SyncError? { shared.withLock { $0.intrusion } }
   var isStopping: Bool { shared.withLock { $0.isStopping } }
   var isSuspended: Bool { shared.withLock { $0.isSuspended } }
@@ -184,7 +184,7 @@ public final class SyncSession: Sendable {
 
   // MARK: called by the session's thread
 
-  /// True if the server has rejected the numbers of an upload once; after the second time, the identity is renewed.
+  /// True if the server has rejected the numbers of an upload once; a second rejection renews the client identity.
   var hasRetriedUpload: Bool {
     get { shared.withLock { $0.hasRetriedUpload } }
     set { shared.withLock { $0.hasRetriedUpload = newValue } }

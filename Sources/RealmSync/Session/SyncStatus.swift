@@ -43,7 +43,7 @@ public struct SyncStatus: Hashable, Sendable {
   public var latency: Int64?
   /// The last error; nil once it is resolved.
   public var error: String?
-  /// The seconds until the next attempt, while offline.
+  /// The number of seconds until the next attempt, while offline.
   public var nextAttempt: Int64?
   /// True if changes can be sent: the server is connected and has acknowledged everything sent before.
   public var canUpload = false

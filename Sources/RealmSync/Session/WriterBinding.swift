@@ -94,7 +94,7 @@ struct WriterBinding {
       uploader.end(.done, of: awaited.upload)
     }
     let isClear = state.pending.map { $0.version <= acknowledged } ?? true
-    // Another thread may have ended the session meanwhile.
+    // Another thread may have ended the session in the meantime.
     if owner.status.canUpload != isClear { owner.change { $0.canUpload = isClear && $0.state != .failed } }
   }
 

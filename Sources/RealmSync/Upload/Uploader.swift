@@ -1,6 +1,6 @@
-// Sends the changes of transactions to the server, one changeset at a time, and returns once the changeset has come
-// back. Invariant: a changeset is stored before it is sent, and never changes after that. However the connection or the
-// process ends, the server receives it once or not at all. Source: docs/format/7-sync.md 7.9.
+// Sends the changes of transactions to the server, one changeset at a time, and returns once the server has sent the
+// changeset back. Invariant: a changeset is stored before it is sent, and never changes after that. However the
+// connection or the process ends, the server receives it at most once. Source: docs/format/7-sync.md 7.9.
 
 import Glibc
 import RealmPages
@@ -77,7 +77,7 @@ final class Uploader: Uplink {
   func prepare(
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> (@Sendable () throws(EngineError) -> UInt64)? {
-    // While the transaction is open, changes of others cannot be applied, so waiting would not help.
+    // While the transaction is open, changes of other clients cannot be applied, so waiting would not help.
     try checkReadiness(until: .now)
     let base: Int64
     do throws(SyncError) {

@@ -78,7 +78,7 @@ struct ValueInstructions {
   // MARK: objects
 
   /// Writes the given properties of an object: all values that are not the default, or those that differ from the
-  /// version before.
+  /// previous version.
   mutating func write(
     _ key: ObjKey,
     _ table: Table,
@@ -157,7 +157,7 @@ struct ValueInstructions {
     case insertion(prior: UInt32)
   }
 
-  /// Writes a value and its contents to a place that has none.
+  /// Writes a value and its contents to a place that has no value yet.
   private mutating func put(_ value: Value, at place: Instruction.Place, _ way: Way) throws(EngineError) {
     switch value {
     case .link(let target, let key):
@@ -211,7 +211,7 @@ struct ValueInstructions {
   ) throws(EngineError) {
     let difference = ListDifference(old: former.count, new: values.count) { former[$0].isIdentical(to: values[$1]) }
     if let embedded {
-      // Elements that stay may have changed inside.
+      // Elements that are kept may have changed internally.
       for index in values.indices where !difference.replaced.contains(index) && !difference.inserted.contains(index) {
         let before = index < difference.replaced.lowerBound ? index : index + former.count - values.count
         try change(values[index], embedded, at: place.step(.index(UInt32(before))))
@@ -317,7 +317,7 @@ struct ValueInstructions {
     }
   }
 
-  /// Writes the differences in an embedded object that stays.
+  /// Writes the differences in an embedded object that is kept.
   private mutating func change(_ value: Value, _ table: Table, at place: Instruction.Place) throws(EngineError) {
     guard case .link(_, let key) = value, let before = try old.table(table.key) else { return }
     try deeper(table)
@@ -347,7 +347,7 @@ struct ValueInstructions {
 }
 
 extension Instruction.Place {
-  /// Returns the place one step further in.
+  /// Returns the place one step deeper.
   fileprivate func step(_ step: Instruction.Step) -> Instruction.Place {
     var place = self
     place.path.append(step)

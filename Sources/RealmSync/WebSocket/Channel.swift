@@ -138,7 +138,7 @@ final class Channel {
   func read(into buffer: inout [UInt8], until deadline: MonotonicTime) throws(SyncError) -> Outcome {
     let room = 1 << 16, filled = buffer.count
     while true {
-      // Checked first, so that a server that sends without pause cannot delay the end.
+      // Checked first, so that a server that sends continuously cannot delay the end.
       if wakeup.isEnded { return .woken }
       buffer.append(contentsOf: repeatElement(0, count: room))
       var outcome: Result<Step, SyncError> = .success(.wait(POLLIN))

@@ -9,7 +9,7 @@ enum Frame {
   /// The maximum size of a received message.
   static let maximumSize = ServerMessage.maximumSize + 1024
 
-  /// Returns a masked frame that contains a whole message.
+  /// Returns a masked frame that contains a complete message.
   static func masked(_ kind: Kind, _ payload: [UInt8]) -> [UInt8] {
     var key = [UInt8](repeating: 0, count: 4)
     unsafe RAND_bytes(&key, 4)

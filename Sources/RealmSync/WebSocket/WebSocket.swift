@@ -71,7 +71,7 @@ final class WebSocket {
     }
   }
 
-  /// Returns a message that was received completely; nil if there is none.
+  /// Returns the next completely received message; nil if there is none.
   private func nextMessage() throws(SyncError) -> [UInt8]? {
     while let head = try Frame.Head(buffer, at: start) {
       let first = start + head.size

@@ -45,7 +45,7 @@ public final class RealmComparison {
 
   /// Prepares the comparison of the given classes, or of all.
   ///
-  /// Pass `areVersions` for two versions of one realm that were not overwritten: the precondition of
+  /// Pass `areVersions` only for two versions of one realm that have not been overwritten: the precondition of
   /// `VersionDifference`.
   public init(_ old: Snapshot, _ new: Snapshot, classes: [String]?, areVersions: Bool = false) {
     self.old = Side(old)
@@ -56,8 +56,8 @@ public final class RealmComparison {
 
   /// Calls `body` with each difference: the schema first, then class by class.
   ///
-  /// Cost: both realms are read once, plus O(log n) for each object that is not found equal cluster by cluster. For
-  /// versions that share nodes and have the same schema, only objects that differ are read.
+  /// Cost: both realms are read once, plus O(log n) for each object that the comparison of clusters does not find
+  /// equal. For versions that share nodes and have the same schema, only objects that differ are read.
   public func run(_ body: (Difference) throws(TransferError) -> Void) throws(TransferError) {
     for side in [old, new] { side.effort.renew() }
     let (oldSchema, newSchema) = (try schema(old), try schema(new))
@@ -72,10 +72,10 @@ public final class RealmComparison {
   }
 
   /// Returns the difference between versions that share nodes; nil if they share none or their schemas differ. The text
-  /// of an object contains names and primary keys of other classes, so after a schema change it may differ although the
+  /// of an object contains names and primary keys of other classes, so it may differ after a schema change even if the
   /// object does not.
   private func sharedNodes() -> VersionDifference? {
-    // On failure all objects are compared, which reports the damage.
+    // On failure, all objects are compared, which reports the damage.
     guard let difference = try? VersionDifference(from: old.snapshot, to: new.snapshot), difference.sharesNodes,
       difference.tables.allSatisfy({ $0.schema.isEmpty || Table.className(ofTable: $0.name) == nil })
     else { return nil }
@@ -325,8 +325,8 @@ private final class ClassPair {
     primaryKey = isSame ? old.primaryKeyIndex : nil
   }
 
-  /// Returns the objects found equal without reading each of them; nil if object keys do not show which objects
-  /// correspond.
+  /// Returns the objects found equal without reading each of them; nil if corresponding objects cannot be identified by
+  /// object key.
   func equalObjects(_ before: Snapshot, _ after: Snapshot) -> EqualObjects? {
     let equal = EqualObjects(old, of: before, new, of: after, properties)
     return primaryKey != nil && equal.others.contains { $0.old == primaryKey } ? nil : equal

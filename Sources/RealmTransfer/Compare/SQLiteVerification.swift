@@ -67,9 +67,9 @@ struct RowDigest: Equatable {
 public struct RowDifference: Hashable, Sendable {
   /// The kind of difference.
   public enum Kind: String, Sendable {
-    /// The object has no row.
+    /// There is no row for the object.
     case missing
-    /// The row has no object.
+    /// There is no object for the row.
     case extra
     /// The values of the row and the object differ.
     case values
@@ -126,7 +126,7 @@ public struct ClassVerification: Sendable {
 public struct ExportVerification: Sendable {
   /// The comparison of each class.
   public let classes: [ClassVerification]
-  /// The number of links without a row, because their target was not exported.
+  /// The number of links to rows that do not exist, because their target was not exported.
   public let danglingLinks: Int
 
   /// True if the database contains all that was exported.
@@ -145,7 +145,7 @@ extension SQLiteDatabase {
     return digest
   }
 
-  /// Returns the number of links without a row; throws if the file is not intact.
+  /// Returns the number of links to rows that do not exist; throws if the file is not intact.
   func danglingLinks() throws(TransferError) -> Int {
     var count = 0, problems: [String] = []
     try SQLiteStatement(self, "PRAGMA foreign_key_check").forEachRow { _ in count += 1 }

@@ -6,9 +6,9 @@ import RealmPages
 
 /// A property and its new value.
 ///
-/// `null` clears the property. For types with a plain text (strings, dates, identifiers, decimals, binaries, and links
-/// to objects whose key is one of these), the value is that text; a value that begins with " is JSON, so '"null"' is
-/// the string null. For all other types the value is JSON.
+/// `null` clears the property. For types with a plain-text format (strings, dates, identifiers, decimals, binaries, and
+/// links to objects whose key has such a type), the value is that text; a value that begins with " is JSON, so '"null"'
+/// is the string null. For all other types the value is JSON.
 public struct Assignment: Sendable {
   /// The name of the property.
   public let property: String
@@ -17,7 +17,7 @@ public struct Assignment: Sendable {
 
   /// Parses `property=value`; nil if the name or `=` is missing.
   public init?(_ text: String) {
-    // By scalars: if the value begins with a combining mark, the mark forms one character with the equals sign.
+    // Compare scalars: a combining mark at the start of the value forms one character with the equals sign.
     let scalars = text.unicodeScalars
     guard let equals = scalars.firstIndex(of: "="), equals != text.startIndex else { return nil }
     property = String(scalars[..<equals])
@@ -83,7 +83,7 @@ public struct Assignment: Sendable {
         let hint = hasText ? "; a text that begins with \(value.prefix(1)) is written as a JSON string" : ""
         throw .unsuitable("\(property)=\(value): not JSON, at character \(error.column): \(error.problem)\(hint)")
       }
-      // Not JSON of the property's type. Passed on as a string, it is rejected with an error that names the type.
+      // Not JSON of the property's type. Passed as a string, it is rejected with an error that states the type.
       return Self.quoted(bytes)
     }
   }

@@ -4,7 +4,7 @@
 public import RealmJSON
 public import RealmPages
 
-/// One change of a schema, by the names of classes and properties.
+/// One change of a schema. Classes and properties are identified by name.
 public enum SchemaEdit: Sendable {
   case addClass(ClassDescription)
   /// Removes a class and its objects.
@@ -30,7 +30,7 @@ extension RealmEdit {
     public let hasChanged: Bool
   }
 
-  /// Applies one change of the schema.
+  /// Applies one change to the schema.
   ///
   /// Before anything is removed, calls `allow` with the stored name of the class and the number of objects that lose
   /// data, if there are any; `allow` throws to cancel. With `show`, shows the versions before and after the change, and
@@ -113,7 +113,7 @@ extension RealmEdit {
       if column.key == table.primaryKey?.key, kind == nil {
         throw TransferError.unsuitable("\(place) is the primary key, which always has an index")
       }
-      // A primary key always has an index, whatever the schema contains.
+      // A primary key always has an index, regardless of the schema.
       let present = column.key == table.primaryKey?.key ? .general : column.index
       if present == kind { return outcome.unchanged }
       if let kind {
@@ -206,6 +206,6 @@ extension RealmEdit {
 }
 
 extension RealmEdit.SchemaOutcome {
-  /// The outcome of a change that is not needed.
+  /// The outcome if no change is needed.
   fileprivate var unchanged: Self { Self(className: className, objects: objects, hasChanged: false) }
 }

@@ -1,11 +1,11 @@
-// Applies single changes to a realm, one transaction each, by the same rules as saving a file in a mount: texts go
-// through `ObjectPatcher`, deletions through `WriteTransaction.delete`.
+// Applies single changes to a realm, one transaction each, by the same rules as saving a file in a mount: texts are
+// applied by `ObjectPatcher`, deletions by `WriteTransaction.delete`.
 
 public import RealmJSON
 public import RealmPages
 
 extension JSONInputError {
-  /// The message for a new object whose primary key exists.
+  /// The message for a new object whose primary key already exists.
   static let exists =
     "an object with this primary key exists; 'realmfs set' changes it, 'realmfs import' creates or changes objects"
 }
@@ -13,7 +13,7 @@ extension JSONInputError {
 /// Changes a realm.
 public struct RealmEdit {
   private let writer: RealmWriter
-  /// Receives the change for display; nothing is committed then.
+  /// Receives the change for display; in that case, nothing is committed.
   public var preview: Preview?
   /// The time that a change waits for other writers.
   public var patience = RealmWriter.patience
@@ -40,7 +40,8 @@ public struct RealmEdit {
     return outcome.hasChanged
   }
 
-  /// Creates an object with these properties, and returns it with the required properties that got their defaults.
+  /// Creates an object with these properties, and returns it with the required properties that were set to their
+  /// default values.
   public func insert(
     into directory: String,
     _ assignments: [Assignment]
@@ -169,8 +170,8 @@ public struct RealmEdit {
     }
   }
 
-  /// Restores an older version in a new commit. Returns nil if the file no longer contains that version completely, or
-  /// for `forth` if the last commit is not an undo. Versions without a difference are skipped.
+  /// Restores an older version in a new commit. Returns nil if the file no longer contains that version completely or,
+  /// for `forth`, if the last commit is not an undo. Versions without a difference are skipped.
   ///
   /// `look` receives the older version, the newest version and a description of the change; if it returns false,
   /// nothing is committed.

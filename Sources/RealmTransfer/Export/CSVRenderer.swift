@@ -1,13 +1,13 @@
-// Renders objects as CSV records by RFC 4180, with line feeds: a header with the names of the properties, then one
-// record per object.
+// Renders objects as CSV records according to RFC 4180, but with LF line endings: a header with the names of the
+// properties, then one record per object.
 
 package import RealmJSON
 package import RealmPages
 
 /// Renders the objects of one class.
 ///
-/// An empty field is null, `""` is the empty string. A typed column has plain values: integers as digits, links as the
-/// primary key of their target. Collections, embedded objects and Mixed values are JSON, and so are the few values
+/// An empty field is null, `""` is the empty string. A typed column contains plain values: integers as digits, links as
+/// the primary key of their target. Collections, embedded objects and Mixed values are JSON, as are the few values
 /// without plain text: links to objects whose primary key is null, strings that are not UTF-8, and dates before the
 /// year 1 or after 9999. `$key` is the object key, in a class without a primary key.
 package final class CSVRenderer {
@@ -77,7 +77,7 @@ package final class CSVRenderer {
     unsafe out.append(field: text.bytes, separator: dialect.delimiter)
   }
 
-  /// Appends a value other than a string that has plain text. Returns false and appends nothing for all others.
+  /// Appends a value that has a plain form, except strings. Returns false and appends nothing for all other values.
   private func append(plain value: ValueView, to out: OutputBuffer) -> Bool {
     switch value {
     // The common types need no quotes in any dialect.

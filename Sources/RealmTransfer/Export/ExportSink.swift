@@ -1,5 +1,6 @@
-// The interface of the export formats, which receive the objects that the exporter reads. Objects come in batches.
-// Invariant: no part of a batch is final until `keepBatch()` confirms that all of it was read from one version.
+// The interface of the export formats, which receive the objects that the exporter reads. Objects are passed in
+// batches. Invariant: no part of a batch is final until `keepBatch()` confirms that all of it was read from one
+// version.
 
 import RealmJSON
 import RealmPages
@@ -8,7 +9,7 @@ import RealmPages
 protocol ExportSink: AnyObject {
   /// True if embedded classes are exported as classes.
   var wantsEmbeddedClasses: Bool { get }
-  /// True if the target has room for only one class.
+  /// True if the target can contain only one class.
   var hasOneClass: Bool { get }
 
   /// Begins the export of these classes.
@@ -17,7 +18,7 @@ protocol ExportSink: AnyObject {
   /// Begins a class: the objects that follow belong to it.
   func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError)
 
-  /// Adds the object at `cursor`. An error `.damaged` concerns only this object, and nothing of the object is kept.
+  /// Adds the object at `cursor`. An error `.damaged` concerns only this object, no part of which is kept.
   func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError)
 
   /// True if the batch should end.

@@ -59,12 +59,12 @@ public struct Exporter {
   /// The stored names of the classes to export; nil for all.
   private let classes: [String]?
 
-  /// The name of the output. If no class is chosen and the output has room for only one, the class with this name is
+  /// The name of the output. If no class is chosen and the output can contain only one, the class with this name is
   /// exported.
   public var name: String?
   /// Creates the filter for a class; returns nil to export all objects.
   public var filter: ((Table, Snapshot) throws(TransferError) -> Filter?)?
-  /// Receives the number of objects done and the total. Throwing ends the export.
+  /// Receives the number of exported objects and the total number. Throwing ends the export.
   public var onProgress: (Int, Int) throws(TransferError) -> Void = { _, _ in }
   /// Receives messages about damaged items that are omitted.
   public var onComplaint: (String) -> Void = { _ in }
@@ -99,7 +99,7 @@ public struct Exporter {
 
   /// Exports, and returns a summary.
   ///
-  /// Cost: the size of the exported data; memory for one batch.
+  /// Cost: proportional to the size of the exported data; memory for one batch.
   public func run() throws(TransferError) -> ExportSummary {
     let begun = try stable { (snapshot) throws(TransferError) in
       let tables = try chosen(snapshot)
@@ -150,7 +150,7 @@ public struct Exporter {
     do throws(EngineError) { return try realm.latest() } catch { throw .engine(error) }
   }
 
-  /// Returns the class that the output is named after, by the rule that an import follows.
+  /// Returns the class that the output is named after, by the same rule as for an import.
   private func namesake(_ classes: [String]) -> String? {
     guard sink.hasOneClass, let file = name?.split(separator: "/").last, let dot = file.lastIndex(of: ".") else {
       return nil
@@ -219,7 +219,7 @@ public struct Exporter {
     do throws(EngineError) { return try snapshot.table(named: name) } catch { throw .damaged(error.description) }
   }
 
-  /// Exports the objects after `last` from one version; returns false if a newer version was committed meanwhile.
+  /// Exports the objects after `last` from one version; returns false if a newer version was committed in the meantime.
   private func export(
     _ table: Table,
     _ snapshot: Snapshot,
@@ -230,8 +230,8 @@ public struct Exporter {
     let renderer = ObjectRenderer(snapshot, style: style, sweep: effort)
     renderer.paysForTexts = true
     let reader = RescuingCursor(table, after: last, effort)
-    // The filter may be created from data that was overwritten meanwhile, so its error counts only if the version is
-    // still current.
+    // The filter may have been created from overwritten data, so its error is valid only if the version is still
+    // current.
     let filter = Result { () throws(TransferError) -> Filter? in
       if let make = self.filter { try make(table, snapshot) } else { nil }
     }

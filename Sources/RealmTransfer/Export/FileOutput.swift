@@ -8,7 +8,7 @@ final class FileOutput {
   let path: String
   private let descriptor: Int32
   private let isOwned: Bool
-  /// True for a terminal, whose output has control characters escaped.
+  /// True for a terminal, where control characters in the output are escaped.
   private let isTerminal: Bool
 
   /// The number of collected bytes that callers write at once.

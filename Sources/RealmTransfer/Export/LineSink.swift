@@ -1,5 +1,6 @@
-// Exports JSON Lines, one compact object per line, or an array of such lines. Members before the properties contain
-// what is not clear from the line: `$class` if several classes share a file, `$key` if a class has no primary key.
+// Exports JSON Lines, one compact object per line, or an array of such lines. Members before the properties identify
+// the object where the properties do not: `$class` if several classes share a file, `$key` if a class has no primary
+// key.
 
 import RealmJSON
 import RealmNames
@@ -11,7 +12,7 @@ final class LineSink: ExportSink {
   private var output: FileOutput?
   private var sharesStream = false
   private let buffer = OutputBuffer()
-  /// `{"$class":"Person",`, or only the brace.
+  /// The start of each line: `{"$class":"Person",`, or only the brace.
   private let prefix = OutputBuffer()
   private let scratch = OutputBuffer()
   private var tellsKey = false

@@ -11,9 +11,9 @@ public struct ObjectName: Sendable, CustomStringConvertible {
   /// The name of the file in the directory.
   public let file: String
 
-  /// Parses `CLASS/NAME`; nil without a slash between two names.
+  /// Parses `CLASS/NAME`; nil unless it consists of two names separated by a slash.
   public init?(_ text: String) {
-    // By scalars: if the name begins with a combining mark, the mark forms one character with the slash.
+    // Compare scalars: a combining mark at the start of the name forms one character with the slash.
     let scalars = text.unicodeScalars
     guard let slash = scalars.firstIndex(of: "/"), slash != text.startIndex,
       case let start = scalars.index(after: slash), start != text.endIndex
@@ -25,7 +25,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
   /// The name as typed.
   public var description: String { "\(directory)/\(file)" }
 
-  /// Returns the class for a directory of the tree, also for its unescaped name; nil if there is none.
+  /// Returns the class for the name of a directory of the tree, escaped or not; nil if there is none.
   public static func table(_ directory: String, in snapshot: Snapshot) throws(TransferError) -> Table? {
     let decoded = NameEscaping.className(ofDirectory: Array(directory.utf8))
     do throws(EngineError) {

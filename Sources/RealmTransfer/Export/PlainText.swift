@@ -12,7 +12,7 @@ extension OutputBuffer {
   /// Appends the plain text of a value of a typed property, without quotes; appends nothing for null.
   ///
   /// Returns false and appends nothing for a value without plain text: a link, a collection, a string that is not
-  /// UTF-8, a date before the year 1 or after 9999. `ObjectRenderer.shown` converts a link to the key that it shows.
+  /// UTF-8, a date before the year 1 or after 9999. `ObjectRenderer.shown` converts a link to the key shown for it.
   package func append(plain value: ValueView) -> Bool {
     switch value {
     case .null: break

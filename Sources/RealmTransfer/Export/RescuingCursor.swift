@@ -13,12 +13,12 @@ public final class RescuingCursor {
   private var isLost = false
   private var complaintCount = 0
 
-  /// The maximum number of damaged places that are reported.
+  /// The maximum number of damaged locations that are reported.
   private static let maximumComplaints = 1000
 
   /// Creates a cursor before the first object after `key`.
   ///
-  /// A walk through several tables charges all of them to one `effort`.
+  /// A traversal of several tables charges all of them to one `effort`.
   package init(_ table: Table, after key: ObjKey, _ effort: Effort? = nil) {
     cursor = ObjectCursor(table, sweep: effort)
     last = key
@@ -49,7 +49,7 @@ public final class RescuingCursor {
   private func rescue(_ first: EngineError, _ complaints: inout [String]) -> Bool {
     let place = last == .none ? "the first objects" : "objects after key \(last)"
     var damage: [EngineError] = []
-    // Usually meets the first damage again, then any further damage.
+    // Usually encounters the first damage again, then any further damage.
     let found = cursor.seek(after: last) { damage.append($0) }
     if damage.isEmpty { damage = [first] }
     let end = found ? " and before key \(cursor.key)" : ""

@@ -1,5 +1,5 @@
 // Chooses SQL names for tables and columns: the names of the classes and properties where SQL can distinguish them.
-// Also the only place that quotes names.
+// Only this file quotes names.
 
 /// A set of distinct names of one kind.
 package struct SQLNames {
@@ -27,8 +27,8 @@ package struct SQLNames {
 
   private func folded(_ name: String) -> String { isCaseSensitive ? name : name.lowercased() }
 
-  /// Returns the name itself, or the name with a number appended if it is taken. A NUL would end the SQL text, so it is
-  /// escaped as in file names.
+  /// Returns the name itself, or the name with a number appended if it is in use. A NUL would end the SQL text, so it
+  /// is escaped as in file names.
   package mutating func take(_ name: String) -> String {
     let name = name.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "%00")
     let isReserved = reservedPrefix.map { name.lowercased().hasPrefix($0) } ?? false
@@ -54,8 +54,8 @@ extension String {
   /// The name in SQL, in double quotes.
   package var quotedForSQL: String { "\"" + doubling("\"") + "\"" }
 
-  /// Returns the text with each `mark` doubled. By scalars: a quotation mark followed by a combining mark is one
-  /// character to Swift, but a plain quotation mark to every database and shell.
+  /// Returns the text with each `mark` doubled. Compares scalars: a quotation mark followed by a combining mark is one
+  /// character in Swift, but a plain quotation mark to every database and shell.
   package func doubling(_ mark: Unicode.Scalar) -> String {
     var text = String.UnicodeScalarView()
     for scalar in unicodeScalars {

@@ -1,4 +1,4 @@
-// Maps Realm types to SQL types, in one table for exports and replicas. docs/POSTGRESQL.md shows it.
+// Maps Realm types to SQL types, in one table for exports and replicas. The table is in docs/POSTGRESQL.md.
 
 package import RealmPages
 

@@ -6,7 +6,7 @@ import RealmPages
 
 /// A database connection.
 @safe final class SQLiteDatabase {
-  // Safe: owns the connection, which libsqlite3 keeps open until its statements are finalized, too.
+  // Safe: owns the connection, which libsqlite3 keeps open until its statements have also been finalized.
   let path: String
   fileprivate var handle: OpaquePointer?
 
@@ -125,7 +125,7 @@ private enum AnchoredFiles {
     unsafe sqlite3_reset(handle)
     switch code {
     case SQLITE_DONE, SQLITE_ROW: return
-    // Two objects with the same primary key: only possible in a damaged realm.
+    // Two objects have the same primary key, which is possible only in a damaged realm.
     case SQLITE_CONSTRAINT:
       guard case .unsuitable(let text) = database.failure() else { return }
       throw .damaged(text)

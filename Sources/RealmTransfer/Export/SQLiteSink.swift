@@ -25,7 +25,7 @@ final class SQLiteSink: ExportSink {
   /// One class and its tables.
   private final class Plan {
     let insert: SQLiteStatement
-    /// By index of the property; nil if it is a column of the class's own table.
+    /// The statements, by index of the property; nil if it is a column of the class's own table.
     let children: [SQLiteStatement?]
     /// The SQL table names: that of the class, then those of its collections.
     let tables: [String]
@@ -77,11 +77,11 @@ final class SQLiteSink: ExportSink {
       database = try SQLiteDatabase(path: path, isNew: false, isAnchored: false)
     } else if database == nil {
       let database = try SQLiteDatabase(path: path, isNew: true, isAnchored: true)
-      // The file gets its final name only when it is complete, so nothing needs to survive an earlier crash.
+      // The file is given its final name only when it is complete, so its content need not survive an earlier crash.
       try database.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA page_size = 4096; BEGIN")
       self.database = database
     } else if !comparesOnly {
-      // Another program committed meanwhile: start again.
+      // Another program committed in the meantime: start again.
       try database?.execute("ROLLBACK; BEGIN")
     }
     guard let database else { return }

@@ -1,6 +1,6 @@
 // Chooses the single type of a spreadsheet column from all its values. Whole numbers are written as text if one of them
-// does not fit a double. Dates are written as text if a spreadsheet cannot show one of them, or if all of them are
-// finer than milliseconds; otherwise finer dates are rounded.
+// does not fit in a double. Dates are written as text if a spreadsheet cannot show one of them, or if all of them are
+// more precise than milliseconds; otherwise more precise dates are rounded.
 
 import Glibc
 import RealmJSON
@@ -93,7 +93,7 @@ struct SheetColumn {
 
   /// Returns a date as days since 1899-12-30, rounded to milliseconds; nil if spreadsheets cannot represent it.
   static func days(_ time: Timestamp) -> (days: Double, isRounded: Bool)? {
-    // From 1900-03-01, since spreadsheets disagree on earlier days, to the end of 9999.
+    // From 1900-03-01, because spreadsheets disagree on earlier days, to the end of 9999.
     guard (-2_203_891_200..<253_402_300_800).contains(time.seconds) else { return nil }
     let rest = Int64(time.nanoseconds), milliseconds = time.seconds * 1000 + rest / 1_000_000
     // Nanoseconds have the sign of the seconds.

@@ -150,7 +150,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
     var status = statvfs()
     guard unsafe statvfs(folder.isEmpty ? "/" : folder, &status) == 0 else { return }
     let room = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
-    // Packed data takes at most a third of the size.
+    // Packed data occupies at most a third of the size.
     if !room.overflow, room.partialValue < UInt64(largest + all / 3 + 1 << 20) { throw .file(path, ENOSPC) }
   }
 

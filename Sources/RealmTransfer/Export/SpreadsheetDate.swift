@@ -1,6 +1,6 @@
 // Parses dates as spreadsheets write them, in the formats of different countries, if they are unambiguous. 01/02/2021
-// is the first of February in most countries and the second of January in others: such a date is rejected, with both
-// readings.
+// is the first of February in most countries and the second of January in others: such a date is rejected, and the
+// error states both interpretations.
 
 import RealmPages
 
@@ -55,7 +55,7 @@ enum SpreadsheetDate {
     (digits.count == 1 ? [UInt8(ascii: "0")] : []) + digits
   }
 
-  /// Returns `T09:05:00` for `9:05`, an empty string if there is no time; nil if the text is not a time.
+  /// Returns `T09:05:00` for `9:05`, and an empty string if there is no time; nil if the text is not a time.
   private static func time(_ parts: ArraySlice<ArraySlice<UInt8>>) -> String? {
     guard let clock = parts.first else { return "" }
     let fields = clock.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)

@@ -5,16 +5,16 @@ import RealmPages
 
 /// Writes a spreadsheet.
 ///
-/// The format keeps less than a realm does: numbers are doubles, which the library writes with 16 digits; dates have
-/// milliseconds; a cell has at most 32767 characters. Each column has one type, chosen by `SheetColumn`, so that it can
-/// be sorted, filtered and summed. Values that are rounded, and numbers that a sheet cannot represent, are counted and
-/// reported. A text that is too long is reported and counted as left out.
+/// The format stores less than a realm: numbers are doubles, which the library writes with 16 digits; dates have a
+/// precision of milliseconds; a cell has at most 32767 characters. Each column has one type, chosen by `SheetColumn`,
+/// so that it can be sorted, filtered and summed. Values that are rounded, and numbers that a sheet cannot represent,
+/// are counted and reported. A text that is too long is omitted, reported and counted.
 final class XLSXSink: ExportSink {
   private let target: ExportTarget
   private var spreadsheet: Spreadsheet?
   private var sheets: [TableKey: String] = [:]
   private var table: Table?
-  /// The columns of the sheet, without the object key.
+  /// The columns of the sheet, except the object key.
   private var columns: [SheetColumn] = []
   /// The rows of the batch.
   private var rows: [[SpreadsheetCell]] = []
@@ -28,7 +28,7 @@ final class XLSXSink: ExportSink {
     var notes: [String] = []
     var emptyTexts = 0
     var leftOut = 0
-    /// By property, in the order of first occurrence.
+    /// The changes by property, in the order of first occurrence.
     var changes: [(table: TableKey, column: ColKey, property: String, kind: CellChange, count: Int)] = []
     /// The length of the longest value of each column, in characters.
     var widths: [Int] = []
@@ -98,7 +98,7 @@ final class XLSXSink: ExportSink {
     columns = SheetColumn.columns(of: table, in: snapshot)
     for column in columns { if let remark = column.remark { tally.notes.append("\(name).\(remark)") } }
     let names = (table.primaryKey == nil ? ["$key"] : []) + table.columns.map(\.name)
-    // The filter button takes room in the header.
+    // The filter button occupies room in the header.
     tally.widths = names.map { $0.unicodeScalars.count + 3 }
     kept = tally
     try spreadsheet?.beginSheet(sheet)
@@ -204,7 +204,7 @@ final class XLSXSink: ExportSink {
   private func fitted(_ text: [UInt8], _ column: Column, _ cursor: ObjectCursor) -> SpreadsheetCell {
     if text.isEmpty { return .blank }
     let escaped = Self.escaped(text)
-    // A UTF-16 unit takes at least one byte of UTF-8.
+    // A UTF-16 unit corresponds to at least one byte of UTF-8.
     let units = escaped.count <= Spreadsheet.mostUnits ? 0 : String(decoding: escaped, as: UTF8.self).utf16.count
     if units <= Spreadsheet.mostUnits {
       bytes += escaped.count
@@ -218,8 +218,8 @@ final class XLSXSink: ExportSink {
     return .text(Array("[left out: \(units) characters]".utf8))
   }
 
-  /// Escapes text for the format: characters that XML cannot contain become `_xHHHH_`, and so does the first character
-  /// of text that would be read as such an escape.
+  /// Escapes text for the format: characters that XML cannot contain become `_xHHHH_`, as does the first character of
+  /// text that would be read as such an escape.
   static func escaped(_ text: [UInt8]) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(text.count)
@@ -287,7 +287,7 @@ final class XLSXSink: ExportSink {
 }
 
 extension SpreadsheetCell {
-  /// The number of characters in its longest line.
+  /// The number of characters in the longest line.
   fileprivate var width: Int {
     switch self {
     case .blank: return 0

@@ -116,7 +116,7 @@ final class CSVHeader: Sendable {
 struct CSVProblem: Error {
   /// The offset of the problem's line from the first line of the record.
   var lines = 0
-  /// The field, or the position in the line; empty for the whole record.
+  /// The field, or the position in the line; empty for the complete record.
   var place = ""
   let reason: String
 

@@ -8,8 +8,8 @@ extension OutputBuffer {
     if Self.needsQuotes(text, separator) { append(quotedField: text) } else { append(text, in: 0..<text.byteCount) }
   }
 
-  /// Appends a column name. Also quotes names that could mislead a reader that detects the separator: names with
-  /// another separator, and names that look like a `sep=` line or a byte order mark.
+  /// Appends a column name. Also quotes names that could mislead a reader that detects the separator: names that
+  /// contain another separator, and names that resemble a `sep=` line or a byte order mark.
   package func append(columnName name: String, separator: UInt8 = UInt8(ascii: ",")) {
     let bytes = Array(name.utf8)
     let isClear =
@@ -22,8 +22,8 @@ extension OutputBuffer {
     }
   }
 
-  /// Appends a string, or with `isLink` the key that a link shows. The field is the text itself, or JSON if the text is
-  /// not UTF-8 or could be mistaken for JSON.
+  /// Appends a string, or, with `isLink`, the key shown for a link. The field is the text itself, or JSON if the text
+  /// is not UTF-8 or could be mistaken for JSON.
   package func append(textField text: RawSpan, separator: UInt8 = UInt8(ascii: ","), isLink: Bool = false) {
     let isMarked = isLink ? Self.isExtendedJSON(text) : Self.isMarked(text)
     if UTF8Sequence.isValid(text), !isMarked { return append(field: text, separator: separator) }

@@ -1,5 +1,5 @@
-// Converts a CSV record to the JSON of an object. Fields have the meaning that `CSVSink` gives them; the forms that
-// spreadsheets write are accepted too: TRUE, decimal commas, days. An error names the field, the expected value and the
+// Converts a CSV record to the JSON of an object. Fields have the same meaning as in `CSVSink`; the notations of
+// spreadsheets are also accepted: TRUE, decimal commas, days. An error states the field, the expected value and the
 // actual one.
 
 import RealmJSON
@@ -9,7 +9,7 @@ import RealmPages
 struct CSVForm {
   private let header: CSVHeader
   private let targets: [Target]
-  /// True if a record without any value is an object, namely one whose primary key is null.
+  /// True if a record without values is an object, which has null as its primary key.
   let takesBlanks: Bool
 
   /// The property that the fields at one position belong to.
@@ -85,7 +85,7 @@ struct CSVForm {
     return out.bytes
   }
 
-  /// A fast path: appends the value of a field in the most common form. Returns false and appends nothing for all
+  /// A fast path: appends the value of a field in the most common notation. Returns false and appends nothing for all
   /// others.
   private func appendPlain(_ text: RawSpan, _ range: Range<Int>, _ target: Target, _ out: OutputBuffer) -> Bool {
     guard let type = target.type, !range.isEmpty else { return false }
@@ -145,7 +145,7 @@ struct CSVForm {
       append(raw: bytes, out)
       return true
     }
-    // The field of a type without plain text is JSON. A string or the key of a link is JSON only in the forms that
+    // The field of a type without plain text is JSON. A string or the key of a link is JSON only in the notations that
     // `CSVRenderer` writes.
     let isJSON =
       if type != .string {
@@ -229,9 +229,9 @@ struct CSVForm {
     throw mismatch(bytes, index)
   }
 
-  /// Returns a whole number in digits. Rejects exponents, because a spreadsheet that writes 1.23E+15 may have rounded
-  /// the number. Also rejects grouped digits such as 1,000 and 1.000 for any decimal mark: read as a fraction, they
-  /// would be 1.
+  /// Returns the digits of a whole number. Rejects exponents, because a spreadsheet that writes 1.23E+15 may have
+  /// rounded the number. Also rejects grouped digits such as 1,000 and 1.000 for any decimal mark: read as a fraction,
+  /// they would be 1.
   private func integer(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
     let text = trimmed(bytes)
     if !text.isEmpty, text.allSatisfy(Self.isDigit), text.first != UInt8(ascii: "0") { return Array(text) }
@@ -278,7 +278,7 @@ struct CSVForm {
     }
   }
 
-  /// Returns a number with a decimal point, whatever its decimal mark is.
+  /// Returns a number with a decimal point, regardless of its decimal mark.
   private func number(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
     let text = Array(trimmed(bytes))
     let comma = UInt8(ascii: ","), point = UInt8(ascii: ".")
@@ -324,7 +324,7 @@ struct CSVForm {
 
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-  /// Returns the text without leading and trailing blanks.
+  /// Returns the text without leading and trailing white space.
   private func trimmed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
     let start = bytes.drop { $0 == 0x20 || $0 == 0x09 }
     let end = start.lastIndex { $0 != 0x20 && $0 != 0x09 }

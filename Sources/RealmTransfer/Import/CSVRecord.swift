@@ -81,7 +81,8 @@ struct CSVRecord {
 struct CSVQuotes {
   let delimiter: UInt8
   private(set) var isOpen = false
-  /// True if the next byte can open quotes: at the beginning of a field, or after a quote that it would double.
+  /// True if the next byte can open quotes: at the beginning of a field, or after a quote, as the second of a doubled
+  /// quote.
   private var canOpen = true
 
   init(delimiter: UInt8) { self.delimiter = delimiter }

@@ -8,7 +8,7 @@ import RealmPages
 struct CSVRowReader {
   private let rows: RowReader
   private let dialect: CSVDialect
-  /// For each field of a record, the index of its field in the form; nil if any field is not in the form.
+  /// For each field of a record, the index of the corresponding field in the form.
   private let fields: [Int]
 
   /// The form of the batches.
@@ -26,7 +26,7 @@ struct CSVRowReader {
     self.fields = fields
   }
 
-  /// Adds the object of a record. Returns false and adds nothing if the record does not have the usual form.
+  /// Adds the object of a record. Returns false and adds nothing if the record is unusual or invalid.
   func append(_ record: [UInt8], to batch: inout RowBatch) -> Bool {
     if appendFields(record, &batch), rows.hasKey(batch) {
       batch.endRow()
@@ -102,7 +102,7 @@ struct CSVRowReader {
     return false
   }
 
-  /// Sets a field to the value of an empty CSV field, like `CSVForm`.
+  /// Sets a field to the value of an empty CSV field, as `CSVForm` does.
   private func appendEmpty(_ isQuoted: Bool, _ field: Int, _ batch: inout RowBatch) -> Bool {
     let known = rows.form.fields[field]
     if field == rows.form.primaryKey { return false }
@@ -117,7 +117,7 @@ struct CSVRowReader {
       batch.append(text: [], field)
       return true
     }
-    // The property keeps its default.
+    // The property keeps its default value.
     return !known.isNullable || rows.appendNull(field, &batch)
   }
 

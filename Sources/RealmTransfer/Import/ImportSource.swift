@@ -1,5 +1,5 @@
 // The input of an import: files of lines, CSV or JSON values, or a tree of files, found below a path. Records are read
-// one by one, from any position.
+// one by one, starting at any position.
 
 import Glibc
 import RealmJSON
@@ -42,7 +42,7 @@ struct Record {
   /// The path and line, for messages.
   var place: String { line == 0 ? path : "\(path): line \(line)" }
 
-  /// True if the record has only separators, like the rows that spreadsheets keep after the last one.
+  /// True if the record contains only separators, like the empty rows that spreadsheets write after the last one.
   var isBlankRow: Bool {
     guard let delimiter = header?.dialect.delimiter else { return false }
     return bytes.allSatisfy { $0 == delimiter || $0 == 0x0D }
@@ -92,7 +92,7 @@ public final class ImportSource {
     let className: String?
   }
 
-  /// The way that records are separated.
+  /// How records are separated.
   private enum Form {
     case lines, csv, tree
     /// Objects, or arrays of objects, over any number of lines.
@@ -113,7 +113,7 @@ public final class ImportSource {
   private var open: InputFile?
   private var header: CSVHeader?
   private let options: ImportOptions
-  /// Messages about properties detected in the files; complete once the last record was read.
+  /// Messages about properties detected in the files; complete once the last record has been read.
   private(set) var notes: [String] = []
   private var names: [String] = []
 
@@ -221,7 +221,7 @@ public final class ImportSource {
   }
 
   /// Orders numbers by value, before all other names, so that objects are created in the order of their keys as far as
-  /// the names show it.
+  /// the names indicate it.
   private static func comesBefore(_ a: String, _ b: String) -> Bool {
     let keys = [a, b].map { Int64($0.prefix { $0 != "." }) }
     switch (keys[0], keys[1]) {

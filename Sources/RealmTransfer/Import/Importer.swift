@@ -66,11 +66,11 @@ public struct Importer {
   public var batchSize: Int?
   /// True to reject a record whose object exists, instead of changing the object.
   public var createsOnly = false
-  /// Receives the versions before and after the import, and the objects concerned; nothing is committed then. Cannot be
-  /// combined with batches.
+  /// Receives the versions before and after the import, and the objects concerned; in that case, nothing is committed.
+  /// Cannot be combined with batches.
   public var preview: Preview?
-  /// Receives rejected records, after the other records of their batch were committed. If it is nil, the first rejected
-  /// record ends the import.
+  /// Receives rejected records, after the other records of their batch have been committed. If it is nil, the first
+  /// rejected record ends the import.
   public var onReject: ((RejectedRecord) throws(TransferError) -> Void)?
   /// True if objects may be created many at a time; tests set it to false.
   package var takesRows = true
@@ -286,7 +286,7 @@ public struct Importer {
 
   // MARK: one record
 
-  /// Returns the class of a record at `place`; `isCSV` if the record has no members that could name it.
+  /// Returns the class of a record at `place`; `isCSV` if the record has no members that could contain the class.
   private func table(
     of className: String?,
     _ place: String,
@@ -471,7 +471,7 @@ public struct Importer {
 
     /// The files whose records are read as rows where possible.
     private var filesOfRows: Set<Int> = []
-    /// True if the last record created an object: the next one most likely will, too.
+    /// True if the last record created an object: the next one most likely will as well.
     private var expectsNew = false
     /// The number of consecutive records whose objects existed.
     private var foundInRow = 0
@@ -497,7 +497,7 @@ public struct Importer {
       } catch { throw .engine(error) }
     }
 
-    /// Adjusts the reading of later records after a record was imported individually.
+    /// Adjusts how later records are read after a record was imported individually.
     func note(
       _ outcome: PatchOutcome,
       _ record: Record,

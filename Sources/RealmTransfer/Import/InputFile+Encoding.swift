@@ -5,7 +5,7 @@ import CLinux
 import Glibc
 
 extension InputFile {
-  /// Returns the encoding of the byte order mark at the start of a file; nil without a mark.
+  /// Returns the encoding of the byte order mark at the start of a file; nil if there is none.
   static func encoding(of head: [UInt8]) -> String? {
     if head.starts(with: [0xEF, 0xBB, 0xBF]) { return "UTF-8" }
     if head.starts(with: [0xFF, 0xFE, 0, 0]) || head.starts(with: [0, 0, 0xFE, 0xFF]) { return "UTF-32" }

@@ -1,5 +1,5 @@
-// Reads a file line by line or record by record, from any position. Input that cannot be read twice, such as a pipe, is
-// first copied to an unnamed temporary file.
+// Reads a file line by line or record by record, starting at any position. Input that cannot be read twice, such as a
+// pipe, is first copied to an unnamed temporary file.
 
 import Glibc
 
@@ -8,7 +8,7 @@ final class InputFile {
   let path: String
   let name: String
   private let descriptor: Int32
-  /// True if `buffer` contains the whole text.
+  /// True if `buffer` contains the complete text.
   private let isWhole: Bool
   private var buffer: [UInt8] = []
   /// The offset of the next line in `buffer`, and the offset of `buffer` in the file.
@@ -32,8 +32,8 @@ final class InputFile {
     (isWhole, encoding, textStart) = (true, nil, 0)
   }
 
-  /// Opens a file, or standard input for `-`. If `encoding` is nil, it is taken from the byte order mark; otherwise it
-  /// is UTF-8.
+  /// Opens a file, or standard input for `-`. If `encoding` is nil, it is determined by the byte order mark; without
+  /// one, it is UTF-8.
   init(path: String, encoding: String? = nil) throws(TransferError) {
     isWhole = false
     self.path = path

@@ -1,11 +1,11 @@
-// Reads and parses records on a separate thread while earlier ones are imported: most into columns of rows, the others
+// Reads and parses records on a separate thread while earlier ones are imported: most into batches of rows, the others
 // into texts.
 
 import RealmJSON
 import RealmPages
 import Threads
 
-/// Reads ahead the records of a source. Used by one thread, which must call `stop` at the end.
+/// Reads the records of a source ahead. Used by one thread, which must call `stop` at the end.
 final class RecordReader: @unchecked Sendable {
   // Unchecked: while `thread` runs, only it uses the source; all state that both threads use is guarded by the monitor.
 
@@ -60,7 +60,7 @@ final class RecordReader: @unchecked Sendable {
   private var isAtEnd = false
   private var failure: TransferError?
   private var isStopping = false
-  /// Indexed by file.
+  /// The parsers, by index of the file.
   private var forms: [Int: Forms] = [:]
   private var readsRows = true
 
@@ -115,7 +115,7 @@ final class RecordReader: @unchecked Sendable {
     inSequence = 0
   }
 
-  /// Stops the thread and discards the records read ahead. Call `seek` before reading on.
+  /// Stops the thread and discards the records read ahead. Call `seek` before reading further.
   func stop() {
     guard let thread else { return }
     monitor.locked {
@@ -224,7 +224,7 @@ final class RecordReader: @unchecked Sendable {
     var record = record
     if record.header != nil {
       guard let form = forms[record.position.file]?.csv else { return record }
-      record.text = try? record.text(form)  // the caller parses a record without a text itself and reports its error
+      record.text = try? record.text(form)  // the caller parses a record without a text and reports its error
     } else {
       record.text = try? record.json()  // likewise
       if record.fileName == nil, let name = record.text?.string(ofMember: Member.class) {

@@ -16,7 +16,7 @@ enum RowSource {
     }
   }
 
-  /// Creates a source for records like `record`, of the class of a form; nil if they must be imported individually. The
+  /// Creates a source for records like `record`, of the class of `form`; nil if they must be imported individually. The
   /// record must not come from a tree of files or contain its class.
   init?(_ record: Record, _ form: RowForm) {
     if let header = record.header {

@@ -1,5 +1,5 @@
-// Changes: each is one transaction, by the rules of saving a file in a mount. A preview makes the change only in
-// memory.
+// Changes: each is one transaction that follows the rules for saving a file in a mount. A preview makes the change only
+// in memory.
 
 import CLinux
 import RealmJSON
@@ -7,7 +7,7 @@ import RealmPages
 import RealmTransfer
 import Synchronization
 
-/// Changes objects.
+/// Changes, creates and deletes objects.
 final class Edits: Sendable {
   private let browsed: BrowsedRealm
   /// The version of the last change made here, which can be undone; nil if there is none. The lock is held during a
@@ -16,11 +16,11 @@ final class Edits: Sendable {
 
   init(_ browsed: BrowsedRealm) { self.browsed = browsed }
 
-  /// The time that a change waits for writers of other programs, and Ctrl-C for the change.
+  /// How long a change waits for writers in other programs, and Ctrl-C for the change.
   private static let patience = Duration.seconds(3)
   private let isEnding = Atomic(false)
 
-  /// Waits for the end of a change, and prevents further ones until the process ends.
+  /// Waits for the current change to end, and prevents further ones until the process ends.
   func finish() {
     isEnding.store(true, ordering: .sequentiallyConsistent)
     last.withLock { _ in }
@@ -33,7 +33,7 @@ final class Edits: Sendable {
     return writer
   }
 
-  /// Makes a change and answers with its version.
+  /// Commits a change and responds with its version.
   private func commit(
     _ change: (borrowing WriteTransaction) throws(WebError) -> [(String, JSONValue)]
   ) throws(WebError) -> WebResponse {
@@ -56,7 +56,7 @@ final class Edits: Sendable {
     }
   }
 
-  /// Makes a change in memory and passes the versions before and after to `body`.
+  /// Makes a change in memory and passes the versions before and after it to `body`.
   private func rehearse<R>(
     _ change: (borrowing WriteTransaction) throws(WebError) -> ObjKey,
     _ body: (_ before: Snapshot, _ after: Snapshot, ObjKey) throws(WebError) -> R
@@ -127,7 +127,7 @@ final class Edits: Sendable {
     } catch { throw WebError(error) }
   }
 
-  /// Throws if something else would be changed now than the preview showed. `expected` is the `expect` of the preview.
+  /// Throws if the change would now differ from its preview. `expected` is the `expect` value of the preview.
   private static func check(_ changes: OutputBuffer, is expected: String, _ what: String) throws(WebError) {
     if fingerprint(changes) == expected { return }
     throw WebError(409, "another program has changed these \(what) since the preview; look at the changes again")
@@ -198,7 +198,7 @@ final class Edits: Sendable {
   func delete(_ className: String, _ key: String, _ request: WebRequest) throws(WebError) -> WebResponse {
     let object = try WebAPI.objectKey(key)
     if request.isPreview {
-      // The deletion itself can be refused.
+      // The deletion itself can be rejected.
       _ = try rehearse { (transaction) throws(WebError) in
         try Self.delete(className, object, transaction)
         return object
@@ -225,7 +225,7 @@ final class Edits: Sendable {
     }
   }
 
-  /// Returns the members `links` and `count`: the links to an object, which its deletion cuts.
+  /// Returns the members `links` and `count`: the links to an object, which are removed when it is deleted.
   private static func links(_ className: String, _ key: ObjKey, _ snapshot: Snapshot) throws(WebError) -> OutputBuffer {
     let cursor = ObjectCursor(try snapshot.table(ofClass: className)), out = OutputBuffer()
     _ = try WebError.converting { () throws in try cursor.seek(key) }
@@ -279,7 +279,7 @@ final class Edits: Sendable {
 }
 
 extension WebRequest {
-  /// True if a change is only shown.
+  /// True if a change is only previewed.
   fileprivate var isPreview: Bool { target["preview"] == "1" }
 }
 

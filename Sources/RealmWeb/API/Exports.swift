@@ -1,4 +1,4 @@
-// `/api/export`: downloads. An export is written to a temporary file, which has no name any more when it is sent.
+// `/api/export`: downloads. An export is written to a temporary file, which has been unlinked by the time it is sent.
 
 import Glibc
 import RealmJSON
@@ -7,17 +7,17 @@ import RealmQuery
 import RealmTransfer
 import Synchronization
 
-/// The exports that are being made.
+/// The exports in progress.
 final class Exports: Sendable {
-  /// The folders of exports; nil once the server ends.
+  /// The directories of exports; nil once the server is stopping.
   private let folders = Mutex<Set<String>?>([])
 
-  /// The exports at the same time: each occupies a worker.
+  /// The maximum number of concurrent exports: each occupies a worker.
   private static let most = 3
 
-  /// Creates a folder for an export; nil if too many are being made or the system refuses.
+  /// Creates a directory for an export. Throws if too many exports are in progress or the system call fails.
   fileprivate func begin(isSecret: Bool) throws(WebError) -> String {
-    // The content of an encrypted realm does not reach a disk.
+    // The content of an encrypted realm must not reach a disk.
     let disk = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
     let base = isSecret ? "/dev/shm" : disk
     var template = Array((base + "/realmfs-browse-XXXXXX").utf8CString)
@@ -40,11 +40,11 @@ final class Exports: Sendable {
     }
   }
 
-  /// Removes the temporary files of exports that are not complete, and refuses further ones.
+  /// Removes the temporary files of incomplete exports, and rejects further exports.
   func removeAll() { for folder in folders.withLock({ $0.take() }) ?? [] { Self.remove(folder) } }
 
   private static func remove(_ folder: String) {
-    // SQLite has further files while it writes.
+    // SQLite creates additional files while it writes.
     for suffix in ["", "-journal", "-wal", "-shm"] { unsafe _ = unlink(path(in: folder) + suffix) }
     unsafe _ = rmdir(folder)
   }
@@ -60,7 +60,7 @@ extension WebAPI {
     }
     let className = target["class"], query = target["query"].flatMap { $0.isEmpty ? nil : $0 }
     if query != nil, className == nil { throw WebError(400, "a query needs a class") }
-    // The query and the class are checked before a file is made.
+    // The query and the class are checked before a file is created.
     if let className {
       try browsed.onNewest { (snapshot) throws(WebError) in
         let table = try snapshot.table(ofClass: className)

@@ -1,10 +1,10 @@
-// `/api/classes/CLASS/facets`: the values of a property, the most frequent first.
+// `/api/classes/CLASS/facets`: the values of a property, most frequent first.
 
 import RealmJSON
 import RealmPages
 
 extension WebAPI {
-  /// The objects that are read at most, and the different values that are counted.
+  /// The maximum number of objects read, and of different values counted.
   private static let mostScanned = 200_000, mostValues = 20_000
 
   func facets(_ className: String, _ target: RequestTarget) throws(WebError) -> WebResponse {
@@ -46,7 +46,7 @@ extension WebAPI {
     var count: Int
   }
 
-  /// Returns the values of an indexed property; nil without a usable index, or if it has many values.
+  /// Returns the values of an indexed property; nil if there is no usable index or it has many values.
   private static func indexed(_ table: Table, _ index: Int) throws(EngineError) -> [Facet]? {
     guard let first = table.objectsOfDistinctValues(of: index), first.count <= mostValues else { return nil }
     let cursor = ObjectCursor(table)
@@ -73,7 +73,7 @@ extension WebAPI {
     var facets: [[UInt8]: Facet] = [:]
     while try cursor.next() {
       out.reset()
-      // Values that differ only in the part that is cut count as one.
+      // Values that differ only in the truncated part count as one.
       if try rows.append(property: index, of: cursor, to: out) != nil { out.append("...") }
       facets[out.bytes, default: Facet(first: cursor.key, count: 0)].count += 1
       if facets.count > mostValues {

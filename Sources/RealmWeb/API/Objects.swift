@@ -1,10 +1,10 @@
-// `/api/classes/CLASS/objects/KEY`, its backlinks, and the bytes of its binaries.
+// `/api/classes/CLASS/objects/KEY`, its backlinks, and the contents of its binary values.
 
 import RealmJSON
 import RealmPages
 
 extension WebAPI {
-  /// The greatest text of an object that is sent.
+  /// The maximum size of an object's text that is sent.
   private static let textLimit = 8 << 20
   static let mostLinks = 500
 
@@ -46,7 +46,7 @@ extension WebAPI {
     }
   }
 
-  /// Appends the object as JSON, and the text of its file in a mount; null and the reason if it cannot be shown.
+  /// Appends the object as JSON and the text of its file in a mount, or null and the reason if it cannot be shown.
   private static func append(_ cursor: ObjectCursor, _ snapshot: Snapshot, to out: OutputBuffer) throws(WebError) {
     let start = out.count
     do throws(RenderError) {
@@ -65,7 +65,7 @@ extension WebAPI {
         if out.count - start <= textLimit { try renderer.render(cursor, layout: .pretty, into: text) }
       }
       if size <= textLimit, out.count - start <= textLimit {
-        // The final newline.
+        // Remove the final newline.
         out.truncate(to: out.count - 1)
         out.append(",\"text\":")
         out.append(quoted: text.string)
@@ -132,7 +132,7 @@ extension WebAPI {
       case .string(let view): (bytes, suffix) = (view.bytes, "txt")
       default: throw WebError(404, "\(property) has no bytes")
       }
-      // A text is never shown as an image.
+      // Text is never shown as an image.
       let image = suffix == "bin" ? ImageKind(bytes) : nil
       var response = WebResponse(contentType: image?.type ?? "application/octet-stream", body: .bytes(bytes))
       let name = "\(className)-\(key)-\(property).\(image?.rawValue ?? suffix)"
@@ -141,7 +141,7 @@ extension WebAPI {
     }
   }
 
-  /// Returns a header with a file name that browsers take as it is.
+  /// Returns a header with a file name that browsers use unchanged.
   static func disposition(_ kind: String, _ name: String) -> String {
     let plain = String(
       name.unicodeScalars.map { scalar in
@@ -153,7 +153,7 @@ extension WebAPI {
   }
 }
 
-/// The kinds of images that browsers show and that cannot contain programs.
+/// The image formats that browsers display and that cannot contain scripts.
 private enum ImageKind: String {
   case png, jpg, gif, webp
 

@@ -1,9 +1,9 @@
-// The object keys of the last few results, so that a page of a sorted or filtered class costs no more than its rows.
+// The object keys of recent results, so that a page of a sorted or filtered class costs no more than its rows.
 
 import RealmPages
 import Synchronization
 
-/// Keys of objects, by version, class, query and order.
+/// Caches object keys by version, class, query and order.
 final class ResultCache: Sendable {
   struct Request: Hashable, Sendable {
     /// `Snapshot.identity`.
@@ -13,7 +13,7 @@ final class ResultCache: Sendable {
     let sort: String
   }
 
-  /// One result. Requests for the same result wait for the first of them.
+  /// One result. Concurrent requests for the same result wait for the first of them.
   private final class Entry: Sendable {
     let keys = Mutex<[ObjKey]?>(nil)
     let count = Atomic(0)
@@ -23,11 +23,11 @@ final class ResultCache: Sendable {
   private let entries = Mutex<[(request: Request, entry: Entry)]>([])
 
   private static let mostEntries = 4
-  /// The keys of all results together, unless a single one is larger.
+  /// The maximum number of keys in all results together; a single result may exceed it.
   private static let mostKeys = 4_000_000
 
-  /// Returns the keys that `find` returned for a request before, or else calls it. It returns nil if the version was
-  /// overwritten meanwhile; then nothing is kept.
+  /// Returns the keys that `find` returned for an earlier identical request; otherwise calls `find`. If `find` returns
+  /// nil, because the version has been overwritten, nothing is cached.
   func keys(
     _ request: Request,
     _ find: () throws(WebError) -> (keys: [ObjKey], isValid: Bool)

@@ -1,6 +1,7 @@
-// Objects as rows of a table: values as in the JSON of an object, each bounded, and links that a page can follow.
+// Objects as rows of a table: values as in the JSON of an object, each of bounded size, and links that a page can
+// follow.
 //
-// Invariant: the text of one value is bounded, whatever the file holds, so a page of rows is, too.
+// Invariant: the text of a value is bounded, whatever the file contains, and so is a page of rows.
 
 import RealmJSON
 import RealmPages
@@ -11,12 +12,12 @@ final class RowRenderer {
   private let renderer: ObjectRenderer
   private var targets: [TableKey: ObjectCursor?] = [:]
 
-  /// The bytes of a string or binary that are shown.
+  /// The maximum number of bytes of a string or binary value that are shown.
   static let textLimit = 256
-  /// The elements of a collection that are shown.
+  /// The maximum number of elements of a collection that are shown.
   static let elementLimit = 20
   private static let depthLimit = 4
-  /// The elements of all collections within one property that are shown.
+  /// The maximum number of elements shown for all collections within one property.
   private static let nestedLimit = 100
   private var elementsLeft = 0
   private static let labelLimit = 80
@@ -26,7 +27,7 @@ final class RowRenderer {
     renderer = ObjectRenderer(snapshot)
   }
 
-  /// Appends a row: `{"key":..,"primaryKey":..,"values":{..}}`, and the properties that are cut or unreadable.
+  /// Appends a row: `{"key":..,"primaryKey":..,"values":{..}}`, and the properties that are truncated or unreadable.
   func append(_ cursor: ObjectCursor, _ columns: [Int], to out: OutputBuffer) {
     out.append("{\"key\":\"")
     out.append(decimal: cursor.key.value)
@@ -71,7 +72,7 @@ final class RowRenderer {
     append(errors, as: "errors", to: out) { out.append(quoted: $0) }
   }
 
-  /// Appends a member with a value for each of some properties, unless there are none.
+  /// Appends an object member that has one value for each of the given properties; nothing if there are none.
   private func append<T>(
     _ items: [(name: String, value: T)],
     as name: String,
@@ -91,7 +92,7 @@ final class RowRenderer {
     out.append("}")
   }
 
-  /// Appends a property. Returns its full size, in bytes or elements, if it is cut.
+  /// Appends a property. If it is truncated, returns its full size, in bytes or elements.
   func append(property index: Int, of cursor: ObjectCursor, to out: OutputBuffer) throws(RenderError) -> Int? {
     let value = try renderer.read(index, of: cursor)
     elementsLeft = Self.nestedLimit
@@ -127,13 +128,13 @@ final class RowRenderer {
     }
   }
 
-  /// Returns the first bytes of a text, up to the end of a character.
+  /// Returns the first bytes of a string, not splitting a character.
   private static func prefix(of text: ByteView, _ limit: Int) -> ByteView {
     if text.count <= limit { return text }
     let isContinued = unsafe text.withUnsafeBytes { bytes in
       (limit - 3...limit).map { unsafe bytes[$0] & 0xC0 == 0x80 }
     }
-    // A character has at most three further bytes.
+    // A character has at most three more bytes.
     var end = limit
     while end > limit - 3, isContinued[end - limit + 3] { end -= 1 }
     return text.extracting(0..<end)
@@ -175,7 +176,7 @@ final class RowRenderer {
     var entries = entries
     let shown = elements(of: entries.count, depth)
     var isCut = shown < entries.count
-    // Without the wrapper, a dictionary in a Mixed could be taken for a value of another type.
+    // Without the wrapper, a dictionary in a Mixed value could be mistaken for a value of another type.
     out.append(isMixed ? "{\"$dictionary\":{" : "{")
     for index in 0..<shown {
       if index > 0 { out.append(",") }
@@ -193,15 +194,15 @@ final class RowRenderer {
 
   // MARK: texts
 
-  /// A value to show to a person.
+  /// A value for display.
   enum Display {
     case null
-    /// A text, and the full size if it is cut.
+    /// The text, and the full size if it is truncated.
     case text(String, size: String?)
     case link(TableKey, ObjKey, label: String)
   }
 
-  /// Returns a property to show, with a text of at most `limit` bytes.
+  /// Returns a property for display, with a text of at most `limit` bytes.
   func display(_ index: Int, of cursor: ObjectCursor, limit: Int) throws(RenderError) -> Display {
     let value = try renderer.read(index, of: cursor)
     switch value {
@@ -228,7 +229,7 @@ final class RowRenderer {
 
   // MARK: links
 
-  /// Appends `{"class":..,"key":..,"label":..}`, with the property that links if one is given; null for a link to an
+  /// Appends `{"class":..,"key":..,"label":..}`, with the linking property if one is given; null for a link to an
   /// object that was deleted.
   func appendLink(_ table: TableKey, _ key: ObjKey, property: String? = nil, to out: OutputBuffer) {
     guard key.value >= 0, let cursor = cursor(of: table) else { return out.append("null") }

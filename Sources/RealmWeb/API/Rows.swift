@@ -5,7 +5,7 @@ import RealmPages
 import RealmQuery
 
 extension WebAPI {
-  /// The time that a query may take.
+  /// The maximum duration of a query.
   static let queryTime = Duration.seconds(60)
   private static let mostRows = 500
 
@@ -18,7 +18,7 @@ extension WebAPI {
       if let names = target.list("columns") {
         columns = []
         for name in names {
-          // Many programs encode the commas, too.
+          // Many programs also encode the commas.
           let isOne = table.columns.contains { $0.name.isExactly(name) }
           for name in isOne ? [name] : name.split(separator: ",").map(String.init) {
             columns.append(try table.columnIndex(named: name))
@@ -59,7 +59,7 @@ extension WebAPI {
     }
   }
 
-  /// Objects of a class that match a query, in an order.
+  /// The objects of a class that match a query, and their order.
   struct Selection {
     let table: Table
     let snapshot: Snapshot
@@ -79,7 +79,7 @@ extension WebAPI {
       var conditions: [QueryCondition] = query.isEmpty ? [] : [.query(query)]
       if !sort.isEmpty {
         let isDescending = sort.utf8.first == UInt8(ascii: "-")
-        // A property can have a name that begins with a minus.
+        // A property name can begin with a minus sign.
         let isName = table.columns.contains { $0.name.isExactly(sort) }
         let name = isDescending && !isName ? String(sort.unicodeScalars.dropFirst()) : sort
         _ = try table.columnIndex(named: name)
@@ -102,7 +102,7 @@ extension WebAPI {
       query: selection.query,
       sort: selection.sort
     )
-    // A malformed query is reported without waiting for others.
+    // Report a malformed query without waiting for other requests.
     let query = try selection.bound()
     return try results.keys(request) { () throws(WebError) in
       do throws(QueryFailure) {

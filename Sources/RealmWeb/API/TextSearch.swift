@@ -1,11 +1,11 @@
-// `/api/search`: texts in the strings of all classes.
+// `/api/search`: searches the strings of all classes.
 
 import RealmJSON
 import RealmPages
 import RealmQuery
 
 extension WebAPI {
-  /// The time that a search may take, and how many objects are read between two looks at the clock and the client.
+  /// The maximum duration of a search, and the number of objects read between two checks of the clock and the client.
   private static let searchTime = Duration.seconds(20), step = 256
   private static let mostHits = 500, excerptLimit = 80
 
@@ -83,7 +83,7 @@ extension WebAPI {
       hits.append("}")
     }
 
-    /// Returns the text around a hit, without parts of characters.
+    /// Returns the text around a match, not splitting characters.
     private static func excerpt(_ value: ByteView, _ place: Range<Int>) -> String {
       unsafe value.withUnsafeBytes { bytes in
         var start = max(0, place.lowerBound - excerptLimit / 2)

@@ -1,11 +1,11 @@
-// The endpoints: from the path of a request to its answer. docs/BROWSER.md describes them.
+// The HTTP endpoints: routes each request by its path and method. docs/BROWSER.md describes them.
 
 import CWebResources
 import Glibc
 import RealmJSON
 import RealmPages
 
-/// Answers requests.
+/// Responds to the requests of the page and of scripts.
 final class WebAPI: Sendable {
   let browsed: BrowsedRealm
   let results = ResultCache()
@@ -73,7 +73,7 @@ final class WebAPI: Sendable {
     return WebResponse(contentType: "text/event-stream", body: .events(try broadcaster.subscribe(request.socket)))
   }
 
-  /// The embedded files, which are all that is served besides the API.
+  /// Returns an embedded file; nil if there is none with this name. No other files are served.
   private static func resource(_ name: String) -> WebResponse? {
     var index = 0
     while let file = unsafe cwebresources_file(index) {

@@ -1,17 +1,17 @@
-// One stream of server-sent events. It holds no thread: while there is nothing to send, its connection is suspended.
+// One stream of server-sent events. It occupies no thread: while there is nothing to send, its connection is suspended.
 
 import CMicroHTTPD
 import Synchronization
 
-/// Events on their way to one client.
+/// Events queued for one client.
 @safe final class EventStream: Sendable {
   @safe private struct State: @unchecked Sendable {
-    // Unchecked, safe: the library keeps the connection until it has released its answer, which calls `close`.
+    // Unchecked, safe: the library keeps the connection until it has released its response, which calls `close`.
     var connection: OpaquePointer?
-    /// Whole events, of which `sent` bytes of the first were sent.
+    /// Complete events; the first `sent` bytes of the first one have been sent.
     var events: [[UInt8]] = []
     var sent = 0
-    /// The bytes of all events.
+    /// The total size of the events in bytes.
     var size = 0
     var isGreeted = false
     var isSuspended = false
@@ -23,22 +23,22 @@ import Synchronization
   /// The socket of the connection.
   let socket: Int32
 
-  /// The bytes that wait for a slow client at most. It loses the events in between.
+  /// The maximum number of bytes queued for a slow client. Beyond this limit, events are dropped.
   private static let limit = 256 << 10
 
   init(socket: Int32) { self.socket = socket }
 
-  /// Begins to send on a connection.
+  /// Begins sending on a connection.
   func begin(_ connection: OpaquePointer) { state.withLock { unsafe $0.connection = connection } }
 
   /// True once the connection is closed.
   var isClosed: Bool { hasClosed.load(ordering: .acquiring) }
 
-  /// Notes that the connection is closed.
+  /// Records that the connection is closed.
   func close() { hasClosed.store(true, ordering: .releasing) }
 
-  /// Appends an event. If the client is too slow, the events that wait are replaced by `instead`; one of which a part
-  /// was sent is completed first.
+  /// Appends an event. If the client is too slow, the queued events are replaced with `instead`; an event that was
+  /// partly sent is completed first.
   func send(_ event: [UInt8], instead: [UInt8]) {
     state.withLock { state in
       if state.size + event.count > Self.limit {
@@ -61,13 +61,13 @@ import Synchronization
     if isFirst { send(event, instead: event) }
   }
 
-  /// Sends a comment, unless events wait anyway.
+  /// Sends a comment, unless events are queued.
   func keepAlive() {
     let isIdle = state.withLock { $0.events.isEmpty }
     if isIdle { send(Array(":\n\n".utf8), instead: []) }
   }
 
-  /// Ends the stream after the events that wait.
+  /// Ends the stream after the queued events.
   func end() {
     state.withLock { state in
       state.isEnded = true
@@ -75,7 +75,8 @@ import Synchronization
     }
   }
 
-  /// Closes the stream if the client has closed its connection, which the library does not see while it is suspended.
+  /// Closes the stream if the client has closed its connection, which the library does not detect while it is
+  /// suspended.
   func checkClient() {
     state.withLock { state in
       if state.isSuspended, WebRequest.isClosed(socket) {

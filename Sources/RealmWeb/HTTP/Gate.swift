@@ -1,8 +1,8 @@
-// The security of the server: which requests are answered at all. Pages of other sites that a browser shows, other
-// users of the machine and other programs can send requests to the server, so each must prove that it comes from the
+// The security of the server: decides which requests are accepted. Pages of other sites in the browser, other users of
+// the machine and other programs can send requests to the server, so each request must prove that it comes from the
 // page.
 //
-// Invariant: no request reaches the API unless it has the cookie, which only the holder of the token got.
+// Invariant: no request reaches the API without the cookie, which only the holder of the token has received.
 
 import RealmJSON
 import Synchronization
@@ -19,27 +19,27 @@ struct RequestHead: Sendable {
   var fetchSite: String?
 }
 
-/// Decides which requests are answered.
+/// Decides which requests are accepted.
 final class Gate: Sendable {
-  /// The hosts, with port, that a request may be for.
+  /// The hosts, with port, that a request may be addressed to.
   private let hosts: [String]
   private let port: UInt16
-  /// True if the server listens at all addresses of the machine.
+  /// True if the server listens on all addresses of the machine.
   private let isWildcard: Bool
-  /// The secret in the URL that is printed. Nil once it was used.
+  /// The secret in the printed URL. Nil once it has been used.
   private let token: Mutex<[UInt8]?>
   private let secret: [UInt8]
   /// The name of the cookie. Browsers send cookies to all ports of a host, so the name contains the port.
   private let cookieName: String
 
-  /// The greatest length of a target in bytes.
+  /// The maximum length of a target in bytes.
   static let targetLimit = 8192
-  /// The greatest size of a body in bytes.
+  /// The maximum size of a body in bytes.
   static let bodyLimit = 16 << 20
 
   static let methods = ["GET", "HEAD", "POST", "PATCH", "DELETE"]
 
-  /// The gate of a server at `host`, as the user named it, and `port`.
+  /// Creates the gate of a server at `host`, as the user specified it, and `port`.
   init(host: String, port: UInt16, token: [UInt8], secret: [UInt8]) {
     let named = host.contains(":") ? "[\(host)]" : host
     hosts = ["127.0.0.1:\(port)", "localhost:\(port)", "\(named.lowercased()):\(port)"]
@@ -56,7 +56,7 @@ final class Gate: Sendable {
     case answer(WebResponse)
   }
 
-  /// Checks a request. `localAddress` returns the numeric address of the machine that the request came to.
+  /// Checks a request. `localAddress` returns the numeric address of the machine to which the request was sent.
   func check(_ head: RequestHead, localAddress: () -> String?) -> Verdict {
     guard Self.methods.contains(head.method) else {
       var response = WebError(405, "method \(head.method) is not supported").response
@@ -75,7 +75,7 @@ final class Gate: Sendable {
       return .answer(admit(given, hasCookie: hasCookie))
     }
     guard hasCookie else { return .answer(Self.unknown(target, head)) }
-    // A page on another port of this host is of the same site, so its requests bring the cookie.
+    // A page on another port of this host belongs to the same site, so its requests include the cookie.
     if let site = head.fetchSite, site != "same-origin", site != "none", target.path.first == "api" {
       return refuse(403, "requests of other pages are refused")
     }
@@ -93,11 +93,11 @@ final class Gate: Sendable {
     "open the URL that 'realmfs browse' printed; it works once, and then in that browser. For another browser, start "
     + "'realmfs browse' again"
 
-  /// Returns the answer to a request without the cookie.
+  /// Returns the response to a request without the cookie.
   private static func unknown(_ target: RequestTarget, _ head: RequestHead) -> WebResponse {
     guard target.path.isEmpty, head.method == "GET" else { return WebError(403, needsToken).response }
-    // After a link on a page of another site, such as a terminal in a browser, the browser withholds the cookie. It
-    // sends it when this page loads itself again, which the browser reports as a request of the same origin.
+    // When the user follows a link from another site, such as a terminal in a browser, the browser withholds the
+    // cookie. It sends the cookie when this page reloads itself, which the browser reports as a same-origin request.
     let isLinked = ["cross-site", "same-site"].contains(head.fetchSite)
     let again = isLinked ? "<meta http-equiv=\"refresh\" content=\"0\">" : ""
     let text = "<!doctype html><meta charset=\"utf-8\">\(again)<title>realmfs</title><p>Please \(needsToken).</p>\n"
@@ -109,12 +109,12 @@ final class Gate: Sendable {
   }
 
   private func isServed(_ host: String, _ localAddress: () -> String?) -> Bool {
-    // Browsers leave out the port of HTTP.
+    // Browsers omit the default port of HTTP.
     let host = port == 80 && !host.hasSuffix(":80") ? host + ":80" : host
     if hosts.contains(host) { return true }
-    // An address, as opposed to a name, cannot be made to lead elsewhere by a hostile name server.
+    // Unlike a name, an address cannot be redirected by a hostile name server.
     guard isWildcard, var address = localAddress()?.lowercased() else { return false }
-    // A client of IPv4 at a socket of IPv6.
+    // An IPv4 client of an IPv6 socket.
     if address.hasPrefix("::ffff:") { address.removeFirst(7) }
     return host == "\(address):\(port)" || host == "[\(address)]:\(port)"
   }
@@ -155,7 +155,7 @@ final class Gate: Sendable {
     return type.map { String(decoding: Array($0), as: UTF8.self).lowercased() } == "application/json"
   }
 
-  /// Compares in a time that does not depend on the content.
+  /// Compares in a time that does not depend on the contents.
   static func areEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
     if a.count != b.count { return false }
     var difference: UInt8 = 0

@@ -1,7 +1,7 @@
-// The HTTP server: libmicrohttpd reads requests and sends answers on one thread, a few workers make the answers.
+// The HTTP server: libmicrohttpd reads requests and sends responses on one thread; a few workers compute the responses.
 //
 // Invariant: the polling thread never waits, neither for a client nor for a worker. A connection whose request is
-// complete is suspended, so the library does not touch it, until a worker has its answer and resumes it.
+// complete is suspended, so that the library does not touch it, until a worker has the response and resumes it.
 
 import CMicroHTTPD
 import CWebResources
@@ -16,7 +16,7 @@ struct WebRequest: Sendable {
   /// The connection's socket.
   let socket: Int32
 
-  /// True if the client has closed the connection: nothing needs to be found for it.
+  /// True if the client has closed the connection, so that no response is needed.
   var isAbandoned: Bool { Self.isClosed(socket) }
 
   /// True if the other end of a socket is closed.
@@ -29,7 +29,7 @@ struct WebRequest: Sendable {
   }
 }
 
-/// A server that passes each request that the gate lets through to `respond`, on one of its workers.
+/// A server that passes each request accepted by the gate to `respond`, on one of its workers.
 @safe final class HTTPServer: @unchecked Sendable {
   // Unchecked: the variables are accessed only under the monitor's lock.
   // Safe: the daemon is used from `start` to `stop`.
@@ -41,7 +41,7 @@ struct WebRequest: Sendable {
   private var workers: [Thread] = []
   private var isEnding = false
 
-  /// More than the requests of a page that wait for one result that is being found.
+  /// More than the number of requests of a page that wait for the same result.
   private static let workerCount = 12
   private static let connectionLimit: UInt32 = 256
   private static let timeout: UInt32 = 30
@@ -51,7 +51,7 @@ struct WebRequest: Sendable {
     (self.gate, self.respond) = (gate, respond)
   }
 
-  /// Starts to serve the connections that come to `listener`. False if the system does not let it.
+  /// Starts serving connections accepted by `listener`. Returns false if the daemon cannot be started.
   func start(_ listener: Int32) -> Bool {
     var callbacks = unsafe cmicrohttpd_callbacks(
       context: Unmanaged.passUnretained(self).toOpaque(),
@@ -81,7 +81,7 @@ struct WebRequest: Sendable {
     return true
   }
 
-  /// Ends the server. Requests that a worker has are answered first. All event streams must have ended.
+  /// Stops the server. Requests that a worker is processing are completed first. All event streams must have ended.
   func stop() {
     let (daemon, workers) = unsafe monitor.locked {
       isEnding = true
@@ -94,7 +94,7 @@ struct WebRequest: Sendable {
     unsafe MHD_stop_daemon(daemon)
   }
 
-  /// Makes the answer of a complete request later, on a worker. The connection is suspended. False if the server ends.
+  /// Queues a complete request for a worker and suspends its connection. Returns false if the server is stopping.
   fileprivate func submit(_ exchange: Exchange) -> Bool {
     monitor.locked {
       if isEnding { return false }
@@ -118,7 +118,8 @@ struct WebRequest: Sendable {
 
   private func answer(_ request: WebRequest?) -> WebResponse {
     guard let request else { return WebError(400, "malformed request").response }
-    // A page that scrolls on abandons requests. A change is made nevertheless, as if only its answer had been lost.
+    // A page abandons requests when it is scrolled further. A change is made anyway, as if only its response had been
+    // lost.
     let isRead = request.method == "GET" || request.method == "HEAD"
     if isRead, request.isAbandoned { return WebError(503, "the request was cancelled").response }
     return respond(request)
@@ -133,9 +134,9 @@ struct WebRequest: Sendable {
   }
 }
 
-/// One request and its answer. Used by the polling thread, and while its connection is suspended by one worker.
+/// One request and its response. Used by the polling thread and, while its connection is suspended, by one worker.
 @safe private final class Exchange: @unchecked Sendable {
-  // Unchecked: suspending and resuming hands the object over.
+  // Unchecked: suspending and resuming transfers the ownership of the object.
   // Safe: the library keeps the connection until it has called `complete`, which releases this object.
   let connection: OpaquePointer
   let target: [UInt8]
@@ -149,7 +150,7 @@ struct WebRequest: Sendable {
     self.target = target
   }
 
-  /// The end of the request, whether it was answered or not.
+  /// Called at the end of the request, whether or not it was answered.
   func complete() { response?.onSent?() }
 
   func suspend() { unsafe MHD_suspend_connection(connection) }
@@ -159,8 +160,8 @@ struct WebRequest: Sendable {
     unsafe MHD_resume_connection(connection)
   }
 
-  /// Continues with the request, of which `count` further bytes of the body have arrived. Returns the number of bytes
-  /// used; nil closes the connection.
+  /// Continues the request after `count` more bytes of the body have arrived. Returns the number of bytes consumed; nil
+  /// closes the connection.
   func advance(_ server: HTTPServer, method: String, _ bytes: UnsafePointer<CChar>?, _ count: Int) -> Int? {
     if let response {
       return send(response) ? 0 : nil
@@ -173,7 +174,7 @@ struct WebRequest: Sendable {
       return 0
     }
     if count > 0 {
-      // A body without a length can be refused only by closing the connection.
+      // A body without a length can be rejected only by closing the connection.
       guard body.count + count <= Gate.bodyLimit, let bytes = unsafe bytes else { return nil }
       unsafe body.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count))
       return count
@@ -205,7 +206,7 @@ struct WebRequest: Sendable {
     )
   }
 
-  /// The headers of every answer.
+  /// The headers of every response.
   private static let headers = [
     (
       "Content-Security-Policy",

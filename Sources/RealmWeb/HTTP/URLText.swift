@@ -1,8 +1,9 @@
-// Targets of requests: paths and queries as they are sent, decoded here and nowhere else.
+// Request targets. Paths and queries are decoded only here.
 
 /// Decodes the parts of a URL.
 enum URLText {
-  /// Decodes `%41`. In a query, `+` is a blank. Nil if the escapes are wrong, or the result is not UTF-8 or has a NUL.
+  /// Decodes percent-encoding and, in a query, `+` as a space. Returns nil if an escape is malformed, or if the result
+  /// is not UTF-8 or contains NUL.
   static func decoded(_ text: some Sequence<UInt8>, isQuery: Bool) -> String? {
     var bytes: [UInt8] = [], iterator = text.makeIterator()
     while let byte = iterator.next() {
@@ -45,7 +46,7 @@ enum URLText {
 struct RequestTarget: Sendable {
   /// The decoded segments of the path: none for `/`.
   let path: [String]
-  /// The parameters of the query, with values that are not decoded.
+  /// The parameters of the query. Names are decoded, values are not.
   private let parameters: [(name: String, value: [UInt8])]
 
   /// Nil if the target is malformed.
@@ -77,7 +78,7 @@ struct RequestTarget: Sendable {
     parameters.first { $0.name == name }.flatMap { URLText.decoded($0.value, isQuery: true) }
   }
 
-  /// Returns the parts of a parameter that commas separate. A comma within a part is sent as `%2C`.
+  /// Returns the comma-separated parts of a parameter. A comma within a part is sent as `%2C`.
   func list(_ name: String) -> [String]? {
     parameters.first { $0.name == name }.map { parameter in
       parameter.value.split(separator: UInt8(ascii: ",")).compactMap { URLText.decoded($0, isQuery: true) }

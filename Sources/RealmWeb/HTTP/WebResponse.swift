@@ -1,11 +1,11 @@
-// Answers to requests, and the errors that become answers.
+// Responses to requests, and the errors that become responses.
 
 import Glibc
 import RealmJSON
 import RealmPages
 import Synchronization
 
-/// An answer. `HTTPServer` adds the headers that every answer has.
+/// A response. `HTTPServer` adds the headers that every response has.
 struct WebResponse: Sendable {
   enum Body: Sendable {
     case bytes([UInt8])
@@ -19,7 +19,7 @@ struct WebResponse: Sendable {
   var contentType: String
   var headers: [(String, String)] = []
   var body: Body
-  /// Called when the answer is sent, or cannot be.
+  /// Called when the response has been sent or cannot be sent.
   var onSent: (@Sendable () -> Void)?
 
   static func json(_ text: [UInt8], status: UInt32 = 200) -> WebResponse {
@@ -31,7 +31,7 @@ struct WebResponse: Sendable {
   static func json(_ value: JSONValue) -> WebResponse { json(Array(value.line.utf8)) }
 }
 
-/// A file that is closed with this object, unless its descriptor was taken.
+/// A file that is closed with this object, unless its descriptor has been taken.
 final class OpenedFile: Sendable {
   private let descriptor: Mutex<Int32>
   let size: UInt64
@@ -46,7 +46,7 @@ final class OpenedFile: Sendable {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Returns the descriptor, which the caller closes; -1 if it was taken before.
+  /// Returns the descriptor, which the caller must close; -1 if it has already been taken.
   func take() -> Int32 {
     descriptor.withLock { descriptor in
       defer { descriptor = -1 }
@@ -55,7 +55,7 @@ final class OpenedFile: Sendable {
   }
 }
 
-/// The reason that a request is refused or fails.
+/// The reason that a request is rejected or fails.
 struct WebError: Error, Sendable {
   let status: UInt32
   let message: String
@@ -77,7 +77,7 @@ struct WebError: Error, Sendable {
     self.init(status, error.description)
   }
 
-  /// The answer.
+  /// The response that reports the error.
   var response: WebResponse {
     let out = OutputBuffer()
     out.append("{\"error\":")

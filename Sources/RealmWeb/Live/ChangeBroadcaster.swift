@@ -1,10 +1,10 @@
-// `/api/changes`: what each commit of any program changes, as events. One thread serves all streams.
+// `/api/changes`: sends the changes of each commit by any program as events. One thread serves all streams.
 
 import RealmJSON
 import RealmPages
 import Threads
 
-/// Looks for commits while there are streams, and sends their changes to all of them.
+/// Watches for commits while there are streams, and sends their changes to all streams.
 final class ChangeBroadcaster: @unchecked Sendable {
   // Unchecked: the variables are accessed only under the monitor's lock, `hold` and `file` only on the thread.
   private let monitor = Monitor()
@@ -12,7 +12,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
   private var thread: Thread?
   private var isEnding = false
   private let realm: Realm
-  /// The version up to which changes were sent, held so that the next one can be compared with it.
+  /// The version up to which changes have been sent, held so that the next version can be compared with it.
   private var hold: VersionHold?
   private var file = 0
 
@@ -20,17 +20,17 @@ final class ChangeBroadcaster: @unchecked Sendable {
     weak var stream: EventStream?
   }
 
-  /// The interval at which the thread looks for commits.
+  /// The interval at which the thread checks for commits.
   private static let interval = Duration.milliseconds(20)
-  /// The intervals after which it looks for closed connections, and after which it sends a comment to each stream, by
-  /// which a proxy notices that the stream is in use.
+  /// The number of intervals between checks for closed connections, and between the comments sent to each stream, which
+  /// show a proxy that the stream is in use.
   private static let checkInterval = 50, commentInterval = 750
   private static let mostStreams = 16
   private static let mostChanges = 500
 
   init(_ realm: Realm) { self.realm = realm }
 
-  /// Creates a stream, which begins with the version from which on its changes are complete.
+  /// Creates a stream. Its first event is the version after which the stream reports all changes.
   func subscribe(_ socket: Int32) throws(WebError) -> EventStream {
     let stream = EventStream(socket: socket)
     let isServed = monitor.locked {
@@ -55,7 +55,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
     for stream in current() { stream.end() }
   }
 
-  /// The streams that are open.
+  /// The open streams.
   private func current() -> [EventStream] {
     monitor.locked {
       streams.removeAll { $0.stream?.isClosed ?? true }
@@ -67,7 +67,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
     var turn = 0
     while true {
       let isEnding = monitor.locked {
-        // Without streams nothing is looked for and no version is held.
+        // Without streams, the thread does not check for commits and no version is held.
         while !self.isEnding, streams.isEmpty {
           hold = nil
           monitor.wait()
@@ -88,7 +88,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
     hold = nil
   }
 
-  /// Returns the event for what has changed since the last call; nil if nothing has.
+  /// Returns the event for the changes since the last call; nil if there are none.
   private func next() -> [UInt8]? {
     do throws(EngineError) {
       guard let from = hold else {
@@ -103,18 +103,18 @@ final class ChangeBroadcaster: @unchecked Sendable {
       file = realm.standing.file
       if !isOtherFile, to.snapshot.version == from.snapshot.version { return nil }
       if isOtherFile || to.snapshot.version < from.snapshot.version { return gap() }
-      // Damage, which checks of the file report, hides only which objects have changed.
+      // Damage, which checks of the file report, only prevents finding out which objects have changed.
       guard let changes = try? Self.changes(from.snapshot, to.snapshot), realm.isCurrent(from.snapshot),
         realm.isCurrent(to.snapshot)
       else { return gap() }
       return Self.event("commit", to.snapshot.version, changes)
     } catch {
-      // The file is being replaced, or was removed: requests report it.
+      // The file is being replaced or was removed: requests report this.
       return nil
     }
   }
 
-  /// The event for changes that are not known.
+  /// The event for unknown changes.
   private func gap() -> [UInt8] {
     Self.event("commit", hold?.snapshot.version ?? 0, ",\"changes\":[],\"more\":true}")
   }

@@ -1,6 +1,6 @@
-// Requests to the server, and JSON whose large integers keep all digits.
+// Requests to the server, and JSON parsing that keeps all digits of large integers.
 
-/** A refusal by the server, or a connection that failed (status 0). */
+/** An error reported by the server, or a failed connection (status 0). */
 export class ApiError extends Error {
   constructor(status, message, column) {
     super(message);
@@ -24,12 +24,12 @@ const hasSource = (() => {
   return found;
 })();
 
-/** JSON for browsers whose JSON.parse does not pass the source of a number; also finds the parts of a text. */
+/** Parses JSON in browsers whose JSON.parse does not pass the source of a number; also finds the parts of a text. */
 export class Reader {
   constructor(text) { Object.assign(this, { text, at: 0 }); }
   document() { return this.whole(this.value()); }
 
-  /** Returns the text of each member of the object that this text is. */
+  /** Returns the source text of each member of the object that is being parsed. */
   members() {
     const found = new Map();
     this.object((name, start) => found.set(name, this.text.slice(start, this.at)));
@@ -49,7 +49,7 @@ export class Reader {
     return found;
   }
 
-  /** The character after blanks. */
+  /** Skips white space and returns the character after it. */
   next() {
     this.match(/[ \t\n\r]*/y);
     return this.text[this.at];
@@ -126,7 +126,7 @@ async function request(path, options) {
   throw new ApiError(response.status, answer.error || `status ${response.status}`, answer.column);
 }
 
-/** The versions that changes made here. A commit may be announced before its change is answered: see `answered`. */
+/** The versions of changes made here. A commit may be announced before the response to its change: see `answered`. */
 export const ownVersions = new Set();
 let pending = Promise.resolve();
 export const answered = () => pending;
@@ -143,7 +143,7 @@ function change(method, path, body) {
 const name = encodeURIComponent;
 const object = (cls, key) => `classes/${name(cls)}/objects/${name(key)}`;
 
-/** Query parameters without those that are empty. */
+/** Query parameters, omitting those that are empty. */
 function parameters(values) {
   const present = Object.entries(values).filter(([, value]) => value !== undefined && value !== "");
   return present.length ? `?${new URLSearchParams(present)}` : "";
@@ -164,7 +164,7 @@ export const api = {
   facets: (cls, property, limit) => request(`classes/${name(cls)}/facets${parameters({ property, limit })}`),
   search: (text, signal) => request(`search${parameters({ text, limit: 200 })}`, { signal }),
   exportPath: (values) => `/api/export${parameters(values)}`,
-  // A preview's `expect` makes the server refuse the change if what was shown is no longer so.
+  // A preview's `expect` makes the server reject the change if the preview is out of date.
   preview: (cls, key, body) => request(`${object(cls, key)}?preview=1`, { method: "PATCH", body }),
   save: (cls, key, body, expect) => change("PATCH", object(cls, key) + parameters({ expect }), body),
   create: (cls, body) => change("POST", `classes/${name(cls)}/objects`, body),

@@ -1,7 +1,7 @@
-// Elements, text that shows its invisible characters, and the page's menus and dialogs. Data becomes text nodes and
-// properties of elements only; there is no way from data to markup.
+// Elements, text that shows its invisible characters, and the page's menus and dialogs. Data only becomes text nodes
+// and element properties; it is never interpreted as markup.
 
-/** Makes an element. `on` has event handlers, `set` attributes, `data` the dataset; the rest are DOM properties. */
+/** Creates an element. `on` has event handlers, `set` attributes, `data` the dataset; the rest are DOM properties. */
 export function el(tag, { on = {}, set = {}, data = {}, ...properties } = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
   for (const [name, value] of Object.entries(set)) if (value !== undefined) element.setAttribute(name, value);
@@ -17,10 +17,10 @@ export const dim = (text) => el("span", { className: "dim", textContent: text })
 export const button = (textContent, click, more = {}) =>
   el("button", { type: "button", textContent, on: { click }, ...more });
 
-/** The member of that name, never one that objects inherit. */
+/** The member with this name; inherited members are ignored. */
 export const own = (object, name) => object && Object.hasOwn(object, name) ? object[name] : undefined;
 
-// Controls, zero-width and bidirectional characters, and surrogates without a partner.
+// Controls, zero-width and bidirectional characters, and unpaired surrogates.
 const invisible =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
@@ -28,10 +28,10 @@ const short = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };
 const escaped = (character) =>
   short[character] ?? `\\u${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
-/** The string with invisible characters as escapes, for attributes and titles. */
+/** The string with invisible characters escaped, for attributes and titles. */
 export const plain = (text) => String(text).replace(invisible, escaped);
 
-/** A <bdi> with the text, in which invisible characters are marked escapes. With `lines`, line ends are kept. */
+/** A <bdi> with the text; invisible characters become marked escapes. With `lines`, line breaks are kept. */
 export function shown(text, { lines = false, className = "" } = {}) {
   const element = el("bdi", { className });
   let last = 0;
@@ -52,7 +52,7 @@ export const bytes = (size) => size < 1024 ? `${size} B`
   : size < 1048576 ? `${(size / 1024).toFixed(1)} KB` : `${(size / 1048576).toFixed(1)} MB`;
 let open = null;
 
-/** Closes the menu or panel that is open. */
+/** Closes the open menu or panel. */
 export function closePopup(refocus = false) {
   if (!open) return;
   const { panel, anchor, leave } = open;
@@ -63,7 +63,7 @@ export function closePopup(refocus = false) {
   if (refocus) anchor.focus();
 }
 
-/** Opens a panel at an element. Arrow keys go through its items, Esc closes it. */
+/** Opens a panel at an element. The arrow keys move through its items; Esc closes it. */
 export function popup(anchor, content, { role = "dialog", label, at, refocus = anchor, className = "" } = {}) {
   closePopup();
   const panel = el("div", { className: `popup ${className}`, set: { role, "aria-label": label } }, ...content);
@@ -107,7 +107,7 @@ export function menu(anchor, entries, options = {}) {
   }), { role: "menu", ...options });
 }
 
-/** Asks in a modal dialog; resolves to true when it was confirmed. `confirm` may be async and refuse by throwing. */
+/** Asks in a modal dialog; resolves to true if confirmed. `confirm` may be async, and throws to refuse. */
 export function ask({ title, content, action, danger = false, confirm }) {
   return new Promise((resolve) => {
     const problem = el("p", { className: "problem", hidden: true, set: { role: "alert" } });

@@ -1,11 +1,11 @@
-// Commits of any program, as they are announced by the server, and the state of the connection.
+// Commits by any program, as announced by the server, and the state of the connection.
 
 const retryAfter = 2000;
 
-/** Calls `events.state(name)`, `version(first)` for each connection, and `commit(commit)`. Returns a function to end. */
+/** Calls `events.state(name)`, `version(first)` for each connection, and `commit(commit)`. Returns a stop function. */
 export function follow(events) {
   let source, retry;
-  // Browsers allow six connections to a server over all tabs, so hidden ones have none.
+  // Browsers allow six connections to a server across all tabs, so hidden tabs have none.
   const connect = () => {
     close();
     if (document.visibilityState === "hidden") return;
@@ -18,7 +18,7 @@ export function follow(events) {
     });
     source.addEventListener("error", () => {
       events.state("lost");
-      // Browsers try again after a lost connection, but not after a refusal.
+      // Browsers retry after a lost connection, but not after an error response.
       if (source.readyState === EventSource.CLOSED) retry = setTimeout(connect, retryAfter);
     });
   };

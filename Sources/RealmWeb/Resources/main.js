@@ -1,4 +1,4 @@
-// The page: addresses, panes, keys, and what happens when a commit comes.
+// The page: addresses, panes, keys, and the reaction to commits.
 import { answered, api, ownVersions, parseJSON } from "./api.js";
 import { ask, byId, bytes, closePopup, count, digits, dim, el, menu, on, plain, shown } from "./dom.js";
 import { follow } from "./live.js";
@@ -24,7 +24,7 @@ function parse(hash) {
   };
 }
 
-/** Goes to an address; the place in the table is kept for the way back. */
+/** Navigates to an address; the position in the table is kept for the way back. */
 function go(hash, { replace = false } = {}) {
   if (hash === location.hash) return show();
   keepPlace();
@@ -82,7 +82,7 @@ function showClass(cls, route, former) {
   else object.close();
 }
 
-/** Finds the object of an address with a primary key. */
+/** Finds the object for an address that contains a primary key. */
 async function resolve(route) {
   const cls = state.classes.get(route.cls);
   try {
@@ -168,7 +168,7 @@ function showSchema() {
 
 function announce(text) { byId("news").replaceChildren(shown(text)); }
 
-/** Counts the objects again: once for many commits, and one request at a time. */
+/** Counts the objects again: once for several commits, and one request at a time. */
 function countAgain() {
   state.timer ??= setTimeout(() => {
     state.counting = state.counting.then(() => { state.timer = null; return loadClasses(); }).catch(failed);
@@ -178,7 +178,7 @@ function countAgain() {
 async function committed({ version, changes, more }) {
   state.version = version;
   countAgain();
-  // Whether a commit was made here is known when no change is on its way.
+  // Only when no change is in progress is it known whether a commit was made here.
   await answered();
   const isOwn = ownVersions.has(version);
   if (!isOwn && (more || version > state.ownVersion)) setUndo(null);
@@ -189,7 +189,7 @@ async function committed({ version, changes, more }) {
   if (!isOwn) announce(`Version ${version}: ${more ? "many objects" : count(changes.length, "object")} changed`);
 }
 
-/** Offers to undo what was saved here. */
+/** Offers to undo the last change made here. */
 function setUndo(version, text) {
   state.ownVersion = version;
   byId("undo").hidden = version === null;
@@ -256,7 +256,7 @@ function pressed(event) {
   actions[event.key]();
 }
 
-/** Arrow keys go through the classes. */
+/** Moves through the classes with the arrow keys. */
 function movedInClasses(event) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step) return;
@@ -366,7 +366,7 @@ async function start() {
       byId("live").textContent = states[name];
       if (name === "live") table.fetchInView();
     },
-    // Other commits may have come before the connection, or while there was none.
+    // Other commits may have been made before the connection, or while there was none.
     version: (version) => { if (version !== state.version) committed({ version, changes: [], more: true }); },
     commit: committed,
   });

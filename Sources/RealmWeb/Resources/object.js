@@ -1,4 +1,4 @@
-// One object: as a form, as JSON and by the links to it; edited, deleted and created if the realm may be written.
+// One object: as a form, as JSON and by the links to it; edited, deleted and created if the realm is writable.
 import { api, parseJSON, Reader } from "./api.js";
 import { ask, button, byId, count, digits, dim, el, own, plain, shown } from "./dom.js";
 import { address, beginning, brief, full, localDate, nameOf, typeName } from "./values.js";
@@ -30,7 +30,7 @@ export class ObjectPane {
     this.pane.replaceChildren();
   }
 
-  /** Fetches and draws the object, unless a later load began or it is being edited. */
+  /** Fetches and draws the object, unless a later load has begun or the object is being edited. */
   async load() {
     const { cls, key } = this;
     const generation = this.generation += 1;
@@ -51,7 +51,7 @@ export class ObjectPane {
     } finally { if (isCurrent()) this.pane.setAttribute("aria-busy", "false"); }
   }
 
-  /** Follows a commit of another program: shows the new content unless it would overwrite an edit. */
+  /** Handles a commit by another program: shows the new content unless that would overwrite an edit. */
   async changedBy(change) {
     if (change === "delete") {
       this.pane.classList.add("gone");
@@ -68,7 +68,7 @@ export class ObjectPane {
     this.notice("Another program changed this object. Your edits are kept.", "Discard edits", () => this.reload());
   }
 
-  /** Discards the edits and fetches the object. What is typed until it comes is an edit again. */
+  /** Discards the edits and fetches the object. Anything typed before it arrives is a new edit. */
   async reload() {
     if (this.isEdited) { this.forget(); this.draw(); }
     await this.load();
@@ -137,14 +137,14 @@ export class ObjectPane {
 
   field(property) {
     const { json, values, cut, errors } = this.object;
-    // Links in rows have the object keys, which the JSON of the object has not.
+    // Links in rows include the object keys, which the JSON of the object does not contain.
     const isWhole = own(cut, property.name) === undefined && ["link", "mixed"].includes(property.kind);
     const value = own(isWhole || !json ? values : json, property.name);
     const problem = own(errors, property.name);
     const isKey = property.name === this.cls.primaryKey;
     const canEdit = this.events.writable() && json && editable.has(property.kind) && !property.collection && !isKey
       && (value === null || typeof value !== "object") && String(value).length <= textLimit
-      // A control would not show invisible characters.
+      // A form control would not show invisible characters.
       && plain(String(value).replaceAll("\n", "")) === String(value).replaceAll("\n", "");
     const id = `field-${this.cls.properties.indexOf(property)}`;
     const label = el(canEdit ? "label" : "span", { className: "label" }, shown(property.name),
@@ -220,7 +220,7 @@ export class ObjectPane {
     byId("save-problem").hidden = true;
   }
 
-  /** The changed properties as JSON; of an edited text only what differs, so that other changes are kept. */
+  /** The changed properties as JSON; for an edited text, only those that differ, so that other changes are kept. */
   body() {
     const changed = this.editor ? differing(this.object.text, this.editor.value) : this.edits;
     return `{${[...changed].map(([name, raw]) => `${JSON.stringify(name)}:${raw}`).join(",")}}`;
@@ -274,7 +274,7 @@ export class ObjectPane {
   }
 }
 
-/** The text of a form's control as JSON. The server refuses what does not fit the property. */
+/** The text of a form's control as JSON. The server rejects values that do not fit the property. */
 function written(text, property) {
   const isPlain = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text.trim());
   if (["int", "float", "double"].includes(property.kind)) {
@@ -314,7 +314,7 @@ const defaults = {
   uuid: "\"00000000-0000-0000-0000-000000000000\"",
 };
 
-/** Asks for a new object as JSON; the text has what the class requires. */
+/** Asks for a new object as JSON; the initial text contains the required properties. */
 export function create(cls, saved) {
   const lines = cls.properties.filter((property) => property.name === cls.primaryKey
     || (!property.collection && !property.nullable && property.kind in defaults))

@@ -65,7 +65,7 @@ export class QueryLine {
     this.events.run(this.input.value.trim());
   }
 
-  /** Shows an error below the line, with a mark under its column. */
+  /** Shows an error below the line, with a marker under its column. */
   showError(error) {
     this.error.hidden = !error;
     this.input.setAttribute("aria-invalid", String(Boolean(error)));
@@ -76,7 +76,7 @@ export class QueryLine {
     this.placeMark();
   }
 
-  /** Columns count characters, so a pair of surrogates is one. */
+  /** Columns count characters, so a surrogate pair counts as one. */
   placeMark() {
     if (!this.column) return;
     const before = [...this.input.value].slice(0, this.column - 1).join("");
@@ -93,7 +93,7 @@ export class QueryLine {
     let cls = this.cls;
     while (cls && names.length) {
       const name = names.shift();
-      // A path such as @links.Person.dog leads to the class Person.
+      // A path such as @links.Person.dog leads to objects of the class Person.
       cls = name === "@links" ? this.classes.get(names.splice(0, 2)[0]) : cls.byName.get(name)?.targetClass;
     }
     return cls;
@@ -104,7 +104,7 @@ export class QueryLine {
     return this.resolve(parts.slice(0, -1))?.byName.get(unquoted(parts.at(-1) ?? ""));
   }
 
-  /** Suggestions at the cursor: the text that they replace, and what they are. */
+  /** Suggestions at the cursor: the text that they replace, and their kind. */
   suggestions(always) {
     const before = this.input.value.slice(0, this.input.selectionStart);
     const tokens = before.match(tokenPattern) ?? [];

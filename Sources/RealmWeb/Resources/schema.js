@@ -1,11 +1,11 @@
-// The schema as a drawing: classes are boxes in columns, links are lines in the spaces between boxes, so that no line
-// crosses a box. Each stretch of a line has a track; spaces are as wide as their tracks need.
+// The schema diagram: classes are boxes in columns, links are lines in the gaps between the boxes, so that no line
+// crosses a box. Each segment of a line has a track; the gaps are as wide as their tracks require.
 import { digits, plain } from "./dom.js";
 import { address, typeName } from "./values.js";
 
 const [lineHeight, headHeight, space, track, linesShown] = [18, 28, 26, 7, 14];
 
-/** An element of SVG; `text` is its content. */
+/** An SVG element; `text` is its content. */
 function svg(tag, attributes = {}, text) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
@@ -29,7 +29,7 @@ function makeBox(cls) {
   };
 }
 
-/** Puts boxes into columns, so that most links lead from one column to the next. */
+/** Arranges boxes in columns, so that most links go from one column to the next. */
 function arrange(boxes) {
   const layers = new Map();
   const linked = new Set(boxes.flatMap((box) => box.links.flatMap(({ to }) => to === box ? [] : [box, to])));
@@ -74,7 +74,7 @@ function arrange(boxes) {
   return columns;
 }
 
-/** Finds the spaces that each line goes through, then places boxes and tracks. Returns size and lines. */
+/** Finds the gaps that each line passes through, then positions boxes and tracks. Returns the size and the lines. */
 function route(columns) {
   const channels = Array.from({ length: columns.length + 1 }, () => 0);
   const gaps = columns.map((column) => Array.from({ length: column.length + 1 }, () => 0));
@@ -199,7 +199,7 @@ export class SchemaDrawing {
     for (const side of ["width", "height"]) this.drawing?.setAttribute(side, String(this[side] * this.zoom));
   }
 
-  /** Makes the drawing as large as the view allows, but not larger than its natural size. */
+  /** Scales the diagram to fit the view, but not above its natural size. */
   fit() {
     this.resize(Math.min(1, (this.host.clientWidth - 4) / this.width, (this.host.clientHeight - 4) / this.height));
   }

@@ -1,5 +1,5 @@
-// The table of a class: only rows and columns in view are elements, and pages of rows are fetched by position.
-// Beyond the height that browsers allow for an element, the scroll bar is a scale of the rows.
+// The table of a class: only visible rows and columns are elements, and pages of rows are fetched by position. Beyond
+// the maximum height of an element in browsers, the scroll bar is scaled.
 import { api } from "./api.js";
 import { digits, dim, el, menu, own, plain, popup, shown } from "./dom.js";
 import { cell, isNumber, typeName } from "./values.js";
@@ -35,7 +35,7 @@ export class Table {
     new ResizeObserver(() => this.render()).observe(grid);
   }
 
-  /** Shows the rows of a class. `position` has the scroll position and the active cell of an earlier visit. */
+  /** Shows the rows of a class. `position` contains the scroll position and the active cell of an earlier visit. */
   show(cls, { query = "", sort = "", position } = {}) {
     const same = this.cls?.name === cls.name && this.query === query && this.sort === sort;
     Object.assign(this, { cls, query, sort });
@@ -52,7 +52,7 @@ export class Table {
     return this.reload();
   }
 
-  /** Fetches all rows in view again; `keep` shows the former ones until then. */
+  /** Fetches all rows in view again; `keep` shows the previous ones until then. */
   async reload({ keep = false } = {}) {
     this.generation += 1;
     for (const page of this.pages.values()) page.abort?.abort();
@@ -167,7 +167,7 @@ export class Table {
   get view() { return Math.max(rowHeight, this.grid.clientHeight - headHeight); }
   get total() { return this.count * rowHeight; }
   get height() { return Math.min(this.total, heightLimit); }
-  /** Rows in pixels for each pixel of the scroll bar; 1 up to the limit. */
+  /** Pixels of rows for each pixel of the scroll bar; 1 up to the limit. */
   get scale() { return this.total > heightLimit ? (this.total - this.view) / (heightLimit - this.view) : 1; }
 
   arrange() {
@@ -197,7 +197,7 @@ export class Table {
     this.scheduleFetch();
   }
 
-  /** On a scale, the wheel still moves by pixels of rows. */
+  /** On a scaled scroll bar, the wheel still moves by pixels of rows. */
   wheeled(event) {
     if (this.scale === 1 || event.ctrlKey || event.shiftKey || !event.deltaY) return;
     event.preventDefault();
@@ -277,7 +277,7 @@ export class Table {
     else this.grid.removeAttribute("aria-activedescendant");
   }
 
-  /** Fetches now, or after a pause while the scroll bar is dragged far. */
+  /** Fetches immediately, or after a pause while the scroll bar is dragged far. */
   scheduleFetch() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.fetchInView(), Math.abs(this.top - (this.fetchedAt ?? 0)) > 3 * this.view ? 60 : 0);
@@ -312,7 +312,7 @@ export class Table {
   }
 
   async fetch(at, former) {
-    // A page fetched after rows were deleted does not fit the pages before it.
+    // A page fetched after rows were deleted is inconsistent with the earlier pages.
     if (!former && this.gone.size) return this.reload();
     const page = { rows: former?.rows, abort: new AbortController() };
     const { generation } = this;
@@ -326,7 +326,7 @@ export class Table {
       this.pages.delete(at);
       this.events.failed(error);
     }
-    // A commit came while the answer was on its way.
+    // A commit arrived before the response.
     if (!page.stale || !this.pages.has(at)) return undefined;
     this.pages.get(at).stale = true;
     return this.fetchInView();
@@ -346,7 +346,7 @@ export class Table {
     this.render();
   }
 
-  /** Keeps the first row in view where it is when rows before it came or went, and the active row with its object. */
+  /** Keeps the first visible row in place when rows above it are added or removed, and the active row on its object. */
   anchor(at, former, rows) {
     if (!former) return false;
     const shift = (index) => {
@@ -360,7 +360,7 @@ export class Table {
     return move !== 0;
   }
 
-  /** Marks what a commit changed. Deleted rows stay, struck through, until the rows are fetched again. */
+  /** Marks changed rows. Deleted rows stay, struck through, until the rows are fetched again. */
   async changedBy(changes) {
     const changed = new Map(changes.filter(({ cls }) => cls === this.cls?.name).map(({ key, change }) => [key, change]));
     if (!changed.size) return;
@@ -380,7 +380,7 @@ export class Table {
     }, 2500);
   }
 
-  /** Fetches changed rows in view while deleted ones are shown: positions differ, so rows are found by their keys. */
+  /** Fetches changed rows in view while deleted rows are shown: positions differ, so rows are found by key. */
   async mergeInView(changed) {
     const [first, end] = this.range;
     const position = Math.max(0, first - this.gone.size);
@@ -464,7 +464,7 @@ export class Table {
     if (!event.ctrlKey && !event.metaKey && !String(getSelection())) this.openActive();
   }
 
-  /** Resizes a column by its edge. */
+  /** Resizes a column by dragging its edge. */
   grabbed(event) {
     const grip = event.target.closest(".grip");
     if (!grip) return;

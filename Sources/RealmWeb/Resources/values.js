@@ -1,9 +1,9 @@
-// Values as the table and the object view show them, and as queries and edits write them.
+// Values as shown in the table and the object view, and as written in queries and edits.
 import { button, bytes, count, dim, el, own, plain, shown } from "./dom.js";
 
 const kinds = { object: "link", decimal128: "decimal", any: "mixed", linkingObjects: "backlinks" };
 
-/** Adds to each class a Map of its properties, and to each property its kind, which decides how it is shown. */
+/** Adds to each class a Map of its properties, and to each property its kind, which determines how it is shown. */
 export function prepare(list) {
   const classes = new Map(list.map((cls) => [cls.name, cls]));
   for (const cls of list) {
@@ -18,7 +18,7 @@ export function prepare(list) {
   return classes;
 }
 
-/** The name of a property's type, as "list of Dog?". */
+/** The name of a property's type, such as "list of Dog?". */
 export function typeName(property) {
   const element = (property.target ?? kinds[property.type] ?? property.type)
     + (property.nullable && property.kind !== "link" ? "?" : "");
@@ -28,10 +28,10 @@ export function typeName(property) {
 const numbers = new Set(["int", "float", "double", "decimal"]);
 export const isNumber = (property) => numbers.has(property.kind) && !property.collection;
 
-/** The number of bytes of a base64 text. */
+/** The decoded size of base64 text in bytes. */
 const decodedSize = (text) => Math.max(0, Math.floor(text.length * 3 / 4) - (text.match(/=*$/)?.[0].length ?? 0));
 
-/** The first bytes of a base64 text; the limit is divisible by 3. */
+/** Decodes the first bytes of base64 text; the limit is divisible by 3. */
 const decode = (text, limit) =>
   Uint8Array.from(atob(text.slice(0, limit / 3 * 4)), (character) => character.charCodeAt(0));
 const hex = (data) => [...data].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
@@ -44,7 +44,7 @@ function textIn(data) {
 
 const two = (number) => String(number).padStart(2, "0");
 
-/** A date of a realm in local time, with the digits of its second as stored; null if it is not one. */
+/** A date of a realm in local time, with its stored fraction of a second; null if it is not a date. */
 export function localDate(text) {
   const date = new Date(text);
   if (!/^\d{4}-/.test(text) || Number.isNaN(date.getTime())) return null;
@@ -72,7 +72,7 @@ function typed(value, kind) {
   }
   const names = Object.keys(value);
   const inner = value[names[0]];
-  // Rows have links of any kind in this form, also to embedded objects.
+  // Rows represent all kinds of links in this format, including links to embedded objects.
   if (["link", "embedded", "mixed"].includes(kind) && names.join() === "class,key,label") return ["link", value];
   if (kind === "embedded") return ["embedded", value];
   switch (names[0]) {
@@ -101,14 +101,14 @@ export function address(cls, key, { query, sort } = {}) {
   return parameters.size ? `${path}?${parameters}` : path;
 }
 
-/** JSON, of large integers with all digits; dictionaries are shown without their wrappers. */
+/** JSON in which large integers keep all digits; dictionaries are shown without their wrappers. */
 const json = (value) => JSON.stringify(value, (key, inner) => typeof inner === "bigint"
   ? JSON.rawJSON?.(inner) ?? String(inner) : inner && typeof inner === "object" ? unwrapped(inner) : inner);
 
-/** The primary key in an address, as the JSON of the key. */
+/** The primary key in an address: the JSON of the key. */
 const idAddress = (id) => `=${typeof id === "bigint" ? id : json(id)}`;
 
-/** A link: rows have the object key, objects in full the primary key or, without one, the object key. */
+/** A link: rows contain the object key, complete objects the primary key or, without one, the object key. */
 export function linkTo(value, property) {
   const cls = value?.class ?? property?.target;
   const id = value?.id !== undefined ? value.id : value?.key === undefined ? value : undefined;
@@ -119,12 +119,12 @@ export function linkTo(value, property) {
     shown(label === "" ? "(empty)" : String(label)));
 }
 
-/** What `make` shows of a value. What only looks like Extended JSON may be nothing that can be shown. */
+/** The result of `make` for a value. A value that resembles Extended JSON may not be displayable. */
 function safely(make) {
   try { return make(); } catch { return el("span", { className: "problem", textContent: "unreadable" }); }
 }
 
-/** The content of a cell: one line, with links. `size` is the full size of a value that was cut. */
+/** The content of a cell: one line, with links. `size` is the full size of a truncated value. */
 export const cell = (value, property, size) => safely(() => content(value, property, size));
 
 function content(value, property, size) {
@@ -156,7 +156,7 @@ function binary(text, size) {
 /** The elements of a collection, with their names. */
 const elements = (value) => Array.isArray(value) ? value.map((element) => [null, element]) : Object.entries(value);
 
-/** A collection or an embedded object in one line. Of a collection that was cut, `size` is the full size. */
+/** A collection or an embedded object on one line. `size` is the full size of a truncated collection. */
 function summary(value, property, size) {
   const entries = elements(value);
   const total = size ?? entries.length;
@@ -174,20 +174,20 @@ function summary(value, property, size) {
   return line;
 }
 
-/** A value within a line: collections and objects in it are not opened further. */
+/** A value within a line: nested collections and objects are not expanded. */
 function short(value, property) {
   if (Array.isArray(value)) return dim(count(value.length, "value"));
   const isNested = ["embedded", "dictionary"].includes(typed(value, property.kind)[0]);
   return isNested ? safely(() => shown(brief(value, 80))) : cell(value, property);
 }
 
-/** The beginning of a value as JSON; of a string, of its text. */
+/** The beginning of a value as JSON, or of a string as text. */
 export function brief(value, limit) {
   const text = typeof value === "string" ? value : json(value) ?? "nothing";
   return text.length > limit ? `${text.slice(0, limit)}…` : text;
 }
 
-/** The value in the object view: collections and embedded objects fold out. `at` is where to fetch a binary. */
+/** The value in the object view: collections and embedded objects expand. `at` is the URL of a binary value. */
 export const full = (value, property, at) => safely(() => opened(value, property, at));
 
 function opened(value, property, at) {
@@ -202,7 +202,7 @@ function opened(value, property, at) {
   }
 }
 
-/** A text; of a long one the beginning, and a button for the rest. */
+/** A text; for a long one, the beginning and a button for the rest. */
 export function beginning(text, tag, limit) {
   if (text === "") return dim("empty");
   const box = el(tag, { className: "text" }, shown(text.slice(0, limit), { lines: true }));
@@ -214,7 +214,7 @@ export function beginning(text, tag, limit) {
   return el("div", {}, box, all);
 }
 
-/** Bytes: an image or text if they are, else the first in hexadecimal digits; with a link to all. */
+/** Bytes: an image or text if they are one, otherwise the first bytes in hexadecimal; with a link to all bytes. */
 function blob(text, at) {
   const size = decodedSize(text);
   const data = decode(text, 1500);
@@ -241,7 +241,7 @@ async function showImage(box, at) {
   } catch (error) { box.append(dim(plain(error.message))); }
 }
 
-/** A collection or an embedded object. Its content is made when it is opened, a thousand elements at a time. */
+/** A collection or an embedded object. Its content is created when it is expanded, a thousand elements at a time. */
 function folded(value, property, target) {
   const entries = elements(value);
   if (!entries.length) return dim(target ? "{ }" : `empty ${property.collection ?? "collection"}`);
@@ -272,11 +272,11 @@ const keywords = new Set(("and or not in any all none some between contains begi
   + "sort distinct limit subquery truepredicate falsepredicate ascending descending asc desc oid uuid obj binary "
   + "geowithin inf infinity nan first last size").split(" "));
 
-/** A property's name as a query writes it. */
+/** A property's name as written in a query. */
 export const quoted = (name) => /^[A-Za-z_]\w*$/.test(name) && !keywords.has(name.toLowerCase())
   ? name : `\`${name.replaceAll("`", "``")}\``;
 
-/** A value as a query writes it, or null if a query cannot. */
+/** A value as written in a query, or null if a query cannot express it. */
 export function literal(value, property) {
   const [kind, content] = typed(value, property.kind);
   if (content !== null && typeof content === "object") return null;
@@ -291,12 +291,12 @@ export function literal(value, property) {
   }
 }
 
-/** The condition that finds objects with this value of a property, or null if a query cannot. */
+/** The condition that finds objects with this value of a property, or null if a query cannot express it. */
 export function condition(property, value) {
   const target = property.targetClass;
   const id = property.kind === "link" && value !== null && target.byName.get(target.primaryKey);
   const text = id ? literal(value.label, id) : literal(value, property);
-  // Longer values are cut.
+  // Longer values are truncated.
   if (text === null || new TextEncoder().encode(text).length > (id ? 78 : 250)) return null;
   return `${quoted(property.name)}${id ? `.${quoted(id.name)}` : ""} == ${text}`;
 }

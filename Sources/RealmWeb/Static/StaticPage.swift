@@ -1,37 +1,37 @@
 // `realmfs browse --static`: one HTML file that shows objects without a server and without scripts.
 //
-// Invariant: each text of the realm passes through `append(escaped:)`, so none of it becomes markup.
+// Invariant: all text from the realm passes through `append(escaped:)`, so none of it becomes markup.
 
 public import RealmJSON
 public import RealmPages
 import RealmQuery
 
-/// Writes a version of a realm as a page.
+/// Writes a version of a realm as an HTML page.
 public struct StaticPage {
   private let snapshot: Snapshot
   private let title: String
   private let write: (OutputBuffer) throws(EngineError) -> Void
-  /// Nil if it cannot be read.
+  /// Nil if the schema cannot be read.
   private let schema: SchemaDescription?
   private let out = OutputBuffer()
   private var written = 0
 
-  /// The objects of a class that are shown, and the bytes after which no further objects are.
+  /// The maximum number of objects shown per class, and the size of the page after which no more objects are added.
   public static let mostObjects = 1000
   private static let mostBytes = 64 << 20
   private static let valueLimit = 512
 
-  /// Prepares a page with this title. `write` takes the text of the buffer, which is emptied afterwards.
+  /// Creates a page with this title. `write` consumes the text in the buffer, which is emptied afterwards.
   public init(_ snapshot: Snapshot, title: String, write: @escaping (OutputBuffer) throws(EngineError) -> Void) {
     (self.snapshot, self.title, self.write) = (snapshot, title, write)
-    // Without it, the columns have no types.
+    // Without a schema, the columns have no types.
     schema = try? SchemaDescription(snapshot)
   }
 
   /// The objects of one class that a page shows.
   public struct Part {
     let table: Table
-    /// The condition in words; nil for all objects.
+    /// The condition as text; nil for all objects.
     let query: String?
     /// Nil for the first objects in the order of their keys.
     let keys: [ObjKey]?
@@ -49,7 +49,7 @@ public struct StaticPage {
 
   /// Writes the page.
   ///
-  /// - Throws: the errors of `write`. Where the realm cannot be read, the page shows the reason.
+  /// Throws: the errors of `write`. If part of the realm cannot be read, the page shows the reason.
   public mutating func run(_ parts: [Part]) throws(EngineError) {
     out.append(Self.head)
     out.append("<title>")
@@ -69,7 +69,7 @@ public struct StaticPage {
     try flush()
   }
 
-  /// The objects that have a place in the page.
+  /// The objects that are shown on the page.
   private struct Shown {
     let table: TableKey
     let keys: Set<ObjKey>
@@ -243,7 +243,7 @@ public struct StaticPage {
     out.reset()
   }
 
-  /// Appends a text in which no character means anything in HTML.
+  /// Appends a text, escaping all characters that have a meaning in HTML.
   private func append(escaped text: String) {
     for scalar in text.unicodeScalars {
       switch scalar {
@@ -252,7 +252,7 @@ public struct StaticPage {
       case ">": out.append("&gt;")
       case "\"": out.append("&quot;")
       case "'": out.append("&#39;")
-      // Controls and marks that change the direction of other text are shown as replacement characters.
+      // Control characters and marks that change the text direction are shown as replacement characters.
       case "\n", "\t": out.append(UInt8(scalar.value))
       case _ where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value): out.append("\u{FFFD}")
       case "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}": out.append("\u{FFFD}")

@@ -21,7 +21,7 @@ extension RealmSource {
     try self.init(Self.configuration(path: path, arguments, mode)) { _ in }
   }
 
-  /// Copies the newest version to a new file. Starts over if another program overwrites that version meanwhile.
+  /// Copies the newest version to a new file. Starts over if another program overwrites that version during the copy.
   func copy(
     to target: String,
     key: EncryptionKey?,

@@ -1,4 +1,4 @@
-// `realmfs browse`: shows a realm in a web browser, until a signal or the page ends it.
+// `realmfs browse`: shows a realm in a web browser until ended by a signal or by the page.
 import Glibc
 import RealmJSON
 import RealmPages
@@ -20,7 +20,7 @@ enum BrowseCommand {
       source = try RealmSource.live(arguments)
     }
     try checkSelection(arguments, source)
-    // What SQLite sorts for a download does not reach a disk either.
+    // Data that SQLite sorts for a download must not reach the disk either.
     if source.realm.configuration.encryptionKey != nil { unsafe _ = setenv("SQLITE_TMPDIR", "/dev/shm", 1) }
     let browser = RealmBrowser(source.realm, path: source.path, writer: writer)
     let url: String
@@ -41,7 +41,7 @@ enum BrowseCommand {
     return .done
   }
 
-  /// Refuses a CLASS or QUERY that the page could not show.
+  /// Rejects a CLASS or QUERY that the page could not show.
   private static func checkSelection(_ arguments: Arguments, _ source: RealmSource) throws(CommandFailure) {
     guard arguments.operands.count > 1 else { return }
     try source.onNewest { (snapshot) throws(CommandFailure) in
@@ -81,7 +81,7 @@ enum BrowseCommand {
   }
 
   private static func open(_ url: String) {
-    // The program that opens pages must not receive Ctrl-C of this terminal, and its messages are of no interest here.
+    // The program that opens pages must not receive Ctrl-C of this terminal, and its messages are not relevant here.
     let status = System.run([
       "/bin/sh", "-c",
       "command -v xdg-open >/dev/null || exit 127; setsid xdg-open \"$0\" "
@@ -112,7 +112,8 @@ enum BrowseCommand {
     return .done
   }
 
-  /// Returns the classes to show: all but those of embedded objects, which are shown in others, or the chosen one.
+  /// Returns the classes to show: all but those of embedded objects, which are shown within their owners, or only the
+  /// chosen one.
   private static func parts(
     _ arguments: Arguments,
     _ snapshot: Snapshot,

@@ -2,7 +2,7 @@
 //
 // Objects are printed in batches. The command has no entry in the lock file, so a writer in another program may
 // overwrite the version that a batch is read from. A batch is printed only if that version is still the newest;
-// otherwise it is read again from the new one.
+// otherwise it is read again from the new version.
 import FileTree
 import Glibc
 import RealmJSON

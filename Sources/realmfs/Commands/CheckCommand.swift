@@ -8,7 +8,7 @@ enum CheckCommand {
     if arguments.has(.seal) { return try SealCommand.check(arguments) }
     let limit = try limit(arguments)
     let source = try RealmSource(arguments)
-    // A check takes long, and its result is of little use while a program writes: retry only a few times.
+    // A check takes a long time, and its result is of little use while another program writes: retry only a few times.
     let report = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
       var problems: [Verifier.Problem] = []
       let summary = Verifier(snapshot).run(limit: limit) { problems.append($0) }

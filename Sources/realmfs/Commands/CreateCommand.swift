@@ -1,4 +1,4 @@
-// `realmfs create`: creates a realm with the classes of a schema. The file appears complete or not at all.
+// `realmfs create`: creates a realm with the classes of a schema. The file is created completely or not at all.
 import RealmJSON
 import RealmPages
 

@@ -1,4 +1,4 @@
-// `realmfs delete`: deletes objects that a query finds, or that the user names, in one transaction.
+// `realmfs delete`: deletes objects, found by a query or named by the user, in one transaction.
 import RealmJSON
 import RealmPages
 import RealmQuery

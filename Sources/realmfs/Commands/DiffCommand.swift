@@ -39,7 +39,7 @@ enum DiffCommand {
   // MARK: versions of one file
 
   /// Compares the newest version of a file with an older one. That exists only until the next commit, so other writers
-  /// are locked out during the comparison. Where they cannot be, no other program may have the realm open.
+  /// are locked out during the comparison. If that is not possible, no other program may have the realm open.
   private static func compareVersions(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let path = arguments.operands[0]
     let configuration = try RealmSource.configuration(path: path, arguments, .immutable)
@@ -88,7 +88,7 @@ enum DiffCommand {
       return try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
     } catch {
       guard error.code == .wrongKey, key != nil else { throw error }
-      // Perhaps only the other file is encrypted. If this one does not open without a key either, report the first
+      // Only the other file may be encrypted. If this one cannot be opened without a key either, report the first
       // error.
       guard let plain = try? RealmSource.pinned(Configuration(path: path, mode: .immutable)) else { throw error }
       return plain

@@ -122,7 +122,7 @@ extension Arguments {
     return assignments
   }
 
-  /// Rejects arguments that are not UTF-8, which `operands` holds with replacement characters.
+  /// Rejects arguments that are not UTF-8, which are stored in `operands` with replacement characters.
   func checkEncoding() throws(CommandFailure) {
     for (index, argument) in CommandLine.arguments.enumerated() where argument.contains("\u{FFFD}") {
       guard let bytes = unsafe CommandLine.unsafeArgv[index], unsafe String(validatingCString: bytes) == nil else {
@@ -140,7 +140,7 @@ func isConfirmed(_ question: String) -> Bool {
 }
 
 extension [DefaultedProperty] {
-  /// The `defaults` member of a report in JSON; none if there are no such properties.
+  /// The `defaults` member of a report in JSON; empty if there are no such properties.
   var json: [(String, JSONValue)] {
     isEmpty ? [] : [("defaults", .object(map { ($0.name, .number($0.objects)) }))]
   }

@@ -10,7 +10,7 @@ enum ExportCommand {
   /// The largest number of remarks that are printed one by one.
   private static let mostRemarks = 20
 
-  /// Suffixes of formats that cannot be written. A name with one of them is not taken for a directory.
+  /// Suffixes of formats that cannot be written. A name with such a suffix is not assumed to be a directory.
   private static let foreign = [
     ".xls", ".ods", ".xml", ".yaml", ".yml", ".sql", ".parquet", ".txt", ".html", ".pdf", ".zip", ".gz", ".realm",
   ]
@@ -149,7 +149,7 @@ private func filter(
 }
 
 extension Arguments {
-  /// Returns the classes that --class names; nil for all.
+  /// Returns the classes given by --class; nil for all.
   func chosenClasses() -> [String]? {
     guard has(.classes) else { return nil }
     return allValues(.classes).flatMap { $0.split(unescaped: ",") }

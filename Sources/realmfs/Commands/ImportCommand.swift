@@ -95,10 +95,10 @@ enum ImportCommand {
 }
 
 extension Arguments {
-  /// The decimal mark of CSV that the user names.
+  /// The decimal mark of CSV given by the user.
   var decimalMark: DecimalMark? { value(.decimal).flatMap { DecimalMark(rawValue: $0) } }
 
-  /// Returns the separator of CSV that the user names.
+  /// Returns the separator of CSV given by the user.
   func delimiter() throws(CommandFailure) -> UInt8? {
     guard let text = value(.delimiter) else { return nil }
     let words = ["tab": 0x09, "\\t": 0x09, "comma": UInt8(ascii: ","), "semicolon": UInt8(ascii: ";")]
@@ -115,7 +115,7 @@ private final class RejectsFile {
   private var descriptor: Int32 = -1
   private let buffer = OutputBuffer()
 
-  /// Throws if the file exists. It is created with the first record.
+  /// Throws if the file exists. The file is created with the first record.
   init(_ path: String) throws(CommandFailure) {
     self.path = path
     if case .success = System.status(path) {

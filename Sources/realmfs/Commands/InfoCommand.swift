@@ -1,4 +1,4 @@
-// `realmfs info`: describes a file without changing it, or explains why it does not open.
+// `realmfs info`: describes a file without changing it, or explains why it cannot be opened.
 import RealmJSON
 import RealmPages
 import RealmSync
@@ -9,7 +9,7 @@ enum InfoCommand {
     let path = arguments.operands[0]
     let holders = LockHolders.ofRealm(at: System.absolute(path))
     let output = StandardOutput()
-    // Without its key, a file is only examined from outside.
+    // Without its key, only the external attributes of a file are examined.
     var configuration = Configuration(path: path, encryptionKey: nil, mode: .immutable)
     do throws(CommandFailure) {
       configuration = try RealmSource.configuration(path: path, arguments, .immutable)

@@ -56,7 +56,7 @@ enum InsertCommand {
     return .done
   }
 
-  /// Reports the result. A single object is named, because the realm may have chosen its key.
+  /// Reports the result. The name of a single object is reported, because the realm may have chosen its key.
   private static func report(
     _ realm: EditedRealm,
     _ arguments: Arguments,

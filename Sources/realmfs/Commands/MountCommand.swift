@@ -1,4 +1,4 @@
-// `realmfs mount`: checks what can be checked, then serves the tree, by default in the background.
+// `realmfs mount`: checks the arguments, then serves the tree, by default in the background.
 import CLinux
 import FileTree
 import FuseBridge
@@ -72,17 +72,18 @@ private struct Mount {
   ///
   /// The tree logs through `Log`.
   func serve(whenLive: @escaping @Sendable () -> Void) throws(CommandFailure) -> ExitCode {
-    // Threads come and go with the load, and memory kept by a malloc arena is reused only by the next thread on it.
+    // Threads start and end with the load, and memory kept by a malloc arena is reused only by the next thread that
+    // uses the arena.
     clinux_limit_heaps(2)
     let session = try makeSession()
     session.onReady = whenLive
-    // From here on a signal only ends the loop, so the process always unmounts before it ends.
+    // From here on, a signal only ends the loop, so the process always unmounts before it ends.
     clinux_survive(SIGPIPE)
     guard Interruption.handOver({ [loop = session.loop] in loop.end() }) else {
       throw CommandFailure(.failure, "cannot mount: no thread to wait for signals: \(System.message(errno))")
     }
     do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }
-    // A listing of the mount does not show where the README is.
+    // A listing of the mount does not show the location of the README.
     if arguments.has(.verbose) || isatty(STDERR_FILENO) != 0 {
       Log.notice("\(path) is mounted on \(mountPoint); see \(mountPoint)/.realm/README")
     }
@@ -119,7 +120,7 @@ private struct Mount {
 
   private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
     var options = options
-    // Text of encrypted and in-memory realms must not reach the disk.
+    // Texts of encrypted and in-memory realms must not reach the disk.
     if configuration.encryptionKey == nil, configuration.inMemoryIdentifier == nil {
       let folder = UnsavedFolder(ofRealm: path)
       options.keepUnsaved = { path, content throws(EngineError) in try folder.keep(path, content) }
@@ -147,7 +148,7 @@ private struct Mount {
     }
   }
 
-  /// Builds a read-only tree for a realm that the user wanted to change.
+  /// Builds a read-only tree for a realm that the user intended to change.
   private func readOnlyTree(
     _ configuration: Configuration,
     because obstacle: String
@@ -193,7 +194,7 @@ private struct Mount {
   private func obstacle(_ configuration: Configuration) throws(CommandFailure) -> String? {
     if configuration.inMemoryIdentifier != nil { return nil }
     if arguments.makesRealm || arguments.has(.seed) {
-      // Apps, too, turn an empty file into a realm.
+      // Apps also turn an empty file into a realm.
       switch System.status(path) {
       case .failure(let error) where error.code == ENOENT: return nil
       case .success(let status) where arguments.makesRealm && status.isEmptyFile: return nil
@@ -213,7 +214,7 @@ private struct Mount {
     return nil
   }
 
-  /// Converts the error of a realm that does not open for writing.
+  /// Converts the error of a realm that cannot be opened for writing.
   private func failure(_ error: EngineError) -> CommandFailure {
     let failure = CommandFailure(error, path: path)
     if case .file(let code) = error.reason, RealmSource.keepsFilesOut(code), unsafe access(path, R_OK) == 0 {
@@ -251,7 +252,7 @@ private struct Mount {
     }
   }
 
-  /// True if fusermount3 allows ordinary users allow_other, or if its configuration cannot be read.
+  /// True if fusermount3 permits `allow_other` for ordinary users, or if its configuration cannot be read.
   private static func usersMayLetOthersIn() -> Bool {
     let path = "/etc/fuse.conf"
     guard let text = KernelText.of(path) else { return unsafe access(path, F_OK) == 0 }

@@ -1,4 +1,4 @@
-// `realmfs pull`: downloads the current state of a synced realm to a file, and ends.
+// `realmfs pull`: downloads the current state of a synced realm to a file, and exits.
 import RealmJSON
 import RealmPages
 import RealmSync

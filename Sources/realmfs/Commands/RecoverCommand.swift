@@ -37,8 +37,8 @@ enum RecoverCommand {
     return report.isWhole ? .done : .damaged
   }
 
-  /// Returns the range of the realm in a file that does not begin with one; none for other files. Throws for a file
-  /// that contains several realms, of which the user must choose one.
+  /// Returns the range of the realm in a file that does not begin with one; none for other files. Throws if the file
+  /// contains several realms, from which the user must choose one.
   private static func oneRealm(in path: String) throws(CommandFailure) -> [Range<Int>] {
     let realms = Transfer.realms(in: path), starts = realms.map { "\($0.lowerBound)" }
     if starts.count < 2 { return realms }

@@ -12,7 +12,7 @@ enum ReplicateCommand {
   /// The time of the signal to stop, in nanoseconds of the monotonic clock; 0 before it arrives.
   static let stopTime = Atomic<Int64>(0)
   static var isStopping: Bool { stopTime.load(ordering: .acquiring) != 0 }
-  /// The time that a running transaction has to end after the signal.
+  /// The time within which a running transaction must end after the signal.
   private static let grace: Int64 = 3_000_000_000
 
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
@@ -87,7 +87,7 @@ enum ReplicateCommand {
     }
   }
 
-  /// Waits while the replicator keeps reading the realm, so that none of its versions is pinned.
+  /// Waits while the replicator continues to read new versions of the realm, so that no old version remains pinned.
   private static func wait(_ milliseconds: Int64, _ replicator: Replicator, _ path: String) throws(CommandFailure) {
     let deadline = MonotonicTime.now.advanced(by: .milliseconds(milliseconds))
     while deadline.milliseconds > 0, !isStopping {
@@ -183,7 +183,7 @@ final class LagReport {
   private func print(_ members: [(String, JSONValue)]) {
     guard isOn else { return }
     last = .now
-    // A failure to report cannot be reported.
+    // An error in writing a report cannot be reported.
     _ = StandardOutput.write(Array(JSONValue.object(members).line.utf8), to: STDERR_FILENO)
   }
 }

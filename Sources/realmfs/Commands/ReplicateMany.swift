@@ -65,7 +65,7 @@ struct ReplicateMany {
     return state.failed > 0 ? .failure : state.damaged > 0 ? .damaged : .done
   }
 
-  /// Opens one realm as a reader: joins the programs that share it, or reads the file alone if there are none.
+  /// Opens one realm as a reader: joins the programs that share it, or reads only the file if there are none.
   private static func open(_ path: String, _ arguments: Arguments) throws(ReplicaError) -> Realm {
     let key: EncryptionKey?
     do throws(CommandFailure) {
@@ -91,7 +91,7 @@ struct ReplicateMany {
   }
 
   private static func isPlain(_ path: String) -> Bool {
-    // The reason why a file does not open is reported when it is opened with its key.
+    // The reason why a file cannot be opened is reported when it is opened with its key.
     (try? Realm(Configuration(path: path, mode: .immutable))) != nil
   }
 
@@ -106,7 +106,7 @@ struct ReplicateMany {
       ("transactions", .number(state.passes)), ("written", .number(state.written)),
       ("removed", .number(state.removed)),
     ]
-    // A failure to report cannot be reported.
+    // An error in writing a report cannot be reported.
     _ = StandardOutput.write(Array(JSONValue.object(members).line.utf8), to: STDERR_FILENO)
   }
 

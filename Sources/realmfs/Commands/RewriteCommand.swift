@@ -1,4 +1,4 @@
-// `realmfs encrypt`, `decrypt` and `rekey`: rewrite a file under another key, with the same content.
+// `realmfs encrypt`, `decrypt` and `rekey`: rewrite a file with another key and the same content.
 import RealmPages
 
 /// The commands that change how a file is encrypted.

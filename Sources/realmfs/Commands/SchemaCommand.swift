@@ -51,7 +51,7 @@ enum SchemaCommand {
     return classes
   }
 
-  /// Prints one class. Several classes are a sequence of JSON texts, as `jq` reads it.
+  /// Prints one class. Several classes are printed as a sequence of JSON texts, which `jq` can read.
   private static func print(
     _ name: String,
     _ snapshot: Snapshot,

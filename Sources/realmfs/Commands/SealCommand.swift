@@ -6,7 +6,7 @@ import RealmPages
 enum SealCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let source = try RealmSource(arguments), path = source.path
-    // A damaged file must not be sealed. If a program commits meanwhile, the file has changed and is read again.
+    // A damaged file must not be sealed. If a program commits in the meantime, the file has changed and is read again.
     let (summary, seal) = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
       let summary = Verifier(snapshot).run(limit: 1) { _ in }
       do throws(EngineError) { return (summary, try FileSeal(hashing: path)) } catch { throw CommandFailure(error) }

@@ -18,7 +18,7 @@ enum StatusCommand {
     } else if mounts.isEmpty {
       output.line("no realm is mounted")
     } else {
-      // Values are not cut, so that they can be copied into commands.
+      // Values are not truncated, so that they can be copied into commands.
       let titles = ["FILE", "MOUNT POINT", "PROCESS", "MODE", "IDLE", "SNAPSHOTS"]
       let table = RowPrinter(.table, titles.map { ($0, false) }, output, cuts: false)
       for mount in mounts { table.add(mount.cells.map { $0.isEmpty ? .null : .text(Array($0.utf8)) }) }
@@ -30,7 +30,7 @@ enum StatusCommand {
 }
 
 extension RealmMount {
-  /// The cells of a row. Without a report, the last cell gives the reason.
+  /// The cells of a row. Without a report, the last cell contains the reason.
   fileprivate var cells: [String] {
     guard let report else { return [source, shownPoint, problem ?? ""] }
     let idle = report.idleSeconds.map(Self.duration) ?? "-"
@@ -38,7 +38,7 @@ extension RealmMount {
     return [report.file, shownPoint, number, report.mode.rawValue, idle, "\(report.snapshots)"]
   }
 
-  /// The mount point, with a hint on how to reach or end it if this process does not see it.
+  /// The mount point, with a hint on how to reach or end it if it is not visible to this process.
   private var shownPoint: String {
     guard let member = seenBy.first else { return point }
     if let server = process, seenBy.contains(server), seenBy.allSatisfy(MountServer.isServer) {

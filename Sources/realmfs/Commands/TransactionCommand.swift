@@ -1,8 +1,8 @@
 // `realmfs tx`: runs a command whose changes in a mount are made in one commit, or not at all.
 //
-// Invariant: the exit code is 0 only after the mount has reported the commit of this very transaction. The directory of
-// the transaction stays open throughout, so neither a mount that ends nor another transaction of the same name can
-// answer in its place.
+// Invariant: the exit code is 0 only after the mount has reported the commit of this specific transaction. The
+// directory of the transaction remains open throughout, so neither a mount that ends nor another transaction of the
+// same name can respond in its place.
 
 import CLinux
 import FileTree
@@ -104,7 +104,7 @@ private struct OpenTransaction {
     return outcome
   }
 
-  /// Commits. Throws the reason if no commit was confirmed.
+  /// Commits the transaction. Throws the reason if the commit was not confirmed.
   func commit() throws(CommandFailure) {
     // The command may have ended the transaction itself.
     if try isCommitted() { return }
@@ -136,7 +136,7 @@ private struct OpenTransaction {
     }
   }
 
-  /// Returns the reason why the mount does not answer.
+  /// Returns the reason why the mount does not respond.
   private static func reason(_ error: Errno) -> String {
     error.code == ENOTCONN || error.code == ECONNABORTED ? "the mount ended first" : System.message(error.code)
   }
@@ -149,7 +149,7 @@ private struct OpenTransaction {
     return unsafe write(file, "1\n", 2) == 2 ? 0 : errno
   }
 
-  /// Drops the transaction of a failed command, and reports that.
+  /// Drops the transaction of a failed command, and reports this.
   func giveUp(because reason: String) {
     // Rejected saves explain why the command failed, and their reasons are lost with the transaction.
     printReasons(".realm/errors")
@@ -164,7 +164,7 @@ private struct OpenTransaction {
 
   /// Drops the transaction, if it is still open.
   func drop() {
-    // A mount that does not answer has dropped the transaction.
+    // A mount that does not respond has dropped the transaction.
     if case .open? = try? outcome(), unsafe rmdir(path) != 0 {
       Log.notice("\(path): rmdir: \(System.message(errno)); remove it to drop the transaction")
     }

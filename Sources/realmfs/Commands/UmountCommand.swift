@@ -6,10 +6,10 @@ import RealmPages
 
 /// The command `umount`.
 enum UmountCommand {
-  /// The largest number of files that are named one by one.
+  /// The maximum number of files that are listed by name.
   private static let mostPaths = 20
 
-  /// Ends a mount. With `mayRefuse`, refuses if files exist only in memory. Otherwise the server stores these files or
+  /// Ends a mount. With `mayRefuse`, fails if files exist only in memory. Otherwise the server stores these files or
   /// logs their names, as when umount(8) runs at shutdown.
   static func run(_ arguments: Arguments, mayRefuse: Bool = true) throws(CommandFailure) -> ExitCode {
     let given = arguments.operands[0]
@@ -49,7 +49,7 @@ enum UmountCommand {
   /// Removes the file with this printable path, or drops a transaction. The server stores or logs what cannot be
   /// removed.
   private static func remove(_ path: String) {
-    // A mount of another program that claims to be ours could name any file.
+    // A mount of another program that claims to be ours could return the path of any file.
     if path.split(separator: "/").contains("..") { return }
     if unsafe unlink(path) == 0 || rmdir(path) == 0 { return }
     // The path has control characters escaped, which only names of files have: others are escaped as %XX.

@@ -89,7 +89,7 @@ enum UndoCommand {
     _ wanted: Snapshot,
     _ newest: Snapshot
   ) throws(TransferError) -> String {
-    // Grouped commits reach the disk together, and versions without changes are counted with the next one.
+    // Grouped commits reach the disk together, and versions without changes are included in the next one.
     let isOne = undone.undone == undone.previous + 1
     let versions = isOne ? "version \(undone.undone)" : "versions \(undone.previous + 1) to \(undone.undone)"
     let words = try ChangeTally(from: wanted, to: newest).words

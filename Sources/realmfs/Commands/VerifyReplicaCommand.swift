@@ -1,4 +1,4 @@
-// `realmfs verify-replica`: checks that a database in PostgreSQL or SQLite holds the content of a realm.
+// `realmfs verify-replica`: checks that a PostgreSQL or SQLite database contains the content of a realm.
 import Glibc
 import RealmPages
 import RealmReplica

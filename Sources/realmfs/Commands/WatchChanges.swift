@@ -1,5 +1,5 @@
-// `realmfs watch --changes`: prints a line for each object that a commit changes, until the reader leaves or a signal
-// arrives.
+// `realmfs watch --changes`: prints a line for each object that a commit changes, until the reader closes the output or
+// a signal arrives.
 import CLinux
 import Glibc
 import RealmJSON
@@ -31,7 +31,7 @@ enum WatchChanges {
     }
   }
 
-  /// Opens the realm, and stays in its session while idle so that no version is missed.
+  /// Opens the realm, and remains in its session while idle, so that no version is missed.
   static func source(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
     var configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .shared)
     configuration.idleTime = nil
@@ -41,7 +41,7 @@ enum WatchChanges {
     }
   }
 
-  /// Begins at an older version. The version before the newest one is in the file until the next commit.
+  /// Begins at an older version. The version before the newest one remains in the file until the next commit.
   private static func begin(
     _ feed: ChangeFeed,
     since text: String,
@@ -69,7 +69,7 @@ enum WatchChanges {
     } catch { return false }
   }
 
-  /// Writes pending output, or as much of it as the reader accepts without blocking.
+  /// Writes pending output, as much as the reader accepts without blocking.
   private static func write(_ feed: ChangeFeed) throws(CommandFailure) {
     if hasLostReader(waiting: 200) { endQuietly() }
     var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
@@ -79,7 +79,7 @@ enum WatchChanges {
     if failure != 0 { throw CommandFailure(.failure, "cannot write the output: \(System.message(failure))") }
   }
 
-  /// Waits up to `milliseconds` for the reader to accept output. True if the reader is gone.
+  /// Waits up to `milliseconds` for the reader to accept output. True if the reader has closed the output.
   private static func hasLostReader(waiting milliseconds: Int32) -> Bool {
     var output = pollfd(fd: STDOUT_FILENO, events: milliseconds > 0 ? Int16(POLLOUT) : 0, revents: 0)
     return unsafe poll(&output, 1, milliseconds) > 0 && output.revents & Int16(POLLERR) != 0

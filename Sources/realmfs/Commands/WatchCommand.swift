@@ -25,7 +25,7 @@ enum WatchCommand {
         guard showsObjects, try source.latest() !== known.snapshot else { continue }
       }
       let next = try state(source, holds: showsObjects)
-      // Intermediate versions are not seen, but their changes are.
+      // Intermediate versions are not reported, but their changes are.
       if next.snapshot.version == known.snapshot.version && next.file == known.file { continue }
       let changes = next.changes(since: known)
       let former = known
@@ -70,7 +70,7 @@ enum WatchCommand {
     _ source: RealmSource,
     isJSON: Bool
   ) throws(CommandFailure) {
-    // Object keys mean something else in another file, so objects are matched by the names of their files.
+    // Object keys have a different meaning in another file, so objects are matched by the names of their files.
     let areVersions = old.file == new.file && old.snapshot.version < new.snapshot.version
     let comparison = RealmComparison(old.snapshot, new.snapshot, classes: nil, areVersions: areVersions)
     let printer = DifferencePrinter(isJSON: isJSON)
@@ -98,7 +98,7 @@ enum WatchCommand {
     } catch { throw CommandFailure(error, path: source.path) }
   }
 
-  /// True if the output has lost its reader.
+  /// True if the output no longer has a reader.
   private static var hasNoReader: Bool {
     var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
     return unsafe poll(&output, 1, 0) > 0 && output.revents & Int16(POLLERR) != 0

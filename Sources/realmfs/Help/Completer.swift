@@ -1,7 +1,8 @@
 // `realmfs __complete`, which the completion scripts call: lists the candidates for the word being typed.
 //
-// The answer is the kind of candidate (files, directories or names) and the names, each terminated by a NUL. The realm
-// is opened as by `realmfs cat`, without leaving a trace. After any failure the answer has fewer names, and no message.
+// The output consists of the kind of candidate (files, directories or names) and the names, each terminated by a NUL.
+// The realm is opened as by `realmfs cat`, without leaving a trace. After a failure, the output contains fewer names;
+// there is no message.
 import Glibc
 import RealmJSON
 import RealmNames
@@ -23,10 +24,10 @@ struct Completer {
   /// `--columns=`, if the last word begins with it.
   private let optionPrefix: String
 
-  /// Answers `words WORD...` (the words after the program's name) or `bash WORD LINE` (the part of the line that bash
+  /// Handles `words WORD...` (the words after the program's name) or `bash WORD LINE` (the part of the line that bash
   /// replaces, and the line up to the cursor).
   static func run(_ words: ArraySlice<String>) -> Int32 {
-    // The shell waits for the answer, so the time is limited. Nothing is written before the answer is complete.
+    // The shell waits for the output, so the time is limited. Nothing is written before the output is complete.
     Thread {
       sleep(secondsAtMost)
       _exit(0)
@@ -57,7 +58,7 @@ struct Completer {
     return (kind, rest)
   }
 
-  /// Takes the words after the program's name; nil unless they are a known command and at least one more word.
+  /// Parses the words after the program's name; nil unless they are a known command and at least one more word.
   private init?(_ words: [String]) {
     guard words.count > 1, let name = CommandName(rawValue: words[0]), let spec = Options.command(name),
       let last = words.last
@@ -88,14 +89,14 @@ struct Completer {
     }
   }
 
-  /// Returns the option that a word names, and its value if the word contains one.
+  /// Returns the option in a word, and its value if the word contains one.
   private static func option(_ word: String, among all: [OptionSpec]) -> (OptionSpec, String?)? {
     if word.hasPrefix("--") {
       let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard let found = all.first(where: { $0.name.rawValue == parts[0] }) else { return nil }
       return (found, parts.count > 1 ? String(parts[1]) : nil)
     }
-    // A cluster of short flags: the first flag that takes a value takes the rest of the word.
+    // A cluster of short flags: the value of the first flag with a value is the rest of the word.
     for (index, letter) in word.dropFirst().enumerated() {
       guard let found = all.first(where: { $0.short == letter }), found.value != nil else { continue }
       let value = word.dropFirst(index + 2)
@@ -130,7 +131,7 @@ struct Completer {
 
   // MARK: names of the realm
 
-  /// Returns all candidates of a kind, whatever has been typed of them; none if the realm cannot be read.
+  /// Returns all candidates of a kind, regardless of the part already typed; none if the realm cannot be read.
   private func names(_ kind: RealmNameKind) -> [String] {
     guard let configuration = configuration() else { return [] }
     do throws(CommandFailure) {
@@ -208,7 +209,7 @@ struct Completer {
     return classes.first { $0.className == name } ?? classes.first { $0.className == decoded }
   }
 
-  /// Returns the typed list with its last element replaced by each name that is not in the list yet.
+  /// Returns the typed list with its last element replaced with each name that is not yet in the list.
   private func listed(_ names: (String) throws(EngineError) -> [String]) throws(EngineError) -> [String] {
     var parts = typed.parts(unescaped: ",")
     let last = parts.removeLast()
@@ -237,7 +238,7 @@ struct Completer {
     return names
   }
 
-  /// The objects of larger classes are not offered: a part of the names would look like all of them.
+  /// The objects of larger classes are not offered: some of the names would appear to be all of them.
   private static let mostObjects = 50_000
 
   /// Returns continuations of the typed query that end in a property name.

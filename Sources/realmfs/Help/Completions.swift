@@ -1,4 +1,4 @@
-// Shell completions from the option table. completions/ holds the output; a test compares them.
+// Shell completions from the option table. The output is in completions/; a test compares it.
 
 /// Renders the completions of one shell.
 enum Completions {
@@ -52,7 +52,7 @@ enum Completions {
       script += "    \(command.name.rawValue):-*) COMPREPLY=($(compgen -W \"\(words)\" -- \"$cur\")); return ;;\n"
     }
     script += "    help:*) COMPREPLY=($(compgen -W \"\(commandWords)\" -- \"$cur\")); return ;;\n"
-    // The program quotes its answer for the context at the cursor; bash must not quote it again.
+    // The program quotes its output for the context at the cursor; bash must not quote it again.
     return script + """
         esac
         {
@@ -70,7 +70,7 @@ enum Completions {
       """
   }
 
-  /// Returns the words that bash offers for the value of an option; nil where bash asks the program.
+  /// Returns the words that bash offers for the value of an option; nil if bash must run the program.
   private static func bashWords(_ option: OptionSpec, _ command: CommandName) -> String? {
     if option.name == .options { return mountOptionWords(command).joined(separator: " ") }
     guard case .words(let words) = option.completion else { return nil }
@@ -221,6 +221,6 @@ enum Completions {
     }
   }
 
-  /// Returns a word in single quotes. In all three shells, an apostrophe needs the quotation closed and reopened.
+  /// Returns a word in single quotes. In all three shells, the quotation must be closed and reopened for an apostrophe.
   private static func quoted(_ text: String) -> String { "'\(text.replacing("'", with: "'\\''"))'" }
 }

@@ -58,7 +58,7 @@ enum HelpText {
     wrapped(text, width: columns).joined(separator: "\n") + "\n"
   }
 
-  /// Renders two columns. A label too wide for the first column gets a separate line.
+  /// Renders two columns. A label too wide for the first column is put on a separate line.
   private static func table(_ lines: [(label: String, text: String)]) -> String {
     let indent = min(26, (lines.map(\.label.count).max() ?? 0) + 4)
     let margin = String(repeating: " ", count: indent)

@@ -51,9 +51,9 @@ enum MountManPage {
 
   private static let saving = [
     """
-    Closing a file that was written, and fsync, save it: one transaction, on disk when the call returns. Saving an \
-    object changes only what differs. Properties that the text does not name keep their values; null clears a \
-    property. A text equal to the stored object makes no commit.
+    Closing a file that was written to, or calling fsync on it, saves it in one transaction, which is on disk when \
+    the call returns. Saving an object changes only what differs. Properties that the text does not name keep their \
+    values; null clears a property. Saving a text that equals the stored object causes no commit.
     """,
     """
     A new file creates an object. Its name gives the primary key; in a class without one, a number gives the object \
@@ -63,28 +63,28 @@ enum MountManPage {
     """,
     """
     Editors can save in any of the usual ways: by truncating the file, by renaming a new file over it, by moving it \
-    away first, or by unlinking it. The object keeps its key and the links to it. Files with names that no object of \
-    the class can have are scratch files: they are in memory, and .realm/unsaved lists them. realmfs umount refuses to \
-    unmount while there are any; if the mount ends in another way, they are kept below \
+    away first, or by unlinking it. The object keeps its key and the links to it. Files whose names no object of the \
+    class can have are scratch files: they are kept in memory, and .realm/unsaved lists them. realmfs umount refuses \
+    to unmount while there are any; if the mount ends in another way, they are kept below \
     $XDG_STATE_HOME/realmfs/unsaved.
     """,
     """
-    The root directory takes no files. With -o create_classes, creating a directory there adds a class; removing the \
-    directory of a class without objects and properties removes the class. Writing .realm/schema.json changes the \
-    schema.
+    Files cannot be created in the root directory. With -o create_classes, creating a directory there adds a class; \
+    removing the directory of a class that has neither objects nor properties removes the class. Writing \
+    .realm/schema.json changes the schema.
     """,
     """
     A class directory has more entries than it lists. .where/QUERY/ holds the objects that a query finds, with '/' \
-    written as %2F and '%' as %25; .by/PROPERTY/VALUE/ holds the objects with that value. Both also exist in the \
-    directories that they lead to. .fields/KEY/ is an object as a directory: strings with a line end, binary data \
-    unchanged, links as symbolic links, .backlinks, everything else as JSON; writing a file sets that property, \
-    removing it makes the property null. .all.jsonl holds all objects, one per line, .all.csv the same objects as CSV, \
-    and .count their number.
+    written as %2F and '%' as %25; .by/PROPERTY/VALUE/ holds the objects with that value. They can be nested. \
+    .fields/KEY/ shows an object as a directory with a file for each property: strings with a trailing newline, \
+    binary data unchanged, links as symbolic links, .backlinks, everything else as JSON; writing a file sets that \
+    property, removing it makes the property null. .all.jsonl holds all objects, one per line, .all.csv the same \
+    objects as CSV, and .count their number.
     """,
     """
     mkdir .realm/snapshots/NAME keeps the whole tree in its current version, read-only, until rmdir or unmount; \
     .changes in it lists what has changed since, one JSON object per line; writing 1 to .restore in it restores \
-    everything in one commit. Meanwhile, the file grows with each commit.
+    everything in one commit. While a snapshot exists, every commit makes the file grow.
     """,
     """
     .realm/changes provides a line of JSON for each object changed by a commit of any program; reading it waits for \
@@ -92,17 +92,17 @@ enum MountManPage {
     slow gets {"version":17,"time":"..","gap":true}.
     """,
     """
-    mkdir .realm/tx/NAME opens a transaction: a tree in which everything can be changed, not visible elsewhere. touch \
-    .commit in it commits all changes at once, or none, with the reasons in .log: a text that was refused, or an \
-    object that another program changed meanwhile (ESTALE). .test checks without committing, .diff lists what would \
-    change, .abort or rmdir drops the transaction. 'realmfs tx' runs a command in one.
+    mkdir .realm/tx/NAME opens a transaction: a tree in which anything can be changed without the changes being \
+    visible elsewhere. touch .commit in it commits all changes at once, or none, with the reasons in .log: a text \
+    that was refused, or an object that another program changed meanwhile (ESTALE). .test checks without committing, \
+    .diff lists what would change, .abort or rmdir drops the transaction. 'realmfs tx' runs a command in one.
     """,
     """
     Refusals: EINVAL for a text that is not JSON, or has a wrong type, an unknown property, a key that differs from \
     the name, or a link to an object that does not exist; ERANGE for a number that the type cannot hold; EFBIG and \
-    ENAMETOOLONG beyond limits; EEXIST for a key that already exists; EPERM for content that is computed or cannot \
-    change, such as the name of an object; EROFS in a read-only mount; EAGAIN while another program writes; ENOSPC \
-    without space, after which the former version is intact and the mount continues.
+    ENAMETOOLONG if a limit is exceeded; EEXIST for a key that already exists; EPERM for content that is computed or \
+    cannot change, such as the name of an object; EROFS in a read-only mount; EAGAIN while another program writes; \
+    ENOSPC if the disk is full; the previous version stays intact and the mount keeps running.
     """,
   ]
 

@@ -1,4 +1,5 @@
-// The building blocks of man pages, in the man(7) format. Text is escaped here, so that no word becomes a request.
+// The building blocks of man pages, in the man(7) format. Text is escaped here, so that no word is interpreted as a
+// request.
 
 /// Renders parts of man pages.
 enum Roff {
@@ -41,7 +42,7 @@ enum Roff {
   /// The paragraphs about the files of a mounted realm.
   static let files = [
     "\\fIMOUNTPOINT\\fR/\\fICLASS\\fR/\\fIKEY\\fR.json is an object. "
-      + "\\fIMOUNTPOINT\\fR/.realm has the schema, the version and statistics; it is listed only with "
+      + "\\fIMOUNTPOINT\\fR/.realm contains the schema, the version and statistics; it is listed only with "
       + "\\fB\\-o show_control\\fR.",
     "\\fIFILE\\fR.lock, \\fIFILE\\fR.management and \\fIFILE\\fR.note are shared by the programs that have the realm "
       + "open: the participants, the versions being read, and the writer lock. They may remain when no program has it "

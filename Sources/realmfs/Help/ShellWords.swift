@@ -52,14 +52,14 @@ struct ShellWords {
     }
   }
 
-  /// Returns text that continues the last word, quoted for the quotation that is open there.
+  /// Returns text that continues the last word, escaped for the quotation that is open there.
   func quoted(_ text: String) -> String {
     switch state {
     case .single: return text.replacing("'", with: "'\\''")
     case .double:
       var quoted = ""
       for character in text {
-        // A backslash before ! would remain in the word.
+        // A backslash before `!` would remain in the word.
         quoted += character == "!" ? "\"\\!\"" : "\"\\$`".contains(character) ? "\\\(character)" : "\(character)"
       }
       return quoted

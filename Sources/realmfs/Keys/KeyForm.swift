@@ -1,9 +1,9 @@
-// Recognizes the form of a key: 64 raw bytes, 128 hexadecimal digits, base64, or an array of numbers as in source code.
-// Errors describe the form that was found, never the bytes.
+// Recognizes the format of a key: 64 raw bytes, 128 hexadecimal digits, base64, or an array of numbers as in source
+// code. Errors describe the format that was found, never the bytes.
 import CLinux
 import RealmPages
 
-/// The form in which a key was written.
+/// The format in which a key was written.
 enum KeyForm: String {
   case raw = "64 raw bytes"
   case rawWithNewline = "64 raw bytes and a newline"
@@ -31,12 +31,12 @@ struct KeyFormError: Error, CustomStringConvertible {
 }
 
 extension KeyForm {
-  /// Returns the key in `secret` and its form. `isUniform` is true if all bytes of the key are equal.
+  /// Returns the key in `secret` and its format. `isUniform` is true if all bytes of the key are equal.
   static func key(
     in secret: borrowing SecretBuffer
   ) throws(KeyFormError) -> (key: EncryptionKey, form: KeyForm, isUniform: Bool) {
     if secret.overflowed { throw KeyFormError("more than \(SecretBuffer.capacity) bytes") }
-    // These digits would also pass for 64 raw bytes.
+    // These digits would also be accepted as 64 raw bytes.
     if hasHexadecimalDigits(secret, 64) { throw .halfKey }
     var key = [UInt8]()
     key.reserveCapacity(64)
@@ -98,7 +98,7 @@ extension KeyForm {
 
   /// Returns the offset of a key's text, after the byte order mark that editors and shells on Windows write.
   ///
-  /// In UTF-16, every other byte of a digit is 0, which counts as white space.
+  /// In UTF-16, every second byte of a digit is 0, which is treated as white space.
   private static func textStart(_ secret: borrowing SecretBuffer) -> Int {
     if secret.count > 2, secret[0] == 0xEF, secret[1] == 0xBB, secret[2] == 0xBF { return 3 }
     guard secret.count > 1 else { return 0 }
@@ -165,7 +165,7 @@ extension KeyForm {
     return digits == wanted
   }
 
-  /// Describes what was found instead of a key, without showing it.
+  /// Describes the content found instead of a key, without showing it.
   private static func found(_ secret: borrowing SecretBuffer) -> String {
     var digits = 0
     var others = 0

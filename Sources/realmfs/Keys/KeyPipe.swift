@@ -2,12 +2,12 @@
 import Glibc
 import RealmPages
 
-/// The reading end of a pipe that holds a key, for a child process to inherit.
+/// The read end of a pipe that contains a key, for a child process to inherit.
 final class KeyPipe {
   /// The descriptor that the child reads from.
   let descriptor: Int32
 
-  /// Creates a pipe that holds `key`.
+  /// Creates a pipe that contains `key`.
   init(_ key: EncryptionKey) throws(CommandFailure) {
     var ends: [Int32] = [0, 0]
     guard unsafe pipe(&ends) == 0 else { throw CommandFailure(.failure, "pipe: \(System.message(errno))") }

@@ -2,14 +2,14 @@
 import Glibc
 import RealmPages
 
-/// The source of the key that the command line names.
+/// The source of the key given on the command line.
 enum KeySource {
   case file(String)
   case descriptor(Int32)
   case command(String)
   case environment(String)
 
-  /// Takes the source from the arguments; nil if they name none. With `isNew`, takes the source of the new key.
+  /// Creates the source given by the arguments; nil if there is none. With `isNew`, it is the source of the new key.
   init?(_ arguments: Arguments, isNew: Bool = false) throws(CommandFailure) {
     if let path = arguments.value(isNew ? .newKeyFile : .keyFile) {
       self = StandardInput.isNamed(by: path) ? .descriptor(STDIN_FILENO) : .file(path)
@@ -40,7 +40,7 @@ enum KeySource {
 
   /// Reads the key.
   ///
-  /// Wipes every buffer that the key passed through.
+  /// Wipes every buffer that contained the key.
   func read(verbose: Bool) throws(CommandFailure) -> EncryptionKey {
     if case .descriptor(STDIN_FILENO) = self { try StandardInput.take(as: "the key") }
     var secret = SecretBuffer()
@@ -49,7 +49,7 @@ enum KeySource {
     case .descriptor(let number):
       let code = secret.read(from: number)
       close(number)
-      // If this was a standard descriptor, the realm file must not be opened under its number.
+      // If this was a standard descriptor, the realm file must not be opened with its number.
       System.occupyStandardDescriptors()
       if code != 0 { throw unreadable(System.message(code)) }
     case .command(let command): try read(&secret, command: command)
@@ -79,7 +79,7 @@ enum KeySource {
     let code = unsafe secret.read(from: fileno(pipe))
     let status = unsafe pclose(pipe)
     if code != 0 { throw unreadable(System.message(code)) }
-    // A command that wrote too much may have been ended by the closed pipe; the error is then the length.
+    // A command that wrote too much may have been ended by the closed pipe; the length is then the error to report.
     guard status == 0 || secret.overflowed else {
       let signal = status & 0x7F
       let end = signal == 0 ? "exit status \((status >> 8) & 0xFF)" : "signal \(signal)"

@@ -4,7 +4,7 @@ import Glibc
 
 /// Bytes read from a key source.
 ///
-/// Wiped at the end of their lifetime.
+/// The bytes are wiped at the end of the buffer's lifetime.
 @safe struct SecretBuffer: ~Copyable {
   // Safe: owns the memory; `count` never exceeds its size.
   private let memory: UnsafeMutableRawBufferPointer
@@ -12,11 +12,11 @@ import Glibc
   /// True if there were more bytes than fit.
   private(set) var overflowed = false
 
-  /// The capacity, far more than any form of a key needs.
+  /// The capacity, far more than a key needs in any format.
   static let capacity = 4096
 
   init() {
-    // If the allocation fails, the capacity is 0 and any key is too long.
+    // If the allocation fails, the capacity is 0 and every key is too long.
     let start = unsafe clinux_secret_alloc(Self.capacity)
     unsafe memory = UnsafeMutableRawBufferPointer(start: start, count: start == nil ? 0 : Self.capacity)
   }
@@ -46,7 +46,7 @@ import Glibc
     }
   }
 
-  /// Takes the value of an environment variable and wipes the original, so that /proc/PID/environ no longer shows it.
+  /// Reads the value of an environment variable and wipes the original, so that /proc/PID/environ no longer shows it.
   /// Returns false if the variable is not set.
   mutating func takeEnvironment(_ name: String) -> Bool {
     guard let value = unsafe getenv(name) else { return false }

@@ -1,4 +1,4 @@
-// Arguments that shape the mounted tree: value notation, classes, owner, and modes.
+// Arguments that determine the mounted tree: value notation, classes, owner, and modes.
 import FileTree
 import Glibc
 import RealmJSON
@@ -66,7 +66,7 @@ extension Arguments {
     return options
   }
 
-  /// Returns the options that are passed on to libfuse and the kernel, as `NAME` or `NAME=VALUE`.
+  /// Returns the options that are passed to libfuse and the kernel, as `NAME` or `NAME=VALUE`.
   func kernelOptions() -> [String] {
     mountOptions.filter { $0.spec.kind == .kernel }.map { option in
       option.spec.name + (option.value.map { "=\($0)" } ?? "")
@@ -81,7 +81,7 @@ extension Arguments {
     return mode
   }
 
-  /// Returns how many microseconds a thread polls for the next request; nil if the user leaves it to the program.
+  /// Returns how many microseconds a thread polls for the next request; nil for the default.
   func busyPoll() throws(CommandFailure) -> Int? { try number(.busyPoll, "microseconds", 0...10_000) }
 
   private func number(

@@ -43,7 +43,7 @@ enum Daemon {
       for standard in Int32(0)...2 { dup2(null, standard) }
       close(null)
     }
-    // If the parent is gone, no process reads this byte.
+    // If the parent has ended, no process reads this byte.
     _ = StandardOutput.write([1], to: pipe)
     close(pipe)
   }

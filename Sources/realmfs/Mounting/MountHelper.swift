@@ -1,6 +1,6 @@
-// `mount.fuse.realmfs` and `umount.fuse.realmfs`: the names under which mount(8), umount(8), fstab and systemd call
-// this program. Their arguments are translated to those of `realmfs mount` and `realmfs umount`, options meant for
-// other programs are dropped, and the exit status is that of mount(8).
+// `mount.fuse.realmfs` and `umount.fuse.realmfs`: the names under which mount(8) and umount(8), also for fstab and
+// systemd, call this program. Their arguments are translated to those of `realmfs mount` and `realmfs umount`, options
+// meant for other programs are dropped, and the exit status is that of mount(8).
 import Glibc
 
 /// A helper of mount(8) or umount(8), identified by its name.
@@ -8,7 +8,7 @@ enum MountHelper: String {
   case mount = "mount.fuse.realmfs"
   case umount = "umount.fuse.realmfs"
 
-  /// Selects the helper by the program's name, with or without its folder; nil if the name is not that of a helper.
+  /// Selects the helper by the program's name, with or without its directory; nil if the name is not that of a helper.
   init?(program: String) {
     self.init(rawValue: program.split(separator: "/").last.map(String.init) ?? program)
   }
@@ -44,7 +44,7 @@ enum MountHelper: String {
     .trustOwner, .trash,
   ]
 
-  /// Options of fstab that mount(8), systemd or other file systems of the kernel handle, or that always hold here.
+  /// Options of fstab that mount(8), systemd or other file systems of the kernel handle, or that always apply here.
   static let foreignOptions: Set<String> = [
     "defaults", "auto", "noauto", "nofail", "_netdev", "user", "nouser", "users", "nousers", "owner", "noowner",
     "group", "nogroup", "relatime", "norelatime", "strictatime", "nostrictatime", "diratime", "nodiratime", "lazytime",
@@ -62,7 +62,7 @@ enum MountHelper: String {
 /// The request of mount(8) or umount(8) as arguments of `realmfs mount` or `realmfs umount`.
 struct HelperCall {
   private(set) var words: [String] = []
-  /// `-f` of mount: do everything but the mount itself.
+  /// `-f` of mount: do everything except the mount itself.
   private(set) var isFake = false
 
   /// Parses `SOURCE DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`, or for umount `DIR [-flnrv] ..`.
@@ -118,7 +118,7 @@ struct HelperCall {
   }
 
   /// Splits at commas that are neither escaped by a backslash nor inside quotation marks. mount(8) passes quotation
-  /// marks on; they are dropped here.
+  /// marks unchanged; they are removed here.
   private static func split(_ options: String) -> [String] {
     var quoted = false
     var text = ""

@@ -1,4 +1,4 @@
-// The directory that a realm is mounted on: checks it, detaches a dead mount of ours, and unmounts.
+// The directory that a realm is mounted on: checks it, detaches a stale mount of realmfs, and unmounts.
 import CLinux
 import Glibc
 import RealmPages
@@ -8,7 +8,7 @@ import Threads
 enum MountPoint {
   /// Checks that `given` can be mounted on, and returns its real path.
   ///
-  /// Detaches a stale mount of ours first.
+  /// Detaches a stale mount of realmfs first.
   static func prepare(_ given: String, verbose: Bool) throws(CommandFailure) -> String {
     let path = System.realMountPoint(given)
     if let entry = MountTable.entry(at: path), entry.isOurs {
@@ -49,10 +49,10 @@ enum MountPoint {
     )
   }
 
-  /// Unmounts by the system call, or through fusermount3 where the system call needs root.
+  /// Unmounts by the system call, or through fusermount3 if the system call requires root.
   static func unmount(_ path: String, isLazy: Bool) throws(CommandFailure) {
     var code = unsafe clinux_unmount(path, isLazy ? 1 : 0)
-    // Wait for processes that only take a brief look, such as a desktop or `df`.
+    // Wait for processes that use the mount only briefly, such as a desktop or `df`.
     let deadline = MonotonicTime.now.advanced(by: .milliseconds(500))
     while code == EBUSY, MonotonicTime.now < deadline {
       usleep(10_000)
@@ -80,13 +80,13 @@ enum MountPoint {
     }
   }
 
-  /// Detaches a mount of ours from the tree even if processes still use it.
+  /// Detaches a mount of realmfs from the tree even if processes still use it.
   static func detach(_ path: String) {
-    // After a failure nothing else can be done.
+    // If this fails, nothing else can be done.
     try? unmount(path, isLazy: true)
   }
 
-  /// True if the process that serves a FUSE mount is gone.
+  /// True if the process that served a FUSE mount has ended.
   ///
   /// The kernel answers `stat` from its cache for a while, but never `statfs`.
   private static func isDead(_ path: String) -> Bool {

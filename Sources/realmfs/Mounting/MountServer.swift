@@ -9,7 +9,8 @@ import RealmPages
 final class MountServer {
   private let descriptor: Int32
 
-  /// Finds the server of a live mount of ours. It is nil if the server runs in another container or does not answer.
+  /// Finds the server of a live mount of ours. `server` is nil if the server runs in another container or does not
+  /// respond.
   static func ask(_ mount: MountEntry) -> (server: MountServer?, isSilent: Bool) {
     switch RealmMount.attribute(FileTree.processAttribute, of: mount.mountPoint) {
     case .success(let text): (pid_t(String(decoding: text, as: UTF8.self)).flatMap { Self($0, mount) }, false)
@@ -26,7 +27,7 @@ final class MountServer {
 
   deinit { close(descriptor) }
 
-  /// True if a process runs this program, judged by its name.
+  /// True if a process runs this program, according to its name.
   static func isServer(_ process: pid_t) -> Bool {
     let name = KernelText.of("/proc/\(process)/comm")
     return name != nil && name == KernelText.of("/proc/self/comm")

@@ -11,16 +11,16 @@ struct RealmMount {
   let point: String
   /// The source in the mount table: the realm file, unless the user chose another name.
   let source: String
-  /// The report of the mount; nil if it returns none.
+  /// The report of the mount; nil if there is none.
   let report: MountReport?
   /// The process that serves the mount; nil if there is no report or this process does not see it.
   let process: pid_t?
   /// The reason why there is no report.
   let silence: Errno?
-  /// The processes of another mount namespace that see the mount, if this process does not.
+  /// The processes of another mount namespace in which the mount is visible, if it is not visible to this process.
   let seenBy: [pid_t]
 
-  /// The time in milliseconds that a mount has to answer.
+  /// The time in milliseconds within which a mount must respond.
   private static let patience: Int32 = 2000
   /// The kernel's size limit for an attribute.
   private static let mostBytes = 1 << 16
@@ -28,11 +28,12 @@ struct RealmMount {
   /// Returns all our mounts in the mount table.
   static func all() -> [RealmMount] { MountTable.entries().filter(\.isOurs).map { RealmMount($0) } }
 
-  /// Returns our mounts that only other mount namespaces see, as far as this user may inspect them; root sees all.
+  /// Returns our mounts that exist only in other mount namespaces, as far as this user may inspect them; root may
+  /// inspect all.
   static func elsewhere() -> [RealmMount] {
     guard let own = MountNamespace.of("self") else { return [] }
     var processes: [MountNamespace: [pid_t]] = [:]
-    // Without /proc there are none to find.
+    // Without /proc, none can be found.
     for process in ((try? DirectoryListing.names(in: "/proc")) ?? []).compactMap({ pid_t($0) }) {
       if let namespace = MountNamespace.of("\(process)"), namespace != own {
         processes[namespace, default: []].append(process)
@@ -58,7 +59,7 @@ struct RealmMount {
     process = report.flatMap { MountServer.process(knownAs: $0.process, serving: entry) }
   }
 
-  /// Reads an extended attribute of a mount point; `ETIMEDOUT` if the process that serves the mount does not answer.
+  /// Reads an extended attribute of a mount point; `ETIMEDOUT` if the process that serves the mount does not respond.
   static func attribute(_ name: String, of mountPoint: String) -> Result<[UInt8], Errno> {
     var value = [UInt8](repeating: 0, count: mostBytes)
     let count = unsafe clinux_ask_attribute(mountPoint, name, &value, value.count, patience)
@@ -79,7 +80,7 @@ struct RealmMount {
   }
 }
 
-/// A set of mounts shared by some processes, identified by its number.
+/// A mount namespace, identified by its number.
 private struct MountNamespace: Hashable {
   let number: UInt64
 

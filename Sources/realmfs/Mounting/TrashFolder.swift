@@ -1,25 +1,26 @@
-// The folder of `mount --trash DIR`. CLASS/NAME.json holds the text that an object had before a mount last changed or
-// deleted it, and schema.json the schema before a mount changed it. Earlier texts have the time when they were written
-// appended to their names. Nothing in the folder is ever overwritten or removed. Saves take turns, so one text is
-// written at a time.
+// The directory of `mount --trash DIR`. CLASS/NAME.json contains the text that an object had before a mount last
+// changed or deleted it, and schema.json the schema before a mount changed it. Earlier texts have the time when they
+// were written appended to their names. Nothing in the directory is ever overwritten or removed. Saves are serialized,
+// so only one text is written at a time.
 //
-// The folder is checked when the realm is mounted and opened once for all texts. Everything in it is accessed through
-// its descriptor, so that no other user can redirect the texts or the renaming of earlier ones.
+// The directory is checked when the realm is mounted, and opened once for all texts. Its content is accessed through
+// the descriptor, so that no other user can redirect the texts or the renaming of earlier ones.
 import CLinux
 import FileTree
 import Glibc
 import RealmPages
 import Synchronization
 
-/// A folder for the former texts of objects.
+/// A directory for the previous texts of objects.
 final class TrashFolder: Sendable {
   private let path: String
   /// The identity of the directory.
   private let identity: [UInt64]
-  /// The open folder; nil until the first text. A mount in the background does not inherit its starter's descriptors.
+  /// The open directory; nil until the first text. A mount in the background does not inherit its starter's
+  /// descriptors.
   private let folder = Mutex<TrustedDirectory?>(nil)
 
-  /// Takes the folder `given`, which must exist outside the mount.
+  /// Creates the object for the directory `given`, which must exist outside the mount.
   init(_ given: String, mountPoint: String) throws(CommandFailure) {
     path = System.absolute(given)
     let found: TrustedDirectory

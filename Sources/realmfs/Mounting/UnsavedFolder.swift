@@ -1,16 +1,16 @@
-// The folder in which a mount leaves files that exist only in memory when it ends:
+// The directory in which a mount leaves files that exist only in memory when it ends:
 // $XDG_STATE_HOME/realmfs/unsaved/REALM.TIME, accessible only to this user. It is created with the first file.
 import FileTree
 import Glibc
 import RealmPages
 import Synchronization
 
-/// A folder for files that were not saved to a realm.
+/// A directory for files that were not saved to a realm.
 final class UnsavedFolder: Sendable {
   private let name: String
   private let folder = Mutex<TrustedDirectory?>(nil)
 
-  /// Names a folder for the realm at `path`.
+  /// Chooses the name of a directory for the realm at `path`.
   init(ofRealm path: String) {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &now)
@@ -21,7 +21,7 @@ final class UnsavedFolder: Sendable {
 
   /// Writes a file that has the path `path` in the mount. Returns the path of the written file.
   ///
-  /// - Throws: the error that kept the folder or the file from being created.
+  /// - Throws: the error that prevented the directory or the file from being created.
   func keep(_ path: String, _ bytes: [UInt8]) throws(EngineError) -> String {
     var directory = try open()
     var parts = path.split(separator: "/").map(String.init)

@@ -1,4 +1,4 @@
-// Parses the command line against the option table. Options and operands can come in any order, `--` ends the options,
+// Parses the command line against the option table. Options and operands can be in any order, `--` ends the options,
 // and an option that is not in the table is a usage error.
 
 import RealmPages
@@ -49,7 +49,7 @@ struct Arguments: Sendable {
 extension Arguments {
   /// Parses the words after the command name.
   ///
-  /// If `--help` is given, nothing else is checked, because the command only prints its help.
+  /// If `--help` is given, no other argument is checked, because the command only prints its help.
   init(_ command: CommandName, _ words: [String]) throws(CommandFailure) {
     self.command = command
     var rest = words[...]
@@ -87,7 +87,8 @@ extension Arguments {
     try take(spec, value: value)
   }
 
-  /// Parses a cluster of short options. The first one with a value takes the rest of the word, or the next word.
+  /// Parses a cluster of short options. The value of the first one with a value is the rest of the word, or the next
+  /// word.
   private mutating func takeShort(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
     var letters = word
     while let letter = letters.popFirst() {
@@ -134,7 +135,7 @@ extension Arguments {
     mountOptions.append((spec, value))
   }
 
-  /// Options of other programs, and what does the same here.
+  /// Options of other programs, and their equivalents here.
   private static let guesses: [(names: [String], commands: [CommandName], use: String)] = [
     (["limit", "max-rows", "top"], [.query, .cat], "LIMIT(n) in the query of 'realmfs query'"),
     (["sort", "order", "order-by", "sort-by"], [.query, .cat], "SORT(PROPERTY ASC) in the query of 'realmfs query'"),
@@ -151,7 +152,7 @@ extension Arguments {
     return KnownNames(known).nearest(to: name).map { "; did you mean --\($0)?" } ?? ""
   }
 
-  /// Refuses an empty class name, as in an empty list, which would select nothing.
+  /// Rejects an empty class name, as in an empty list, which would select nothing.
   private func checkClasses(_ value: String, separator: Character, option: String) throws(CommandFailure) {
     if value.parts(unescaped: separator).contains("") {
       throw usage("\(option): '\(value)' has an empty class name; names are separated by '\(separator)'")

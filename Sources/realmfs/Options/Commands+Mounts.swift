@@ -25,7 +25,7 @@ extension Options {
         """
         Saving a file is a transaction: when close or fsync returns, the change is on disk, or the error reports that \
         it was refused. The reason is in the extended attribute user.realmfs.error of the file, in .realm/errors and \
-        in the log; the refused text is kept in .realm/rejected/. See SAVING in realmfs-mount(8).
+        in the log; the refused text is kept in .realm/rejected/. See SAVING below.
         """,
         """
         Files of older formats, files with sync history, and mounts with --read-only or --immutable are read-only: \
@@ -35,7 +35,7 @@ extension Options {
         """
         Apps and other mounts can have the realm open at the same time: each sees the commits of the others, and \
         writers take turns. If a program has the realm open exclusively, or shares it in a way unknown to realmfs, \
-        mount fails and names the program; --immutable mounts nevertheless, read-only.
+        mount fails and names the program; --immutable mounts the realm anyway, read-only.
         """,
         """
         Programs that have a realm open share the memory of FILE.lock. The owner of the realm can write anything into \

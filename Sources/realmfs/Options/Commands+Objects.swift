@@ -1,4 +1,4 @@
-// The commands that read and change what a realm holds.
+// The commands that read and change the content of a realm.
 import RealmPages
 import RealmTransfer
 

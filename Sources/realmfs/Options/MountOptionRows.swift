@@ -27,9 +27,9 @@ extension Options {
     MountOptionSpec(
       .frozen,
       "show the version at mount time, read-only, until the mount ends: the kernel opens files and reads them again "
-        + "without asking the mount, which is the fastest way to read many. Meanwhile, other programs cannot reuse the "
-        + "space of that version; with --immutable, content that is not cached fails with ESTALE once another program "
-        + "has committed"
+        + "without asking the mount, which is the fastest way to read many files. While the mount lasts, other "
+        + "programs cannot reuse the space of that version; with --immutable, content that is not cached fails with "
+        + "ESTALE once another program has committed"
     ),
     MountOptionSpec(kernel: "rw", "save changes; the default"),
     MountOptionSpec(

@@ -1,6 +1,6 @@
-// The types of the option table. Parser, help, man pages and completions read the same table, so they always agree.
+// The types of the option table. The parser, help, man pages and completions use the same table, so they always agree.
 
-/// The commands, by the name that the user types.
+/// The commands; the raw values are the names that the user types.
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, `class`, property, cat, export, `import`, query, set, insert, delete,
     undo, versions, deleted, diff, watch,
@@ -11,7 +11,7 @@ enum CommandName: String, CaseIterable, Sendable {
   case version, help
 }
 
-/// The long options, by their name without the dashes.
+/// The long options; the raw values are their names without the dashes.
 enum OptionName: String, CaseIterable, Sendable {
   case options, immutable, foreground, debug, lazy, json, limit, local, format, batch, count, upgrade, man, completions
   case verbose, help
@@ -171,7 +171,7 @@ struct CommandSpec: Sendable {
   }
 }
 
-/// One long option and the commands that take it.
+/// One long option and the commands that accept it.
 struct OptionSpec: Sendable {
   let name: OptionName
   let short: Character?

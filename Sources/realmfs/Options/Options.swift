@@ -1,4 +1,4 @@
-// The command line is declared once, in this folder: to add an option, add a row to `OptionRows` and use it in the
+// The command line is declared once, in this directory: to add an option, add a row to `OptionRows` and use it in the
 // command. Help, man pages, completions and the exclusive groups are derived from the row.
 import RealmPages
 
@@ -10,7 +10,7 @@ enum Options {
 }
 
 extension Options {
-  /// The readable file formats, as `2 to 11 and 20 to 24`.
+  /// The readable file formats, as in `2 to 11 and 20 to 24`.
   static var formatsInWords: String {
     var ranges: [ClosedRange<Int>] = []
     for format in Realm.readableFormats.sorted() {
@@ -31,7 +31,7 @@ extension Options {
     options.filter { $0.commands.contains(command) && !$0.isHidden }
   }
 
-  /// Returns the mount options of a command, in table order, without those it refuses.
+  /// Returns the mount options of a command, in table order, without those it rejects.
   static func mountOptions(of command: CommandName) -> [MountOptionSpec] {
     mountOptions.filter { option in
       if case .refused = option.kind { return false }

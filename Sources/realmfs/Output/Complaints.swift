@@ -1,4 +1,4 @@
-// Collects damage found among many objects: one line for each damaged node, however many objects refer to it.
+// Collects damage found among many objects: one line for each damaged node, no matter how many objects refer to it.
 
 import RealmPages
 
@@ -32,7 +32,7 @@ struct Complaints {
   /// Reports a line for each damaged node of the file at `path`.
   func report(_ path: String) { for line in lines { Log.error("\(path): \(line)") } }
 
-  /// The part of a complaint that names the damaged node; nil if there is none.
+  /// The part of a complaint that identifies the damaged node; nil if there is none.
   private static func node(in text: String) -> Substring? {
     guard let found = text.firstRange(of: "node at ") else { return nil }
     return text[found.lowerBound...].prefix { $0 != ":" }

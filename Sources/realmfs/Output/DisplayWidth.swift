@@ -1,10 +1,10 @@
-// Computes the number of terminal columns that a text takes, and truncates text to fit. Widths come from the C library:
-// East Asian characters and most emoji take two columns, combining marks none. The parts of an emoji sequence that a
-// terminal may join are counted in full, so a line is never wider than computed.
+// Computes the number of terminal columns that a text occupies, and truncates text to fit. Widths come from the C
+// library: East Asian characters and most emoji occupy two columns, combining marks none. The parts of an emoji
+// sequence that a terminal may join are counted in full, so a line is never wider than computed.
 import CLinux
 
 extension String {
-  /// The number of terminal columns that the text takes.
+  /// The number of terminal columns that the text occupies.
   var displayWidth: Int {
     if utf8.allSatisfy({ $0 < 0x80 }) { return utf8.count }
     return unicodeScalars.reduce(0) { $0 + $1.displayWidth }
@@ -25,7 +25,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// Unprintable characters were escaped before; unknown characters take one column.
+  /// Unprintable characters have already been escaped; unknown characters occupy one column.
   fileprivate var displayWidth: Int {
     let width = clinux_scalar_width(value)
     return width < 0 ? 1 : Int(width)

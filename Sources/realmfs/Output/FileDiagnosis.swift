@@ -1,10 +1,10 @@
-// The diagnosis that `info` prints for a file that does not open: what it looks like from outside, and which versions
-// are still in it. The file is only read, and a read error does not end the diagnosis.
+// The diagnosis that `info` prints for a file that cannot be opened: its external attributes, and the versions still in
+// it. The file is only read, and a read error does not end the diagnosis.
 import Glibc
 import RealmJSON
 import RealmPages
 
-/// A diagnosis of a file that does not open.
+/// A diagnosis of a file that cannot be opened.
 struct FileDiagnosis {
   private let path: String
   private let size: Int?
@@ -27,7 +27,7 @@ struct FileDiagnosis {
   /// `realmfs versions` lists more.
   private static let mostVersions = 8
 
-  /// Examines the file that `configuration` names, which did not open because of `failure`.
+  /// Examines the file in `configuration`, which could not be opened because of `failure`.
   init(_ configuration: Configuration, _ failure: CommandFailure) {
     path = configuration.path
     let (size, mode, head) = Self.look(at: path)
@@ -117,7 +117,7 @@ struct FileDiagnosis {
   /// True if a file has the signature of an unencrypted realm.
   static func isPlain(_ path: String) -> Bool { header(look(at: path).head) != nil }
 
-  /// Returns the size, mode and first bytes of a file; nil and empty where access is denied.
+  /// Returns the size, mode and first bytes of a file; nil or empty where access is denied.
   private static func look(at path: String) -> (size: Int?, mode: mode_t?, head: [UInt8]) {
     guard case .success(let status) = System.status(path) else { return (nil, nil, []) }
     guard status.st_mode & S_IFMT == S_IFREG else { return (nil, status.st_mode, []) }
@@ -128,7 +128,7 @@ struct FileDiagnosis {
     return (Int(status.st_size), status.st_mode, Array(head.prefix(max(0, count))))
   }
 
-  /// Returns the header, if the signature is in its place.
+  /// Returns the header, if it contains the signature.
   private static func header(_ head: [UInt8]) -> (slot: Int, root: UInt64, format: Int)? {
     guard head.count >= 24, head[16..<20].elementsEqual("T-DB".utf8) else { return nil }
     let slot = Int(head[23] & 1)
@@ -136,7 +136,7 @@ struct FileDiagnosis {
     return (slot, root, Int(head[20 + slot]))
   }
 
-  /// Describes a file as seen from outside, and returns its family if it can be read.
+  /// Describes a file by its external attributes, and returns its family if it can be read.
   private static func look(_ mode: mode_t?, _ size: Int?, _ head: [UInt8]) -> (words: String, FileKind.Family?) {
     guard let mode else { return ("no such file, or no permission to read it", nil) }
     switch mode & S_IFMT {

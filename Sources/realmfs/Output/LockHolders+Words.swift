@@ -4,13 +4,13 @@ import RealmJSON
 import RealmPages
 
 extension LockHolders {
-  /// Returns the processes that have a realm open, in words.
+  /// Describes the processes that have a realm open.
   static func inWords(_ holders: [LockHolder]) -> String {
     if !holders.isEmpty { return names(of: holders).joined(separator: ", ") }
     return System.hasProcesses ? "no program" : "unknown, because /proc is missing"
   }
 
-  /// Returns the names of the processes for a message. A process that serves a mount comes with the way to end it.
+  /// Returns the names of the processes for a message. For a process that serves a mount, how to end it is added.
   static func names(of holders: [LockHolder]) -> [String] {
     var mounts: [RealmMount]?
     return holders.map { holder in

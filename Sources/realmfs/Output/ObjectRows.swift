@@ -1,6 +1,6 @@
 // The objects of a class as rows, for `cat` and `query`: their columns, and the aggregates over all of them.
 //
-// Objects are read in batches, each from a version that is still the newest when the batch is printed. Without a query
+// Objects are read in batches, each from a version that is still the newest when the batch is printed. Without a query,
 // a cursor finds them, so memory does not grow with their number.
 import Glibc
 import RealmJSON
@@ -43,7 +43,7 @@ struct ObjectRows {
     for _ in 0..<RealmSource.attempts {
       let snapshot = try source.latest()
       let begun = Result { () throws(CommandFailure) in try ClassView(self, snapshot, after: last) }
-      // Data read from an overwritten version may be anything, including an error.
+      // Data read from an overwritten version is undefined, and so are errors.
       guard source.realm.isCurrent(snapshot) else { continue }
       let view = try begun.get()
       if arguments.asksForAggregates {
@@ -147,7 +147,7 @@ struct ObjectRows {
     for complaint in complaints { problems.add(complaint) }
     problems.report(source.path)
     let code: ExitCode = complaints.isEmpty ? .done : .damaged
-    // A single value is printed bare.
+    // A single value is printed without a column name.
     if columns.count == 1, rows.count == 1, !arguments.has(.format) {
       switch rows[0][0] {
       case .null: output.print("null")
@@ -196,7 +196,7 @@ struct ObjectRows {
     let table: Table
     let renderer: ObjectRenderer
     let columns: [ColumnView]
-    /// True if rows are whole objects.
+    /// True if rows are complete objects.
     let showsObjects: Bool
     private let snapshot: Snapshot
     private let keys: [ObjKey]?
@@ -235,7 +235,7 @@ struct ObjectRows {
       keyCursor = ObjectCursor(table)
       let chosen = rows.arguments.allValues(.columns).flatMap { $0.split(unescaped: ",") }
       showsObjects = chosen.isEmpty && !rows.format.wantsTexts
-      // Whole objects are read once each. Columns can lead to the same values from many objects.
+      // Complete objects are read only once. Columns can read the same values for many objects.
       renderer =
         showsObjects
         ? ObjectRenderer(snapshot, style: rows.style, sweep: effort) : ObjectRenderer(snapshot, style: rows.style)
@@ -320,7 +320,7 @@ struct ObjectRows {
       return block
     }
 
-    /// Goes back to a block, so that `next` returns its objects.
+    /// Moves back to a block, so that `next` returns its objects.
     func takeOneByOne(_ block: Range<Int>) {
       nextKey = block.lowerBound
       firstInBlocks = block.upperBound
@@ -400,7 +400,7 @@ struct ObjectRows {
       switch value {
       case .null: return .null
       case .string(let text):
-        // In CSV and similar files, a key that reads like Extended JSON must remain distinguishable from it.
+        // In CSV and similar files, a key that resembles Extended JSON must remain distinguishable from it.
         if isLink, !isTable, unsafe OutputBuffer.isExtendedJSON(text.unsafeBytes.bytes) {
           scratch.reset()
           unsafe scratch.append(invalidString: text.unsafeBytes.bytes)
@@ -527,7 +527,7 @@ extension QueryFailure {
 }
 
 extension RowCell {
-  /// True if this cell sorts before `other`: null first, numbers by value, others by text; nil if they are equal.
+  /// True if this cell is ordered before `other`: null first, numbers by value, others by text; nil if they are equal.
   fileprivate func comes(before other: RowCell) -> Bool? {
     switch (self, other) {
     case (.null, .null): return nil

@@ -15,7 +15,7 @@ struct Progress {
     isShown = isatty(STDERR_FILENO) == 1
   }
 
-  /// Shows the state, unless the line was updated a moment ago.
+  /// Shows the progress, unless the line was updated a moment ago.
   ///
   /// `total` is 0 if it is unknown.
   mutating func show(_ done: Int, of total: Int) {

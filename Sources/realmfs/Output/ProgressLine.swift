@@ -1,4 +1,4 @@
-// Progress of long work, shown only on a terminal: elsewhere standard error is reserved for errors.
+// The progress of a long operation, shown only on a terminal: otherwise, standard error is reserved for errors.
 import Glibc
 import RealmPages
 
@@ -10,7 +10,7 @@ final class ProgressLine {
   private var lastShown = 0.0
   private var width = 0
 
-  /// `title` names the work in progress.
+  /// Creates an empty line. `title` describes the work.
   init(_ title: String) { self.title = title }
 
   /// Shows the progress of the work.
@@ -42,7 +42,7 @@ final class ProgressLine {
 
 extension ProgressLine {
   /// Runs `body` with a line of progress, and converts its error to a command failure. An interruption ends the
-  /// program; a file being written then has no name yet, or is removed.
+  /// program; a file being written does not have its final name yet, or is removed.
   static func during<R>(
     _ title: String,
     _ path: String,

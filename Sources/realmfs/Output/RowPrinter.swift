@@ -25,10 +25,10 @@ enum RowCell {
 final class RowPrinter {
   let format: RowFormat
   private let names: [String]
-  /// True for each column of numbers, which is right-aligned.
+  /// For each column, true if it contains numbers, which are right-aligned.
   private let areNumbers: [Bool]
   private let output: StandardOutput
-  /// The width that lines of a table are cut to; nil if they are not cut.
+  /// The width to which lines of a table are truncated; nil if they are not truncated.
   private let lineWidth: Int?
 
   /// The state that dropping a batch restores.
@@ -49,7 +49,7 @@ final class RowPrinter {
   /// The widths of a table are computed from this many rows, or this many bytes of rows.
   private static let sampleRows = 400, sampleBytes = 1 << 18
 
-  /// `cuts` is true if a table is cut to the width of the terminal.
+  /// `cuts` is true if a table is truncated to the width of the terminal.
   init(
     _ format: RowFormat,
     _ columns: [(name: String, isNumber: Bool)],
@@ -70,7 +70,7 @@ final class RowPrinter {
 
   // MARK: rows
 
-  /// Adds a whole object, in the JSON formats.
+  /// Adds a complete object, in the JSON formats.
   func add(object body: (OutputBuffer) throws(RenderError) -> Void) throws(RenderError) {
     let start = output.buffer.count
     if format == .json { output.print(state.rowCount == 0 ? "[\n" : ",\n") }
@@ -151,7 +151,7 @@ final class RowPrinter {
     if state.sample.count >= Self.sampleRows || state.sampleSize >= Self.sampleBytes { printSample() }
   }
 
-  /// Returns text as it is shown on one line, cut to the width of a line.
+  /// Returns text as it is shown on one line, truncated to the width of a line.
   private func shown(_ bytes: [UInt8]) -> String {
     guard let lineWidth, bytes.count > 8 * lineWidth else { return String(decoding: bytes, as: UTF8.self).printable }
     return String(decoding: bytes.prefix(8 * lineWidth), as: UTF8.self).printable.fitted(to: lineWidth)
@@ -209,7 +209,7 @@ final class RowPrinter {
     }
   }
 
-  /// Returns column widths that fit a line: the widest columns shrink first, then the last columns are left out.
+  /// Returns column widths that fit in a line: the widest columns shrink first, then the last columns are omitted.
   static func fitted(_ widths: [Int], to lineWidth: Int) -> [Int] {
     let least = 4
     var widths = widths
@@ -229,7 +229,7 @@ final class RowPrinter {
     }
   }
 
-  /// The names of the columns that were left out of a table for lack of room.
+  /// The names of the columns that were omitted from a table for lack of room.
   var leftOut: [String] { state.widths.map { Array(names.dropFirst($0.count)) } ?? [] }
 
   // MARK: batches
@@ -257,7 +257,7 @@ final class RowPrinter {
   /// True if the rows added make a full batch.
   var isBatchFull: Bool { output.isFull || state.sample.count - kept.sample.count >= Self.sampleRows }
 
-  /// True if rows were printed that cannot be taken back.
+  /// True if rows were printed, which cannot be undone.
   var hasKept: Bool { kept.rowCount > 0 }
 
   /// Keeps the rows added since the last `keep()`, and writes them.

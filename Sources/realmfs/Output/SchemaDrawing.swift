@@ -1,5 +1,5 @@
-// Draws a schema: a box for each class with its properties, and an arrow for each property that links. The output is
-// for Graphviz (dot), for documents with Mermaid, or an SVG that needs no other program.
+// Draws a schema: a box for each class with its properties, and an arrow for each link property. The output is for
+// Graphviz (dot), for documents with Mermaid, or an SVG that requires no other program.
 import RealmJSON
 import RealmPages
 
@@ -55,7 +55,7 @@ struct SchemaDrawing {
     description.name + (description.kind == .topLevel ? "" : " (\(description.kind.name))")
   }
 
-  /// Escapes text for XML, also within labels of dot. Control characters are made visible.
+  /// Escapes text for XML, also within labels of dot. Control characters are escaped visibly.
   private func escaped(_ text: String) -> String {
     text.printable.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
       .replacing("\"", with: "&quot;")
@@ -84,7 +84,7 @@ struct SchemaDrawing {
   // MARK: Mermaid
 
   private func mermaid() -> String {
-    // Identifiers of Mermaid are restricted, so the real name of a class is in its label.
+    // Identifiers of Mermaid are restricted, so the label contains the real name of a class.
     var text = "classDiagram\n  direction LR\n"
     for (index, description) in classes.enumerated() {
       text += "  class c\(index)[\"\(label(title(description)))\"] {\n"
@@ -98,7 +98,7 @@ struct SchemaDrawing {
     return text
   }
 
-  /// Escapes the characters that have a meaning in Mermaid.
+  /// Escapes the characters that have a special meaning in Mermaid.
   private func label(_ text: String) -> String {
     var result = ""
     for character in text.printable {
@@ -135,7 +135,7 @@ struct SchemaDrawing {
     let isLinkedTo = Set(links.filter { $0.from != $0.to }.map(\.to))
     var pending = classes.indices.filter { !isLinkedTo.contains($0) }
     for index in pending { level[index] = 0 }
-    // A cycle has no first class, so the first one in the list is taken.
+    // A cycle has no first class, so the first one in the list is used.
     for start in [-1] + Array(classes.indices) {
       if start >= 0, level[start] < 0 {
         level[start] = 0
@@ -195,7 +195,7 @@ struct SchemaDrawing {
       let from = boxes[link.from], to = boxes[link.to]
       let (x1, y1) = (from.x + from.width, from.y + Size.header + Size.row * link.row + Size.row / 2)
       let isBack = to.x <= from.x
-      // An arrow that leads back, or to the class itself, arrives on the right.
+      // An arrow that points back, or to the class itself, ends at the right side of the box.
       let (x2, y2) = (isBack ? to.x + to.width : to.x, to.y + Size.header / 2)
       let bend = x2 + (isBack ? Size.gap / 2 : -Size.gap / 2)
       text +=

@@ -1,5 +1,5 @@
-// Standard output in large writes, for gigabytes of objects. A reader that goes away (`| head`) ends the program
-// quietly, by SIGPIPE; a full disk is an error.
+// Standard output in large writes, for gigabytes of objects. If the reader ends (`| head`), the program ends silently,
+// by SIGPIPE; a full disk is an error.
 import Glibc
 import RealmJSON
 
@@ -8,7 +8,7 @@ final class StandardOutput {
   /// The text not yet written; renderers append to it.
   let buffer = OutputBuffer()
   private static let writeSize = 256 * 1024
-  /// True if control characters must be escaped; files and pipes get the data unchanged.
+  /// True if control characters must be escaped; files and pipes receive the data unchanged.
   private let isTerminal = isatty(STDOUT_FILENO) == 1
 
   /// Appends text unchanged, such as data or source code.
@@ -17,13 +17,13 @@ final class StandardOutput {
     text.withUTF8 { unsafe buffer.append(UnsafeRawBufferPointer($0)) }
   }
 
-  /// Appends a line of text for people.
+  /// Appends a line of human-readable text.
   func line(_ text: String) {
     buffer.append(printable: text, keepingLines: false)
     buffer.append("\n")
   }
 
-  /// Appends lines of a name and a value, with the values aligned.
+  /// Appends lines consisting of a name and a value, with the values aligned.
   func table(_ lines: [(name: String, value: String)]) {
     let names = lines.map(\.name.printable)
     let width = max(14, names.map(\.count).max() ?? 0)

@@ -1,4 +1,4 @@
-// The report of `export --verify`: each class as read from the realm and as it is in the database.
+// The report of `export --verify`: each class as read from the realm and as stored in the database.
 import RealmJSON
 import RealmPages
 import RealmTransfer
@@ -29,7 +29,7 @@ struct VerificationReport {
     } + [("links", links == 0 ? "every link has its row" : "\(links) lead to objects that were not exported")]
   }
 
-  /// Returns a line for each differing row that the verification names.
+  /// Returns a line for each differing row that the verification lists.
   static func rows(of facts: ClassVerification) -> [String] {
     var lines = facts.differences.map { row in
       let words =
@@ -45,7 +45,7 @@ struct VerificationReport {
     return lines
   }
 
-  /// Returns the differing rows that the verification names.
+  /// Returns the differing rows that the verification lists.
   static func json(of facts: ClassVerification) -> JSONValue {
     .array(
       facts.differences.map { row in .object([("key", .string(row.key)), ("difference", .string(row.kind.rawValue))]) }

@@ -10,9 +10,9 @@ import RealmPages
 struct CommandFailure: Error {
   let code: ExitCode
   let message: String
-  /// Lines that follow the message on a terminal.
+  /// Additional lines after the message.
   let more: [String]
-  /// True if the message names the processes that have the realm open.
+  /// True if the message lists the processes that have the realm open.
   private(set) var namesHolders = false
   /// True if a directory was given instead of a realm file.
   private(set) var isOfDirectory = false
@@ -30,7 +30,8 @@ struct CommandFailure: Error {
     return failure
   }
 
-  /// Converts an engine error. `path` is the realm's path, which is used if the error does not name its file.
+  /// Converts an engine error. `path` is the realm's path, which is used if the error does not contain the path of its
+  /// file.
   init(_ error: EngineError, path: String? = nil) {
     var located = path.map { error.at($0).description + Self.rights(error.code, $0) } ?? error.description
     if error.reason == .unreached { located += "; \(Self.remedyForUnreached)" }
@@ -52,11 +53,11 @@ struct CommandFailure: Error {
     }
   }
 
-  /// Advice for a file that only looks empty.
+  /// Advice for a file that only appears empty.
   private static let remedyForUnreached =
     "'realmfs recover' saves what is left to a new file; --as-empty opens it as an empty realm and overwrites the rest"
 
-  /// Returns a clause about missing write permission if that is why changing a readable realm failed; else "".
+  /// Returns a clause about missing write permission if that is why changing a readable realm failed; otherwise "".
   private static func rights(_ code: Int32?, _ path: String) -> String {
     guard let code, [EACCES, EPERM, EROFS].contains(code), unsafe access(path, R_OK) == 0 else { return "" }
     if unsafe access(path, W_OK) != 0 { return "; you may read the file, but not write to it" }
@@ -108,7 +109,8 @@ struct CommandFailure: Error {
 }
 
 extension ExitCode {
-  /// Creates the code for a failed system call: `failure` for lack of room or an existing file, else `unreadable`.
+  /// Creates the code for a failed system call: `failure` for lack of space or an existing file, otherwise
+  /// `unreadable`.
   init(errno code: Int32) {
     self = [ENOSPC, EDQUOT, EFBIG, EEXIST].contains(code) ? .failure : .unreadable
   }

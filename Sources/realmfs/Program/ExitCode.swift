@@ -1,4 +1,4 @@
-// The exit codes, shared by all commands. Scripts rely on them: a code never changes its meaning.
+// The exit codes, shared by all commands. Scripts rely on them: the meaning of a code never changes.
 
 /// The exit status of the process.
 enum ExitCode: Int32, CaseIterable, Sendable {

@@ -1,5 +1,5 @@
 // Handles Ctrl-C, SIGTERM and SIGHUP during work that has to clean up: a thread waits for the signal, cleans up, and
-// ends the process by that signal. The work does not poll, so it ends at once whatever it is doing. Work that leaves
+// ends the process by that signal. The work need not poll: it ends at once, whatever its state. Work that leaves
 // nothing behind, not even in the lock file, is ended by the signal itself. A mount takes over the handling: the signal
 // ends its loop. In either case, signals after the first have no effect.
 import CLinux
@@ -22,11 +22,11 @@ enum Interruption {
 
   private static let state = Mutex(State())
 
-  /// The time limit for cleaning up. A cleanup that waits longer for other programs is left to them, as in a crash.
+  /// The time limit for cleaning up. A cleanup that waits longer for other programs is left to them, as after a crash.
   private static let patience = Duration.milliseconds(700)
 
   /// Makes SIGINT, SIGTERM and SIGHUP end the process only after the cleanups have run and the process has left the
-  /// sessions of all realms. A signal that was ignored stays ignored.
+  /// sessions of all realms. A signal that was ignored remains ignored.
   ///
   /// Returns false if no pipe or thread can be created; the signals then end the process at once.
   @discardableResult
@@ -59,8 +59,8 @@ enum Interruption {
     return watch()
   }
 
-  /// If a signal is ending the process, waits for the end. Failures meanwhile are caused by the signal and must not end
-  /// the process in another way.
+  /// If a signal is ending the process, waits for the end. Failures during that time are caused by the signal and must
+  /// not end the process in another way.
   static func awaitEnd() {
     let isEnding = state.withLock { $0.isEnding && $0.successor == nil }
     while isEnding { pause() }
@@ -69,8 +69,8 @@ enum Interruption {
   /// Restores the usual effect of the signals.
   static func unwatch() { clinux_unwatch_interruptions() }
 
-  /// Registers `action` to run before a signal ends the process. Actions run on another thread while the work goes on,
-  /// in reverse order of registration.
+  /// Registers `action` to run before a signal ends the process. Actions run on another thread while the work
+  /// continues, in reverse order of registration.
   static func cleaning(_ action: @escaping @Sendable () -> Void) -> Cleanup {
     state.withLock { state in
       state.nextID += 1

@@ -1,11 +1,11 @@
 // From argv to an exit code: finds the command, runs it, and prints the reason if it fails. mount(8) calls the program
-// by other names; see MountHelper.
+// under other names; see MountHelper.
 
 import CLinux
 import Glibc
 import RealmPages
 
-/// The program.
+/// The entry point of the `realmfs` command.
 enum Program {
   /// Runs the command in `words` (argv, with the program's name). Returns the exit status.
   static func run(_ words: [String]) -> Int32 {

@@ -1,5 +1,5 @@
-// Small system calls that several commands share: reading whole files, absolute paths, error texts. Pointers stay
-// inside this file.
+// Small system calls that several commands share: reading files, absolute paths, error texts. Pointers do not leave
+// this file.
 import CLinux
 import Glibc
 import RealmPages
@@ -14,13 +14,15 @@ enum System {
     return (0..<count).compactMap { unsafe clinux_argument($0).map { unsafe String(cString: $0) } }
   }
 
-  /// True if the system reports mounts, locks and processes. Without them, users of a realm and mounts are unknown.
+  /// True if the system reports mounts, locks and processes. Without them, the users of a realm and the mounts are
+  /// unknown.
   static var hasProcesses: Bool { unsafe access("/proc/self/mountinfo", R_OK) == 0 }
 
   /// Returns the text of an errno.
   static func message(_ code: Int32) -> String { ErrnoText.of(code) }
 
-  /// Makes sure that descriptors 0 to 2 exist, so that no file opened later takes their place and receives our output.
+  /// Makes sure that descriptors 0 to 2 exist, so that no file opened later is assigned one of them and receives our
+  /// output.
   static func occupyStandardDescriptors() {
     for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
       // open returns the lowest free number. All lower ones exist, so that is the missing one.
@@ -61,7 +63,7 @@ enum System {
     return unsafe stat(path, &status) == 0 ? .success(status) : .failure(Errno(code: errno))
   }
 
-  /// True if a path leads to a directory.
+  /// True if a path refers to a directory.
   static func isDirectory(_ path: String) -> Bool {
     guard case .success(let status) = status(path) else { return false }
     return status.st_mode & S_IFMT == S_IFDIR
@@ -82,7 +84,7 @@ enum System {
     return directory.hasSuffix("/") ? directory + path : directory + "/" + path
   }
 
-  /// Returns the folder that contains a file.
+  /// Returns the directory that contains a file.
   static func folder(of path: String) -> String {
     path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
   }
@@ -121,8 +123,8 @@ enum System {
     return status
   }
 
-  /// Runs a program, found as a shell would find it, in an open directory, and forwards signals to it. Returns its exit
-  /// status, or 128 + signal. Throws the reason if it could not be started.
+  /// Runs a program in an open directory, searching for it as a shell does, and forwards signals to it. Returns its
+  /// exit status, or 128 + signal. Throws the reason if it could not be started.
   static func run(_ words: [String], in directory: Int32) throws(Errno) -> Int32 {
     // Only the forwarding thread may receive these signals.
     var signals = passedOn, former = sigset_t()
@@ -184,7 +186,7 @@ extension stat {
 }
 
 extension String {
-  /// Splits at `separator`. A backslash before a separator makes it part of the text. Empty parts are left out.
+  /// Splits at `separator`. A backslash before a separator makes it part of the text. Empty parts are omitted.
   func split(unescaped separator: Character) -> [String] { parts(unescaped: separator).filter { !$0.isEmpty } }
 
   /// Like `split(unescaped:)`, but includes empty parts.

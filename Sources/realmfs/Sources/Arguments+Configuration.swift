@@ -8,7 +8,7 @@ extension Arguments {
     .upgrade, .compactOnLaunch, .seed, .schemaFile, .migrate, .deleteIfMigrationNeeded, .maxVersions,
   ]
 
-  /// True if the user asked for a mount that changes nothing.
+  /// True if the user requested a mount that changes nothing.
   var wantsNoChanges: Bool {
     has(.readOnly) || has(.immutable) || mountOption(.readOnly) != nil || mountOption(.frozen) != nil
       || showsDotNetGuids
@@ -72,7 +72,7 @@ extension Arguments {
     return configuration
   }
 
-  /// Returns the schema in the file that `option` names, or on standard input for `-`; nil without the option.
+  /// Returns the schema in the file given by `option`, or on standard input for `-`; nil without the option.
   func schema(_ option: OptionName) throws(CommandFailure) -> SchemaDescription? {
     guard let file = value(option) else { return nil }
     if StandardInput.isNamed(by: file) { try StandardInput.take(as: "the schema") }

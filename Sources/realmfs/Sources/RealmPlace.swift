@@ -1,6 +1,6 @@
-// Checks and warnings about the location of a realm before something is written to it. Programs that share a realm find
-// each other through the lock file beside the name by which they opened it, and through memory. Programs that use
-// another name, or run on another machine, do not find each other.
+// Checks and warnings about the location of a realm before something is written to it. Programs that share a realm
+// detect each other through the lock file beside the name under which they opened it, and through shared memory.
+// Programs that use another name, or run on another machine, do not detect each other.
 import CLinux
 import Glibc
 import RealmPages
@@ -28,14 +28,14 @@ enum RealmPlace {
     )
   }
 
-  /// Warns of circumstances that keep programs from noticing each other at `path`.
+  /// Warns of circumstances that prevent programs from detecting each other at `path`.
   static func warn(_ path: String) {
     guard let real = RealmLinks.real(path) else { return }
     warnOfNames(path, real)
     warnOfMachines(path, real)
   }
 
-  /// Warns of a file with hard links. Programs of this package notice each other even under different names; programs
+  /// Warns of a file with hard links. Programs of this package detect each other even under different names; programs
   /// with Realm's engine do not.
   private static func warnOfNames(_ path: String, _ real: String) {
     let count = unsafe clinux_count_names(-1, real)
@@ -46,9 +46,9 @@ enum RealmPlace {
     )
   }
 
-  /// Warns of a file that other machines may use too.
+  /// Warns of a file that other machines may also use.
   private static func warnOfMachines(_ path: String, _ real: String) {
-    // A root file system belongs to its machine.
+    // A root file system is used by one machine only.
     guard let mount = MountTable.entry(containing: real), mount.mountPoint != "/",
       isShared(mount.type)
     else { return }

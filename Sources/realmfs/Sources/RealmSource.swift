@@ -21,7 +21,7 @@ struct RealmSource {
   }
 
   /// Opens the first operand for a read that takes a while. If other programs share the realm, joins them, so that the
-  /// version being read stays intact whatever they commit. Otherwise creates no files beside it.
+  /// version being read remains intact regardless of their commits. Otherwise creates no files beside it.
   static func pinned(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
     if arguments.has(.version) { return try RealmSource(arguments) }
     return try pinned(configuration(path: arguments.operands[0], arguments, .immutable))
@@ -33,8 +33,8 @@ struct RealmSource {
     return try RealmSource(configuration)
   }
 
-  /// Opens a realm for reads that go on, beside the programs that share it now or later. Reads the file alone if it
-  /// cannot be shared.
+  /// Opens a realm for continued reads, along with the programs that share it now or later. Reads only the realm file
+  /// if the realm cannot be shared.
   static func live(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
     let configuration = try configuration(path: arguments.operands[0], arguments, .immutable)
     if !arguments.has(.immutable), let source = shared(configuration) { return source }
@@ -58,13 +58,13 @@ struct RealmSource {
     }
   }
 
-  /// True if there is a lock file, so programs have shared the realm.
+  /// True if there is a lock file, which shows that programs have shared the realm.
   static func hasLockFile(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path + ".lock", &status) == 0
   }
 
-  /// A realm that is open already.
+  /// Creates a source from a realm that is already open.
   init(path: String, realm: Realm) {
     self.path = path
     self.realm = realm
@@ -77,8 +77,8 @@ struct RealmSource {
   }
 
   /// Opens a realm for reading. If the files beside a shared realm cannot be created or opened, for lack of permission
-  /// or space, calls `onRefusal` and reads the realm file alone. If the header points to no version and `onUnreached`
-  /// is given, calls it and shows the newest version in the file.
+  /// or space, calls `onRefusal` and reads only the realm file. If the header points to no version and `onUnreached` is
+  /// given, calls it and shows the newest version in the file.
   init(
     _ configuration: Configuration,
     onUnreached: ((_ version: UInt64) -> Void)? = nil,
@@ -97,7 +97,7 @@ struct RealmSource {
       }
       var alone = configuration
       alone.mode = .immutable
-      // An error in the realm file itself is passed on unchanged.
+      // An error in the realm file itself is thrown unchanged.
       guard let found = try? Realm(alone) else { throw CommandFailure(error) }
       realm = found
       onRefusal(code)
@@ -107,7 +107,7 @@ struct RealmSource {
   /// True if an error means that files beside the realm can be neither created nor opened.
   static func keepsFilesOut(_ code: Int32) -> Bool { [EACCES, EPERM, EROFS, ENOSPC, EDQUOT].contains(code) }
 
-  /// Returns the configuration of the file at `path` with the key that the arguments name.
+  /// Returns the configuration of the file at `path` with the key given by the arguments.
   static func configuration(
     path: String,
     _ arguments: Arguments,
@@ -128,7 +128,8 @@ struct RealmSource {
     do throws(EngineError) { return try realm.latest() } catch { throw CommandFailure(error) }
   }
 
-  /// Runs `body` on the newest version. Repeats it if another program commits meanwhile: it may have read garbage.
+  /// Runs `body` on the newest version. Repeats it if another program commits in the meantime, because `body` may have
+  /// read invalid data.
   func onNewest<R>(
     attempts: Int = Self.attempts,
     _ body: (Snapshot) throws(CommandFailure) -> R

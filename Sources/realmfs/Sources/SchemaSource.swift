@@ -1,5 +1,5 @@
 // Writes a schema as source text for Realm's SDKs: the model classes that an app would declare. Names that a language
-// does not allow are changed, and mapped back to the stored names.
+// does not allow are changed, and mapped to the stored names.
 import RealmJSON
 import RealmPages
 
@@ -59,7 +59,7 @@ struct SchemaSource {
 
   // MARK: names
 
-  /// Returns distinct names that are valid in all the languages and not `reserved`. Valid names stay unchanged.
+  /// Returns distinct names that are valid in all the languages and not `reserved`. Valid names remain unchanged.
   private static func identifiers(_ names: [String], reserved: Set<String> = []) -> [String] {
     var taken = reserved
     var result = names.map { name in
@@ -134,8 +134,8 @@ struct SchemaSource {
     return words.contains(result) ? result + "_" : result
   }
 
-  /// Returns a string literal. Characters that would not be visible are escaped in the syntax of the target language;
-  /// the four languages share no other syntax for that.
+  /// Returns a string literal. Invisible characters are escaped in the syntax of the target language, because the four
+  /// languages have no common syntax for them.
   private func quoted(_ text: String) -> String {
     var result = "\""
     for character in text.unicodeScalars {
@@ -293,7 +293,7 @@ struct SchemaSource {
     text += "    properties: {\n"
     for property in description.properties {
       var type = quoted(property.typeText)
-      // The short form is unsuitable for names that are not identifiers, or that have another meaning in it.
+      // The short form is unsuitable for names that are not identifiers, or that have another meaning there.
       if let target = property.target, Self.identifier(target) != target || Self.typeNames.contains(target) {
         let kind = Self.collectionNames[property.collection] ?? "object"
         type = "{ type: \(quoted(kind)), objectType: \(quoted(target)) }"

@@ -1,16 +1,16 @@
-// Creates files and directories that appear complete or not at all. They are created in a temporary directory beside
-// the target, which is removed with everything in it unless the result is published. The result gets its name only
-// after all of it is on disk, so a power failure cannot leave a name without content.
+// Creates files and directories atomically: they appear complete or not at all. They are created in a temporary
+// directory beside the target, which is removed with its content unless the result is published. The result is given
+// its name only after all of it is on disk, so a power failure cannot leave a name without content.
 //
-// The folder of the target and the temporary directory are opened once. Publishing and removing use these descriptors,
-// and so does creating where `anchoredPath` is used, so a user who may rename things in the folder cannot redirect
-// them.
+// The directory of the target and the temporary directory are opened once. Publishing and removing use these
+// descriptors, as does creating if `anchoredPath` is used, so a user who may rename files in the directory cannot
+// redirect these operations.
 import CLinux
 import Glibc
 import RealmPages
 import RealmTransfer
 
-/// A place to create something before it gets its name.
+/// A location in which a file or directory is created before it is given its name.
 struct Staging: ~Copyable {
   private let target: String
   private let parent: String
@@ -23,7 +23,7 @@ struct Staging: ~Copyable {
   private let place: Place
   private let cleanup: Interruption.Cleanup
 
-  /// The folder of the target and the temporary directory in it, as open descriptors.
+  /// The directory of the target and the temporary directory in it, as open descriptors.
   private final class Place: Sendable {
     let parent: Int32
     let name: String
@@ -74,7 +74,7 @@ struct Staging: ~Copyable {
 
     /// Removes `result` and everything else in the directory, and the directory itself if its name still refers to it.
     func remove(_ result: String) {
-      // The work may still be running, and finds the result by its name. After this rename it cannot add to the result.
+      // The work may still be running and refers to the result by name. After this rename, it cannot add to the result.
       unsafe renameat(directory, result, directory, name)
       // A file that was being created may still appear; if so, try again.
       for _ in 0..<10 {
@@ -101,7 +101,7 @@ struct Staging: ~Copyable {
     case absent
     /// No such file, or an empty directory.
     case absentOrEmptyDirectory
-    /// Any state, because this object does not publish the target.
+    /// Any state, because the result is not published by this object.
     case anything
   }
 
@@ -138,7 +138,7 @@ struct Staging: ~Copyable {
   /// A form of `path` that is valid only in this process, and stays valid if a directory on the way is renamed.
   var anchoredPath: String { System.hasProcesses ? "/proc/self/fd/\(place.directory)/\(name)" : path }
 
-  /// A folder for this user alone, on the file system of the target. It is removed with everything in it. Its name is
+  /// A directory only for this user, on the file system of the target. It is removed with its content. Its name is
   /// for other processes, such as mounts.
   ///
   /// - Throws: `unreadable` if another user can change what the name refers to.
@@ -160,14 +160,14 @@ struct Staging: ~Copyable {
     var status = stat()
     if unsafe lstat(target, &status) != 0 { return }
     if requirement == .absentOrEmptyDirectory, status.st_mode & S_IFMT == S_IFDIR {
-      // A directory that cannot be listed counts as not empty.
+      // A directory that cannot be listed is treated as not empty.
       if (try? DirectoryListing.names(in: target))?.isEmpty ?? false { return }
       throw CommandFailure(.failure, "\(target) is not empty: name another directory, or empty it first")
     }
     throw CommandFailure(.failure, "\(target) already exists: name another file, or remove it first")
   }
 
-  /// Gives the file its name. Does not replace a file that has appeared under this name meanwhile.
+  /// Gives the file its name. Does not replace a file that has been created under this name in the meantime.
   consuming func publishFile() throws(CommandFailure) {
     try publish(replacing: false)
   }

@@ -1,11 +1,12 @@
-// Standard input, which can supply only one thing: a key, a schema or data.
+// Standard input, which can be used only once: for a key, a schema or data.
 import Synchronization
 
 /// Keeps track of the use of standard input.
 enum StandardInput {
   private static let user = Mutex<String?>(nil)
 
-  /// True if a path names standard input. A pipe read under any of these names is empty for the next reader.
+  /// True if a path refers to standard input. A pipe that was read under one of these names is empty for the next
+  /// reader.
   static func isNamed(by path: String) -> Bool {
     ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(path)
   }

@@ -1,5 +1,5 @@
-// Changes that a transfer makes to a realm file: programs that mistake it for text change its bytes or insert others.
-// All offsets are then wrong, but most or all of the change can be undone.
+// Changes that a transfer makes to a realm file: programs that mistake the file for text change bytes or insert others.
+// All offsets are then wrong, but most or all of the changes can be undone.
 import Glibc
 import RealmPages
 
@@ -26,7 +26,7 @@ enum Transfer: Equatable {
     }
   }
 
-  /// True if the unchanged file may also be a realm: the change counts only if undoing it makes the realm sound.
+  /// True if the unchanged file may also be a realm: the change is assumed only if undoing it makes the realm valid.
   private var isDoubtful: Bool {
     switch self {
     case .lineEndings, .latin1: true
@@ -36,10 +36,10 @@ enum Transfer: Equatable {
 
   // MARK: detecting
 
-  /// Returns the change that a file shows; nil if it shows none. Reads no more than it needs. `known` is the result of
+  /// Returns the change found in a file; nil if there is none. Reads no more than necessary. `known` is the result of
   /// `realms(in:)`, if it was called.
   static func of(_ path: String, realms known: [Range<Int>]? = nil) -> Transfer? {
-    // A file that cannot be read shows no change.
+    // A file that cannot be read has no detectable change.
     let head = Array(((try? System.bytes(ofFile: path, limit: FileKind.headSize)) ?? []).prefix(FileKind.headSize))
     if head.starts(with: [0xFF, 0xFE]),
       utf16Signature.contains(where: { head.dropFirst($0).starts(with: wideSignature) })
@@ -63,7 +63,7 @@ enum Transfer: Equatable {
 
   private static func areLineEndingsConverted(_ path: String) -> Bool {
     var count = 0, last: UInt8 = 0, isConverted = true
-    // After a read error, the bytes read before it count.
+    // After a read error, only the bytes read before it are used.
     try? System.eachBlock(ofFile: path) { bytes in
       for byte in bytes {
         if byte == UInt8(ascii: "\n") {
@@ -81,7 +81,7 @@ enum Transfer: Equatable {
   /// True if the file is UTF-8 of characters below 256, some of them above 127.
   private static func isLatin1(_ path: String) -> Bool {
     var decoder = Latin1Decoder(), count = 0
-    // After a read error, the bytes read before it count.
+    // After a read error, only the bytes read before it are used.
     try? System.eachBlock(ofFile: path) { bytes in
       for byte in bytes {
         if decoder.next(byte) == nil, !decoder.isInside { return false }
@@ -96,7 +96,7 @@ enum Transfer: Equatable {
   static func realms(in path: String) -> [Range<Int>] {
     var starts: [Int] = [], size = 0
     var window: [UInt8] = []
-    // After a read error, the bytes read before it count.
+    // After a read error, only the bytes read before it are used.
     try? System.eachBlock(ofFile: path) { bytes in
       let base = size - window.count
       window += bytes
@@ -130,7 +130,7 @@ enum Transfer: Equatable {
   // MARK: undoing
 
   /// Calls `body` with the realm, or with a temporary copy beside `target` in which the change is undone. `offset` is
-  /// the start of the realm, if the user gives it; `realms` is the result of `realms(in:)`.
+  /// the start of the realm, if the user specifies it; `realms` is the result of `realms(in:)`.
   static func undoing<R>(
     _ configuration: Configuration,
     offset: Int? = nil,
@@ -165,7 +165,7 @@ enum Transfer: Equatable {
   private static func isSound(_ configuration: Configuration) -> Bool {
     var file = configuration
     file.mode = .immutable
-    // A file that does not open is not sound.
+    // A file that cannot be opened is not valid.
     guard let snapshot = try? Realm(file).latest() else { return false }
     return Verifier(snapshot).run { _ in }.isSound
   }
@@ -221,7 +221,8 @@ private struct Decoder {
     }
   }
 
-  /// Restores a lone carriage return that the transfer turned into a line feed: none can follow the mark of a node.
+  /// Restores a lone carriage return that the transfer turned into a line feed: a line feed cannot follow `AAAA` at the
+  /// start of a node.
   private mutating func restoringCarriageReturn(_ byte: UInt8) -> UInt8 {
     defer { marks = byte == UInt8(ascii: "A") ? marks + 1 : 0 }
     return marks >= 4 && byte == UInt8(ascii: "\n") ? UInt8(ascii: "\r") : byte
@@ -255,7 +256,7 @@ private struct Latin1Decoder {
   /// True if other input was found.
   private(set) var isBroken = false
 
-  /// True if the next byte belongs to the character that has begun.
+  /// True if the next byte belongs to a character that has already begun.
   var isInside: Bool { lead != nil }
 
   /// Returns the character that a byte completes; nil if the byte begins a character or is invalid.

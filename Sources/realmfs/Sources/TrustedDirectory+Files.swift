@@ -1,4 +1,4 @@
-// New files in a directory that no other user controls.
+// Creates files in a directory that no other user controls.
 
 import Glibc
 import RealmPages
@@ -6,7 +6,8 @@ import RealmPages
 extension TrustedDirectory {
   /// Creates a file with these bytes that only this user can read. Leaves no file behind on failure.
   ///
-  /// - Throws: `file` with EEXIST if the name is taken, or the error that kept the file from being created or written.
+  /// - Throws: `file` with EEXIST if the name is in use, or the error that prevented the file from being created or
+  ///   written.
   func makeFile(_ name: String, _ bytes: [UInt8]) throws(EngineError) {
     let place = path + "/" + name
     let file = unsafe openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -1,16 +1,16 @@
-// The facts about the server that a mirror file holds, available also when nothing is mounted and the server is
-// unreachable. They contain no secrets: tokens are never stored, and the salts that prove an identity are not shown.
+// The facts about the server in a mirror file, available even when nothing is mounted and the server is unreachable.
+// They contain no secrets: tokens are never stored, and the salts that prove an identity are not shown.
 import RealmJSON
 import RealmPages
 import RealmSync
 
-/// The server's side of a mirror.
+/// The facts about the server of a mirror.
 struct MirrorFacts {
   private let state: MirrorState
 
-  /// Nil if the realm is not a mirror, or if this program does not know its layout.
+  /// Reads the facts; nil if the realm is not a mirror, or if this program does not know its layout.
   init?(_ snapshot: Snapshot) {
-    // A state that cannot be read is reported by the commands that need it.
+    // The commands that need the state report that it cannot be read.
     guard let state = try? MirrorState(in: snapshot) else { return nil }
     self.state = state
   }

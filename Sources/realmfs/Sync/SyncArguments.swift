@@ -3,7 +3,7 @@ import Glibc
 import RealmPages
 import RealmSync
 
-/// The source of the token. A token is never on the command line itself, which all users can read.
+/// The source of the token. The token itself is never on the command line, which all users can read.
 enum TokenSource: Sendable {
   case none
   case file(String)

@@ -17,7 +17,7 @@ final class SyncedRealm: Sendable {
   private let isReadOnly: Bool
   private let session = Mutex<SyncSession?>(nil)
 
-  /// Nil if the arguments do not name a sync server.
+  /// Creates the realm; nil if the arguments do not specify a sync server.
   init?(_ arguments: Arguments, path: String) throws(CommandFailure) {
     guard let text = arguments.value(.sync) else { return nil }
     url = try arguments.syncURL(text)
@@ -97,7 +97,7 @@ extension SyncURL {
 
 /// Waits for a download and shows its progress on a terminal.
 enum Download {
-  /// Waits until everything that the server has is downloaded. Gives up if nothing arrives for `timeout`.
+  /// Waits until all data of the server is downloaded. Gives up if nothing arrives for `timeout`.
   static func finish(_ session: SyncSession, _ timeout: Duration) throws(SyncError) -> SyncStatus {
     let line = ProgressLine("downloading")
     defer { line.end() }

@@ -1,7 +1,7 @@
-// Mixed values of formats 2 to 9: a tree of types beside a tree of values. A value is a number of 63 bits, the ref of a
+// Mixed values of formats 2 to 9: a tree of types beside a tree of values. A value is a 63-bit number, the ref of a
 // subtable, or a position in one of two more trees, for bytes and for timestamps. Source: v5.23.9 column_mixed.hpp.
 
-/// Reads a Mixed column of formats 2 to 9 row by row. One thread at a time.
+/// Reads a Mixed column of formats 2 to 9 row by row. Not thread-safe.
 final class LegacyMixedReader {
   private let arena: Arena
   private let ref: Int

@@ -1,6 +1,6 @@
 // One column of formats 2 to 9, of any type. Source: docs/format/2-model.md M14, "Format 2..9".
 
-/// Reads one column row by row. Remembers the leaf it read last. One thread at a time.
+/// Reads one column row by row. Remembers the leaf it read last. Not thread-safe.
 final class LegacyReader {
   private let arena: Arena
   private let column: LegacyColumn
@@ -81,8 +81,8 @@ final class LegacyReader {
     }
   }
 
-  /// The value presented for null. Before strings could be null, a leaf of empty strings had the form that a leaf of
-  /// nulls has now.
+  /// The value presented for null. Before strings could be null, a leaf of empty strings was stored as a leaf of nulls
+  /// is now.
   private var orEmpty: ValueView {
     if column.column.isNullable { return .null }
     return column.column.type == .string ? .string(.empty) : column.column.type == .data ? .data(.empty) : .null

@@ -1,5 +1,5 @@
 // Tables as values, which formats 2 to 9 supported, presented as lists. If a table has a single column of plain values,
-// the elements are these values: SDKs stored lists like this. Otherwise the elements are dictionaries by column name.
+// the elements are these values: SDKs stored lists this way. Otherwise the elements are dictionaries by column name.
 
 /// The rows of a subtable.
 final class LegacySubtable {
