@@ -80,7 +80,8 @@ struct DeletedObjectTests {
     let seed = Self.environment["SEED"].flatMap(UInt64.init), first = seed ?? 1
     let count = seed == nil ? Self.environment["DELETED_HISTORIES"].flatMap(Int.init) ?? 6 : 1
     var deleted = 0, former = 0
-    for seed in first..<first + UInt64(count) {
+    // In history 38 a version is left without the list of its tables, and with one of two changed tables.
+    for seed in Array(first..<first + UInt64(count)) + (seed == nil ? [38] : []) {
       do {
         let found = try Self.live(seed: seed)
         (deleted, former) = (deleted + found.deleted, former + found.former)

@@ -14,8 +14,6 @@ struct FormerState {
   let version: UInt64
   /// Its bytes.
   let space: GuardedSpace
-  /// True if the top array of the version is intact, so that its tables and their names are those of the version.
-  let hasTop: Bool
 }
 
 /// Goes back from a version to earlier ones. Use it only while no writer can commit.
@@ -94,36 +92,39 @@ final class FormerStates {
       if free.contains(where: { used.overlaps($0.position..<$0.end) }) {
         throw .damaged("a free list of another version", ref: header.topRef)
       }
-      return FormerState(snapshot: found, version: found.version, space: guarded, hasTop: true)
+      return FormerState(snapshot: found, version: found.version, space: guarded)
     }
   }
 
-  /// The tables before `last`, without a top array: those that `last` changed, from their own tops, and the others.
+  /// The tables before `last`, without a top array: those that `last` changed, from their own tops. A table without
+  /// such a top may have been changed, too, so it counts only if the former list of tables is left and has the same ref.
   private func tables(_ guarded: GuardedSpace, _ freed: ByteRanges) throws(EngineError) -> FormerState? {
     let base = last.snapshot
     let arena = Arena(guarded, limit: base.logicalSize, format: base.fileFormat, swapsGuids: base.arena.swapsGuids)
-    let found = Dictionary(
-      grouping: CarvedStructures(arena).tops.values.filter { freed.contains($0.ref..<$0.ref + Node.headerSize) },
-      by: \.key
-    )
+    func isFreed(_ ref: Int) -> Bool { freed.contains(ref..<ref + Node.headerSize) }
+    let structures = CarvedStructures(arena)
+    let found = Dictionary(grouping: structures.tops.values.filter { isFreed($0.ref) }, by: \.key)
+    // Of several candidates, some may not have been found.
+    if found.isEmpty || structures.isIncomplete { return nil }
+    let groups = structures.groups.filter { isFreed($0.ref) }, group = groups.count == 1 ? groups[0].tables : []
     var tables: [Int: Table] = [:]
     for (slot, ref) in try base.tableSlots() {
-      guard let table = try base.table(slot: slot), table.damage == nil else { continue }
-      var ref = ref
-      if let tops = found[table.key] {
-        guard tops.count == 1, tops[0].contentVersion < Int64(clamping: table.contentVersion) else { continue }
-        ref = tops[0].ref
-      }
-      tables[slot] = ifReadable { () throws(EngineError) in
-        try Table(arena, name: table.name, slot: slot, ref: ref)
+      guard let table = try base.table(slot: slot) else { continue }
+      let tops = found[table.key] ?? []
+      let isSame = tops.isEmpty && group.indices.contains(slot) && group[slot] == ref
+      let isChanged = tops.count == 1 && tops[0].contentVersion < Int64(clamping: table.contentVersion)
+      do throws(EngineError) {
+        if !isSame, !isChanged { throw .damaged("overwritten by a later commit", ref: ref) }
+        tables[slot] = try Table(arena, name: table.name, slot: slot, ref: isSame ? ref : tops[0].ref)
+      } catch {
+        // Without this, the table of `last` would be read.
+        tables[slot] = Table(arena, name: table.name, slot: slot, ref: ref, damage: error)
       }
     }
-    guard !tables.isEmpty, !found.isEmpty else { return nil }
     return FormerState(
       snapshot: Snapshot(base, as: tables),
       version: last.version - 1,
-      space: guarded,
-      hasTop: false
+      space: guarded
     )
   }
 
