@@ -97,7 +97,8 @@ final class FormerStates {
   }
 
   /// The tables before `last`, without a top array: those that `last` changed, from their own tops. A table without
-  /// such a top may have been changed, too, so it counts only if the former list of tables is left and has the same ref.
+  /// such a top may have been changed, too, so it counts only if the previous list of tables is left and has the same
+  /// ref.
   private func tables(_ guarded: GuardedSpace, _ freed: ByteRanges) throws(EngineError) -> FormerState? {
     let base = last.snapshot
     let arena = Arena(guarded, limit: base.logicalSize, format: base.fileFormat, swapsGuids: base.arena.swapsGuids)
