@@ -52,7 +52,7 @@ struct AttributeTests {
     #expect(try tree.find("Person/4.json").links == 1)
     #expect(try tree.find("Person").links == 2)
     #expect(try tree.attributes(.root).links == 5, "Person, Dog and .realm")
-    #expect(try tree.find(".realm").links == 4, "schema and tables")
+    #expect(try tree.find(".realm").links == 5, "schema, tables and deleted")
   }
 
   @Test("at first every time is that of the realm file")
