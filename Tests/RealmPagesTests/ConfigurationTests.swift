@@ -312,7 +312,7 @@ import Testing
     let writer = try opened(configuration)
     _ = try writer.begin().commit()
     let replacements = Atomic<Int>(0), attempts = Atomic<Int>(0), isOver = Atomic<Bool>(false)
-    let others = DispatchGroup()
+    let surprises = Mutex<[String]>([]), others = DispatchGroup()
     // Threads of their own, because others may keep those of the queues busy for as long as this takes.
     for _ in 0..<2 {
       others.enter()
@@ -323,7 +323,8 @@ import Testing
             _ = try RealmCopy.rewrite(configuration, key: nil, verifies: false)
             replacements.wrappingAdd(1, ordering: .relaxed)
           } catch {
-            if error.reason != .inUse { replacements.wrappingAdd(1, ordering: .relaxed) }
+            // Busy: a lock was not free in time, which depends on the load of the machine.
+            if ![.inUse, .busy].contains(error.reason) { surprises.withLock { $0.append(error.description) } }
           }
           attempts.wrappingAdd(1, ordering: .relaxed)
         }
@@ -332,7 +333,7 @@ import Testing
     }
     while attempts.load(ordering: .relaxed) == 0 { usleep(1000) }
     var compactions = 0, failures: [String] = []
-    for _ in 0..<60 {
+    for _ in 0..<20 {
       do throws(EngineError) {
         if try writer.compact() != nil { compactions += 1 }
         _ = try writer.begin().commit()
@@ -343,7 +344,8 @@ import Testing
     isOver.store(true, ordering: .releasing)
     others.wait()
     #expect(failures == [])
-    #expect(compactions == 60)
+    #expect(compactions == 20)
+    #expect(surprises.withLock { $0 } == [])
     #expect(attempts.load(ordering: .relaxed) > 0)
     #expect(replacements.load(ordering: .relaxed) == 0)
     #expect(try Verifier(writer.realm.latest()).problems(limit: 3) == [])
