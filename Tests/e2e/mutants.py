@@ -297,7 +297,8 @@ class Plan:
         """The commands, each with what it is called here; `copy` is a fresh file for one that changes it."""
         out = os.path.join(folder, "out")
         for words in (["info", "--long"], ["info", "--json"], ["schema"], ["schema", "--format", "swift"],
-                      ["schema", "--format", "svg"], ["cat"], ["check"], ["diff", "--previous"]):
+                      ["schema", "--format", "svg"], ["cat"], ["check"], ["diff", "--previous"],
+                      ["versions"], ["versions", "--changes"], ["deleted"], ["deleted", "--former"]):
             yield words, [words[0], *self.key, *words[1:], self.present]
         for format in ("jsonl", "json", "csv", "sqlite"):
             yield ["export", format], ["export", *self.key, "--format", format, self.present, out + format]
@@ -338,6 +339,7 @@ class Plan:
         yield ["upgrade"], ["upgrade", *self.key, copy()]
         yield ["seal"], ["seal", copy()]
         yield ["class", "add"], ["class", *self.key, "add", copy(), "Added", "name=string"]
+        yield ["undo", "--list"], ["undo", *self.key, "--list", self.present]
         yield ["undo"], ["undo", *self.key, copy()]
         yield ["undo", "--redo"], ["undo", *self.key, "--redo", copy()]
         # A plain file is not decrypted, nor an encrypted one encrypted again; finding that out must end, too.

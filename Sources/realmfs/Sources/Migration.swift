@@ -36,7 +36,7 @@ struct Migration {
     let staging = try Staging(for: RealmLinks.real(path) ?? path, .anything)
     // The mount that follows handles signals in another way.
     defer { Interruption.unwatch() }
-    let folder = try staging.sharedFolder()
+    let folder = try staging.sharedFolder(trustsOwner: configuration.trustsOwner)
     let result: Result<Bool, CommandFailure>
     do throws(EngineError) {
       result = try RealmCopy.exchange(configuration, byCopyIn: folder) { (copy) throws(CommandFailure) in
