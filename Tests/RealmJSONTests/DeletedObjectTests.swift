@@ -94,6 +94,62 @@ struct DeletedObjectTests {
     #expect(seed != nil || deleted > 10 * count && former > 10 * count)
   }
 
+  /// A commit that was interrupted before the header was switched, and then other commits, the first of which has its
+  /// number. Returns the number of certain states.
+  private static func interrupted(seed: UInt64) throws -> Int {
+    var settings = RandomHistory.Settings(), certain = 0
+    (settings.triesForbidden, settings.changesSchema, settings.fullCommits) = (false, false, 1)
+    (settings.commits, settings.operations, settings.mode) = (12, 6, .exclusive)
+    let key = seed % 3 == 0 ? Self.key : nil
+    settings.encryptionKey = key
+    try withTemporaryPath { path in
+      let url = URL(fileURLWithPath: path)
+      var contents: [UInt64: [ObjectReference: String]] = [:]
+      do {
+        var history = RandomHistory(seed: seed, path: path, settings)
+        try history.run { newest, _, _ in contents[newest.version] = try texts(newest) }
+      }
+      let before = try Data(contentsOf: url)
+      settings.commits = 1
+      do {
+        var lost = try RandomHistory(seed: seed + 1000, continuing: path, settings)
+        try lost.run { _, _, _ in }
+      }
+      let file = try Foundation.FileHandle(forUpdating: url)
+      // The header of a plain file; of an encrypted one, the first page and its metadata.
+      for range in key == nil ? [0..<24] : [0..<64, 4096..<8192] {
+        try file.seek(toOffset: UInt64(range.lowerBound))
+        try file.write(contentsOf: before[range])
+      }
+      try file.close()
+      settings.commits = 1 + Int(seed % 3)
+      do {
+        var rest = try RandomHistory(seed: seed + 2000, continuing: path, settings)
+        try rest.run { newest, _, _ in contents[newest.version] = try texts(newest) }
+      }
+      let newest = try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable)).latest()
+      try DeletedObjects(in: newest, former: true).forEach { object in
+        guard object.confidence == .certain, let text = DeletedObjectText(object) else { return false }
+        certain += 1
+        let reference = ObjectReference(table: object.table.key, key: object.key)
+        let state = String(decoding: text.value, as: UTF8.self), known = contents[object.version]
+        #expect(known == nil || known?[reference] == state, "version \(object.version), \(reference), SEED=\(seed)")
+        return true
+      }
+    }
+    return certain
+  }
+
+  @Test("after an interrupted commit and others, a certain state is what the object was in that version")
+  func interruptedCommits() throws {
+    let seed = Self.environment["SEED"].flatMap(UInt64.init), first = seed ?? 1
+    let count = seed == nil ? Self.environment["DELETED_HISTORIES"].flatMap(Int.init) ?? 30 : 1
+    var certain = 0
+    for seed in first..<first + UInt64(count) { certain += try Self.interrupted(seed: seed) }
+    print("interrupted commits, seeds from \(first) on: \(certain) certain states")
+    #expect(seed != nil || certain > 0)
+  }
+
   /// A file in which two of three objects were deleted by the last commit, and its bytes.
   private static func withDeletions(_ body: (String) throws -> Void) throws {
     try withTemporaryPath { path in
@@ -138,6 +194,32 @@ struct DeletedObjectTests {
       try withTemporaryFile([UInt8](bytes)) { copy in
         let found = try Self.found(copy)
         #expect(found.allSatisfy { $0.contains(" likely ") })
+      }
+    }
+  }
+
+  @Test("another commit with the number of the newest one may have written to what was free before it")
+  func reissuedVersion() throws {
+    try Self.withDeletions { path in
+      let writer = try RealmWriter(Configuration(path: path))
+      let delete = try writer.begin()
+      try delete.delete(#require(try delete.former.table(named: "class_Dog")).key, ObjKey(1))
+      _ = try delete.commit()
+      #expect(try Self.found(path).map { $0.first } == ["1", "0", "2"])
+      let newest = try writer.realm.latest(), top = try newest.arena.node(newest.top.ref)
+      let free = try Committer.ranges(newest.arena, newest.top).filter { $0.version != newest.version }
+      let place = try #require(free.max { $0.end - $0.position < $1.end - $1.position })
+      #expect(place.end - place.position >= top.byteSize)
+      // The top array of a commit on the same base that was interrupted.
+      var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+      bytes.replaceSubrange(
+        place.position..<place.position + top.byteSize,
+        with: bytes[top.ref..<top.ref + top.byteSize]
+      )
+      try withTemporaryFile(bytes) { copy in
+        // What version 4 deleted was in use in its base, but the rest of version 2 was free.
+        let found = try Self.found(copy)
+        #expect(found == ["1 certain {\"name\":\"dog 1\"}"])
       }
     }
   }

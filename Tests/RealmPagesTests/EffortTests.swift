@@ -149,6 +149,9 @@ struct EffortTests {
     #expect(try writer.realm.latest().version > 1 << 61)
     let error = #expect(throws: EngineError.self) { _ = try writer.begin().nextVersion }
     #expect(error?.reason == .damaged && error?.description.contains("a version number") == true, "\(error as Any)")
+    let newest = try writer.realm.latest(), timeline = try VersionTimeline(newest, of: writer.realm)
+    #expect(timeline.versions.first?.version == newest.version)
+    #expect(timeline.wholeVersions().count <= 1)
   }
 
   @Test("reading a changeset of the history takes linear time")

@@ -113,11 +113,6 @@ final class Saver: Sendable {
     return true
   }
 
-  /// Runs `body` on the newest version while no program can commit.
-  func whileNobodyCommits<R>(_ body: (Snapshot) -> R) throws(EngineError) -> R {
-    try writer.whileNobodyCommits(timeout: options.lockTimeout, body)
-  }
-
   /// Converts a file to which nothing was committed yet, such as a copy, to a format that lists the versions in use.
   /// Its content does not change.
   func takePart() throws(FileTreeError) {

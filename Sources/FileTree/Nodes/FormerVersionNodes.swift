@@ -56,7 +56,12 @@ final class FormerVersionTree: Subtree {
       guard main.realm.standing.file == file, let found = timeline.version(version),
         timeline.state(of: found) == .whole
       else { throw .stale }
-      do throws(EngineError) { return try timeline.realm(asOf: found) } catch { throw .unavailable(error) }
+      let path = main.realm.configuration.path
+      do throws(EngineError) {
+        return try timeline.realm(asOf: found) {
+          LockHolders.ofRealm(at: path).allSatisfy { $0.processID == getpid() }
+        }
+      } catch { throw .unavailable(error) }
     }
     do throws(EngineError) {
       let hold = try realm.hold()
@@ -110,7 +115,7 @@ final class FormerVersionTable: Sendable {
       return held.union(known.versions).sorted()
     }
     let whole = try main.withVersions { timeline throws(FileTreeError) in timeline.wholeVersions().map(\.version) }
-    if let base = whole.first { state.withLock { $0.listed = (file, base, Array(whole.dropFirst())) } }
+    state.withLock { $0.listed = (file, whole.first ?? newest, Array(whole.dropFirst())) }
     return held.union(whole.dropFirst()).sorted()
   }
 
@@ -200,59 +205,14 @@ struct FormerVersionsNode: ShortDirectoryNode {
 }
 
 extension TreeContext {
-  /// Runs `body` with the versions of the file while no program can commit.
-  ///
-  /// - Throws: `refused(.inUse)` if other programs have the realm open that cannot be made to wait.
+  /// Runs `body` with the versions of the file while no program can commit: see `whileNobodyCommits`.
   fileprivate func withVersions<R>(
     _ body: (VersionTimeline) throws(FileTreeError) -> R
   ) throws(FileTreeError) -> R {
-    func run(_ newest: Snapshot, of realm: Realm) throws(FileTreeError) -> R {
+    try whileNobodyCommits { (newest, realm) throws(FileTreeError) in
       let timeline: VersionTimeline
       do throws(EngineError) { timeline = try VersionTimeline(newest, of: realm) } catch { throw .unavailable(error) }
       return try body(timeline)
     }
-    if let saver = drafts.saver { return try saver.whileNobodyCommits(run) }
-    if let writer = lockingWriter {
-      var outcome: Result<R, FileTreeError>?
-      do throws(EngineError) {
-        outcome = try writer.whileNobodyCommits(timeout: options.lockTimeout) { newest in
-          Result { () throws(FileTreeError) in try run(newest, of: writer.realm) }
-        }
-      } catch {
-        // The writers of some realms cannot be locked out.
-        if error.reason != .readOnly { throw FileTreeError(error) }
-      }
-      if let outcome { return try outcome.get() }
-    }
-    let newest: Snapshot
-    do throws(EngineError) { newest = try realm.latest() } catch { throw .unavailable(error) }
-    try checkUnused()
-    let outcome = Result { () throws(FileTreeError) in try run(newest, of: realm) }
-    try checkUnused()
-    if !realm.isCurrent(newest) { throw .busy }
-    return try outcome.get()
-  }
-
-  /// A writer that locks out the writers of other programs for a read-only mount; nil for an immutable mount, and if
-  /// the realm cannot be opened for writing. It writes nothing.
-  private var lockingWriter: RealmWriter? {
-    let own = realm.configuration
-    if own.mode != .shared { return nil }
-    var configuration = Configuration(path: own.path, encryptionKey: own.encryptionKey, mode: .shared)
-    (configuration.trustsOwner, configuration.fifoFolder, configuration.idleTime) = (
-      own.trustsOwner, own.fifoFolder, nil
-    )
-    // A realm that cannot be opened for writing can still be read.
-    return try? RealmWriter(configuration)
-  }
-
-  /// Throws if another program has the realm open.
-  private func checkUnused() throws(FileTreeError) {
-    let others = LockHolders.ofRealm(at: realm.configuration.path).filter { $0.processID != getpid() }
-    guard let first = others.first else { return }
-    throw .refused(
-      .inUse,
-      "\(first.description) has the realm open and may overwrite former versions at any time; close it there first"
-    )
   }
 }

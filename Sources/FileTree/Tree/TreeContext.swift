@@ -109,6 +109,26 @@ struct TreeContext: Sendable {
   }
 }
 
+extension TreeContext {
+  /// Runs `body` on the newest version while no program can commit, with the realm that pins it.
+  ///
+  /// - Throws: `refused(.inUse)` if other programs have the realm open that cannot be made to wait.
+  func whileNobodyCommits<R>(
+    _ body: (Snapshot, Realm) throws(FileTreeError) -> R
+  ) throws(FileTreeError) -> R {
+    if let saver = drafts.saver { return try saver.whileNobodyCommits(body) }
+    let outcome: Result<R, FileTreeError>
+    do throws(EngineError) {
+      outcome = try realm.whileNobodyCommits(timeout: options.lockTimeout) { newest, realm in
+        Result { () throws(FileTreeError) in try body(newest, realm) }
+      }
+    } catch {
+      throw error.reason == .inUse ? .refused(.inUse, error.description) : FileTreeError(error)
+    }
+    return try outcome.get()
+  }
+}
+
 /// A collaborator of a tree, for one request.
 protocol TreePart: Sendable {
   var tree: TreeContext { get }

@@ -83,21 +83,11 @@ extension TreeContext {
     let view = try read { $0 }
     if let known = view.deletedTexts.withLock({ $0 }) { return known }
     let style = options.json
-    do throws(EngineError) {
-      let (version, texts) = try drafts.whileNobodyCommits { newest in
-        (newest.version, Result { () throws(EngineError) in try DeletedTexts(newest, style) })
-      }
-      let found = try texts.get()
-      if version == view.snapshot.version { view.deletedTexts.withLock { $0 = found } }
+    return try whileNobodyCommits { (newest, _) throws(FileTreeError) in
+      let found: DeletedTexts
+      do throws(EngineError) { found = try DeletedTexts(newest, style) } catch { throw FileTreeError(error) }
+      if newest.version == view.snapshot.version { view.deletedTexts.withLock { $0 = found } }
       return found
-    } catch { throw FileTreeError(error) }
-  }
-}
-
-extension Drafts {
-  /// Runs `body` on the newest version while no program can commit; see `Realm.whileNobodyCommits`.
-  fileprivate func whileNobodyCommits<R>(_ body: (Snapshot) -> R) throws(EngineError) -> R {
-    if let saver { return try saver.whileNobodyCommits(body) }
-    return try tree.realm.whileNobodyCommits(body)
+    }
   }
 }

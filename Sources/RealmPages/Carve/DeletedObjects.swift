@@ -95,7 +95,7 @@ public final class DeletedObjects {
       )
     }
     (self.newest, findsFormer) = (newest, former)
-    states = FormerStates(before: newest)
+    states = try FormerStates(before: newest)
     seen = BitSet(count: newest.arena.space.size / Node.alignment + 1)
     newer = [(newest, newest.version)]
   }
@@ -113,9 +113,8 @@ public final class DeletedObjects {
       let effort = Effort(state.snapshot)
       for table in tables(of: state.snapshot) where table.kind != .embedded && table.className != nil {
         visit(table.objects.rootRef, 0, depth: 0, table.arena, effort) { cluster in
-          do throws(E) { try visit(cluster, table, state, body) } catch {
-            failure = failure ?? error
-          }
+          if failure != nil { return }
+          do throws(E) { try visit(cluster, table, state, body) } catch { failure = error }
         }
       }
       newer.append((state.snapshot, state.version))

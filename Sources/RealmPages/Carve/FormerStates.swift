@@ -35,8 +35,9 @@ final class FormerStates {
   private static let mostSteps = 64
 
   /// Starts before `newest`, which must be the newest version.
-  init(before newest: Snapshot) {
-    (self.newest, space, last) = (newest, newest.arena.space, (newest, newest.version))
+  init(before newest: Snapshot) throws(EngineError) {
+    // The search drops pages that other threads may be reading.
+    (self.newest, space, last) = (newest, try newest.arena.space.copy(keeping: []), (newest, newest.version))
   }
 
   /// True if the file has a top array of a version after the newest: an interrupted commit, which may have written to
@@ -52,11 +53,14 @@ final class FormerStates {
     // Only what the last version freed was in use before.
     let freed = ByteRanges(list.filter { $0.version == last.version }.map { $0.position..<$0.end })
     let unused = ByteRanges(list.filter { $0.version != last.version }.map { $0.position..<$0.end })
-    let guarded = GuardedSpace(space, without: unused.union(wholePages(written)))
+    let guarded = GuardedSpace(space, without: unused.union(space.fillsOnDemand ? written.encryptedPages : written))
     if let state = whole(guarded, freed) {
       let gap = state.version + 1 != last.version
       if !gap {
-        written = written.union(try free(state.snapshot).subtracting(free(last.snapshot)))
+        let free = try state.snapshot.freeRanges()
+        // Another commit on this state was interrupted, and may have written to all of its free space.
+        let isOnlyOne = (roots[last.version] ?? []).allSatisfy { $0.ref == last.snapshot.top.ref }
+        written = written.union(isOnlyOne ? free.subtracting(try last.snapshot.freeRanges()) : free)
       }
       // What the versions in a gap wrote is unknown.
       isOver = gap
@@ -127,23 +131,5 @@ final class FormerStates {
       version: last.version - 1,
       space: guarded
     )
-  }
-
-  /// An encrypted page is written as a whole, with zeros where nothing is needed.
-  private func wholePages(_ ranges: ByteRanges) -> ByteRanges {
-    guard space.fillsOnDemand else { return ranges }
-    let page = PageCipher.pageSize
-    return ByteRanges(
-      ranges.ranges.map { range in
-        let end = range.upperBound > Int.max - page ? Int.max : (range.upperBound + page - 1) / page * page
-        return range.lowerBound / page * page..<end
-      }
-    )
-  }
-
-  /// The free ranges of a version; the last range is unbounded.
-  private func free(_ version: Snapshot) throws(EngineError) -> ByteRanges {
-    let ranges = try Committer.ranges(version.arena, version.top).map { $0.position..<$0.end }
-    return ByteRanges(ranges + [version.logicalSize..<Int.max])
   }
 }

@@ -160,9 +160,9 @@ public final class VersionTimeline {
     _ newest: Snapshot
   ) throws(EngineError) -> [Range<Int>] {
     let former = try snapshot(of: version)
-    do throws(EngineError) { return try FormerVersions.ranges(freeIn: newest, butNotIn: former) } catch {
+    do throws(EngineError) { return try newest.freeRanges().subtracting(former.freeRanges()).ranges } catch {
       // The free list of a version that is not whole may be damaged.
-      return try FormerVersions.ranges(freeIn: newest)
+      return try newest.freeRanges().ranges
     }
   }
 }

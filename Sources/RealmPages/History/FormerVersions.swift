@@ -11,12 +11,13 @@ package final class FormerVersions {
   /// The version found last.
   private var last: Snapshot
   /// The ranges that commits after `last` wrote.
-  private var written: [Range<Int>] = []
+  private var written = ByteRanges()
   private var isOver = false
   /// True if the version to which the header leads is checked like the others.
   private let checksFirst: Bool
   private lazy var file = RescuedRealm(
-    newest.arena.space,
+    // The search drops pages that other threads may be reading. Without memory for a copy, it searches the original.
+    (try? newest.arena.space.copy(keeping: [])) ?? newest.arena.space,
     path: newest.path,
     mostFound: Self.mostSteps,
     memory: .whole
@@ -32,12 +33,13 @@ package final class FormerVersions {
   package init(before newest: Snapshot) { (self.newest, last, checksFirst) = (newest, newest, false) }
 
   /// Starts before `newest`, the newest version in `file`. Checks every version in full: after the last commit, another
-  /// one may have been cut off.
+  /// one may have been interrupted.
   init(before newest: Snapshot, in file: RescuedRealm) {
     (self.newest, last, checksFirst) = (newest, newest, true)
     self.file = file
-    // A version that no commit on the newest one can have made: nothing shows what was written meanwhile.
-    isOver = file.roots.contains { $0.version > newest.version + 1 } || !noteCutOffCommits(after: newest, before: nil)
+    // After a version that no commit on the newest one can have created, the writes in between are unknown.
+    isOver =
+      file.roots.contains { $0.version > newest.version &+ 1 } || !noteInterruptedCommits(after: newest, before: nil)
   }
 
   /// Returns the next older version; nil if the file no longer holds it in full.
@@ -58,20 +60,20 @@ package final class FormerVersions {
       return isFirst ? found : nil
     }
     do throws(EngineError) {
-      written += try Self.ranges(freeIn: found, butNotIn: last)
-      if checksFirst || !isFirst { isOver = !noteCutOffCommits(after: found, before: last) }
+      written = written.union(try found.freeRanges().subtracting(last.freeRanges()))
+      if checksFirst || !isFirst { isOver = !noteInterruptedCommits(after: found, before: last) }
     } catch { isOver = true }
     last = found
     return found
   }
 
-  /// Adds what commits on `base` wrote that were cut off, so that `next` became the version after it, if any. Returns
-  /// false if that is unknown.
-  private func noteCutOffCommits(after base: Snapshot, before next: Snapshot?) -> Bool {
-    for ref in refs[base.version + 1] ?? [] where ref != next?.top.ref {
-      do throws(EngineError) { written += try Self.ranges(freeIn: base, butNotIn: snapshot(ref)) } catch {
-        return false
-      }
+  /// Adds the ranges that interrupted commits on `base` wrote, after which `next`, if any, became the next version.
+  /// Returns false if these ranges are unknown.
+  private func noteInterruptedCommits(after base: Snapshot, before next: Snapshot?) -> Bool {
+    for ref in refs[base.version &+ 1] ?? [] where ref != next?.top.ref {
+      do throws(EngineError) {
+        written = written.union(try base.freeRanges().subtracting(snapshot(ref).freeRanges()))
+      } catch { return false }
     }
     return true
   }
@@ -90,44 +92,13 @@ package final class FormerVersions {
     do throws(EngineError) {
       let found = try snapshot(ref)
       guard found.version == version, let root = file.roots.first(where: { $0.ref == ref }) else { return nil }
-      if try found.overlaps(written.map(wholePages), dropsPages: checksFirst) { return nil }
+      let written = newest.arena.space.fillsOnDemand ? written.encryptedPages : written
+      if try found.overlaps(written, dropsPages: checksFirst) { return nil }
       return file.firstProblem(of: root) == nil ? found : nil
     } catch {
       // A version that cannot be read is not intact.
       return nil
     }
-  }
-
-  /// An encrypted page is written as a whole, with zeros in unused parts.
-  private func wholePages(_ range: Range<Int>) -> Range<Int> {
-    guard newest.arena.space.fillsOnDemand else { return range }
-    let page = PageCipher.pageSize
-    return range.lowerBound / page * page..<(range.upperBound + page - 1) / page * page
-  }
-
-  /// The ranges that are free in `base`, but not in `other`. If the commit of `other` was based on `base`, these are
-  /// the ranges that it may have written. If `other` is older, these are the ranges that its nodes had since.
-  static func ranges(freeIn base: Snapshot, butNotIn other: Snapshot) throws(EngineError) -> [Range<Int>] {
-    let still = try ranges(freeIn: other)
-    var ranges: [Range<Int>] = [], index = 0
-    for range in try Self.ranges(freeIn: base) {
-      var start = range.lowerBound
-      while index < still.count, still[index].upperBound <= start { index += 1 }
-      var next = index
-      while next < still.count, still[next].lowerBound < range.upperBound {
-        if start < still[next].lowerBound { ranges.append(start..<still[next].lowerBound) }
-        start = max(start, still[next].upperBound)
-        next += 1
-      }
-      if start < range.upperBound { ranges.append(start..<range.upperBound) }
-    }
-    return ranges
-  }
-
-  /// The free ranges of a version, in ascending order; the last range is unbounded.
-  static func ranges(freeIn version: Snapshot) throws(EngineError) -> [Range<Int>] {
-    let ranges = try Committer.ranges(version.arena, version.top).map { $0.position..<$0.end }
-    return ranges + [version.logicalSize..<Int.max]
   }
 }
 
@@ -136,23 +107,32 @@ extension Snapshot {
   /// the sole user of the pages.
   ///
   /// Memory: one bit for each eight bytes of the file at most, and 256 MiB of decrypted pages with `dropsPages`.
-  fileprivate func overlaps(_ ranges: [Range<Int>], dropsPages: Bool) throws(EngineError) -> Bool {
-    let ranges = ranges.joined
+  fileprivate func overlaps(_ ranges: ByteRanges, dropsPages: Bool) throws(EngineError) -> Bool {
     if ranges.isEmpty { return false }
     var pending = [top.ref], known = BitSet(count: arena.limit / Node.alignment + 1)
+    _ = known.insert(top.ref / Node.alignment)
     while let ref = pending.popLast() {
       if dropsPages, arena.space.filledBytes > 1 << 28 { arena.space.dropPages() }
       let node = try arena.node(ref)
       arena.space.noteRead(ref, node.byteSize)
-      guard known.insert(ref / Node.alignment) else { throw .damaged("two nodes lead here", ref: ref) }
-      if ranges.haveAny(in: ref..<ref + node.byteSize) { return true }
+      if ranges.overlaps(ref..<ref + node.byteSize) { return true }
       guard node.hasRefs, node.width > 0 else { continue }
       for i in 0..<node.count {
         let element = try node.int(i)
-        if element != 0, element & 1 == 0 { pending.append(Int(truncatingIfNeeded: element)) }
+        if element == 0 || element & 1 != 0 { continue }
+        guard element > 0, element < arena.limit, element & 7 == 0, known.insert(Int(element) / Node.alignment) else {
+          throw .damaged("slot \(i) has an invalid ref, or one that another slot has", ref: ref)
+        }
+        pending.append(Int(element))
       }
     }
     return false
+  }
+
+  /// The free bytes of this version; the last range is unbounded.
+  func freeRanges() throws(EngineError) -> ByteRanges {
+    let ranges = try Committer.ranges(arena, top).map { $0.position..<$0.end }
+    return ByteRanges(ranges + [logicalSize..<Int.max])
   }
 
   /// The version restored by the commit of this one, if that was an undo; nil otherwise.
@@ -170,31 +150,6 @@ extension Snapshot {
       // An unreadable history does not identify an undo.
       return nil
     }
-  }
-}
-
-extension [Range<Int>] {
-  /// These ranges in ascending order, without overlaps.
-  fileprivate var joined: [Range<Int>] {
-    var all: [Range<Int>] = []
-    for range in sorted(by: { $0.lowerBound < $1.lowerBound }) {
-      if let last = all.last, range.lowerBound <= last.upperBound {
-        all[all.count - 1] = last.lowerBound..<Swift.max(last.upperBound, range.upperBound)
-      } else {
-        all.append(range)
-      }
-    }
-    return all
-  }
-
-  /// True if one of these ranges, which are in ascending order without overlaps, overlaps `range`.
-  fileprivate func haveAny(in range: Range<Int>) -> Bool {
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      if self[middle].upperBound <= range.lowerBound { low = middle + 1 } else { high = middle }
-    }
-    return low < count && self[low].lowerBound < range.upperBound
   }
 }
 

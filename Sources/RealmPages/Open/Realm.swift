@@ -132,20 +132,41 @@ public final class Realm: Sendable {
 }
 
 extension Realm {
-  /// Runs `body` on the newest version while no program can commit. Writers of a shared realm are locked out. Where
-  /// that is not possible, as for a file that cannot be written, no other program may have the realm open.
+  /// Runs `body` on the newest version while no program can commit, with the realm that pins it. Writers of a shared
+  /// realm are locked out. Where that is not possible, as for a file that cannot be written, no other program may have
+  /// the realm open.
   ///
   /// - Throws: `inUse` if another program has it open, or has changed it meanwhile.
-  package func whileNobodyCommits<R>(_ body: (Snapshot) -> R) throws(EngineError) -> R {
+  package func whileNobodyCommits<R>(
+    timeout: Duration = RealmWriter.patience,
+    _ body: (Snapshot, Realm) -> R
+  ) throws(EngineError) -> R {
+    var writable = configuration
+    writable.idleTime = nil
     // A realm that cannot be opened for writing can still be read.
-    if configuration.mode == .shared, let writer = try? RealmWriter(configuration) {
-      do throws(EngineError) { return try writer.whileNobodyCommits(body) } catch {
+    if configuration.mode == .shared, let writer = try? RealmWriter(writable) {
+      do throws(EngineError) {
+        return try writer.whileNobodyCommits(timeout: timeout) { body($0, writer.realm) }
+      } catch {
         if error.reason != .readOnly { throw error }
       }
     }
-    let newest = try latest(), path = configuration.path
-    let outcome = body(newest)
-    if isCurrent(newest), LockHolders.ofRealm(at: path).allSatisfy({ $0.processID == getpid() }) { return outcome }
-    throw EngineError(.inUse, "\(path) is in use by another program; it must be closed there first")
+    let newest = try latest()
+    try checkUnused()
+    let outcome = body(newest, self)
+    try checkUnused()
+    if isCurrent(newest) { return outcome }
+    throw EngineError(.inUse, "\(configuration.path): another program committed meanwhile; try again")
+  }
+
+  /// Throws `inUse` if another program has the realm open.
+  private func checkUnused() throws(EngineError) {
+    let path = configuration.path
+    guard let other = LockHolders.ofRealm(at: path).first(where: { $0.processID != getpid() }) else { return }
+    throw EngineError(
+      .inUse,
+      "\(path): \(other.description) has the realm open and may overwrite former versions at any time; close it there "
+        + "first"
+    )
   }
 }

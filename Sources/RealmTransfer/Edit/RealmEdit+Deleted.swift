@@ -13,16 +13,16 @@ extension RealmEdit {
     public let missingLinks: Int
   }
 
-  /// Creates deleted objects again in one transaction, each with its last state. Only states that are certain are used.
-  /// Links to objects that do not exist are left out; links between the restored objects are kept. An object of a class
-  /// without a primary key gets its object key again.
+  /// Creates deleted objects again in one transaction, each with the newest state that is left. Only states that are
+  /// certain are used. Links to objects that do not exist are left out; links between the restored objects are kept. An
+  /// object of a class without a primary key gets its object key again.
   ///
   /// Cost: that of `DeletedObjects.forEach`.
   ///
   /// - Throws: `missingObject` if one of them is not a deleted object whose state is certain; nothing is created then.
   public func restore(deleted names: [ObjectName]) throws(TransferError) -> Restored {
     let transaction = try begin()
-    var texts: [(object: ObjectReference, hasKey: Bool, text: JSONText)] = [], missing = names
+    var texts: [(name: ObjectName, object: ObjectReference, hasKey: Bool, text: JSONText)] = [], missing = names
     var failure: TransferError?
     do throws(EngineError) {
       // No other program can commit during the transaction, so nothing is overwritten until the commit.
@@ -33,7 +33,7 @@ extension RealmEdit {
         else { return false }
         do throws(JSONInputError) {
           let reference = ObjectReference(table: object.table.key, key: object.key)
-          texts.append((reference, object.table.primaryKeyIndex != nil, try JSONText(text.value)))
+          texts.append((missing[index], reference, object.table.primaryKeyIndex != nil, try JSONText(text.value)))
           missing.remove(at: index)
           return true
         } catch {
@@ -48,12 +48,12 @@ extension RealmEdit {
     }
     let applier = RecordApplier<JSONText>(remaining: .leaveOut)
     var lost = 0, made: [ObjectReference] = []
-    for (object, hasKey, text) in texts {
+    for (name, object, hasKey, text) in texts {
       do throws(JSONInputError) {
         let target: PatchTarget = hasKey ? .new() : .keyed(object.key)
         let outcome = try applier.apply(text, at: text, to: target, of: object.table, in: transaction)
         made.append(ObjectReference(table: object.table, key: outcome.object))
-      } catch { throw Self.refusal(error, of: "\(names[made.count])") }
+      } catch { throw Self.refusal(error, of: "\(name)") }
     }
     for record in applier.waiting {
       do throws(JSONInputError) {

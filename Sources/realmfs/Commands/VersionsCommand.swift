@@ -8,9 +8,11 @@ enum VersionsCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let path = arguments.operands[0]
     let configuration = try RealmSource.configuration(path: path, arguments, .immutable)
+    // Flushed after the search, because other programs cannot commit during it and must not wait for a reader of the
+    // output.
+    let output = StandardOutput()
     let failure = try RealmSource.withTimeline(configuration, touchesNothing: arguments.has(.immutable)) {
-      (timeline, failure, isUndisturbed) throws(CommandFailure) in
-      let output = StandardOutput()
+      (timeline, failure, _) throws(CommandFailure) in
       if arguments.has(.changes) {
         try printChanges(timeline, path, output)
       } else {
@@ -25,9 +27,9 @@ enum VersionsCommand {
           output.line("no version: nothing was committed")
         }
       }
-      if isUndisturbed() { try output.flush() }
       return failure ?? problem(timeline, path)
     }
+    try output.flush()
     if let failure { throw failure }
     return .done
   }
@@ -72,7 +74,6 @@ enum VersionsCommand {
         }
         older = newer
       } catch { throw CommandFailure(error, path: path) }
-      try output.flush()
     }
   }
 

@@ -379,8 +379,8 @@ extension Options {
         whole: every node is intact. The free lists of all later versions show that no commit overwrote a node, and a \
         check finds no fault. unproven: a check finds no fault, but the file does not show what some later commit \
         wrote, so values may have been replaced by others. partial: a check finds faults; the first one is printed \
-        below the table, and "Person 20 of 24" means that 20 of 24 objects can be read. A commit that was cut off by a \
-        crash before its top array was written leaves no record of what it overwrote; only the check can notice that.
+        below the table, and "Person 20 of 24" means that 20 of 24 objects can be read. A commit that a crash \
+        interrupted before it wrote its top array leaves no record of what it overwrote; only the check can detect that.
         """,
         """
         --changes prints the changes of the whole versions in the form of 'realmfs watch --changes'; the time is null, \
