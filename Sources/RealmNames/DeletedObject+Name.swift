@@ -12,7 +12,7 @@ extension DeletedObject {
       try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: out)
       return out.bytes
     } catch {
-      // What cannot be read was overwritten.
+      // A key that cannot be read was overwritten.
       return nil
     }
   }

@@ -23,7 +23,7 @@ struct DeletedFileTests {
     #expect(try names(tree, ".realm/deleted/Person").contains("4.json"))
     let file = try tree.tree.find(".realm/deleted/Person/4.json")
     #expect(try tree.tree.text(".realm/deleted/Person/4.json") == text && file.size == text.utf8.count)
-    // What is copied back is the object again, and no longer deleted.
+    // A copy of the text creates the object again, which is then no longer listed as deleted.
     #expect(tree.put("Person/4.json", text) == nil)
     #expect(failure { try tree.tree.find(".realm/deleted/Person/4.json") }?.kind == "notFound")
     #expect(failure { try tree.tree.attributes(file.inode) }?.kind == "stale")

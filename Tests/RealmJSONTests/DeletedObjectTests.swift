@@ -217,7 +217,7 @@ struct DeletedObjectTests {
         with: bytes[top.ref..<top.ref + top.byteSize]
       )
       try withTemporaryFile(bytes) { copy in
-        // What version 4 deleted was in use in its base, but the rest of version 2 was free.
+        // The object that version 4 deleted was in use in its base; the rest of version 2 was free.
         let found = try Self.found(copy)
         #expect(found == ["1 certain {\"name\":\"dog 1\"}"])
       }

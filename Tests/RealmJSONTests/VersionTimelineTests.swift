@@ -121,7 +121,7 @@ struct VersionTimelineTests {
     return contents
   }
 
-  /// A commit that was cut off before the header led to it: its nodes are in the file, and the header is the older one.
+  /// A commit that was interrupted before the header referred to it: its nodes are in the file, with the older header.
   private static func cutOff(seed: UInt64, _ tally: inout Tally) throws {
     let settings = settings(seed: seed)
     try withTemporaryPath { path in
@@ -156,7 +156,7 @@ struct VersionTimelineTests {
     }
   }
 
-  @Test("after a commit that was cut off, no version counts as whole that it overwrote")
+  @Test("after an interrupted commit, no version that it overwrote counts as whole")
   func cutOffCommits() throws {
     let seed = Self.environment["SEED"].flatMap(UInt64.init)
     let count = Self.environment["TIMELINES"].flatMap(Int.init) ?? 6

@@ -1,4 +1,4 @@
-// What a recovery saves of an encrypted file whose table of initialization vectors is overwritten.
+// Recovery of encrypted files whose table of initialization vectors is overwritten.
 
 import Foundation
 import TestSupport

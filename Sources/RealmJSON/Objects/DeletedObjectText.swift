@@ -21,7 +21,7 @@ public struct DeletedObjectText {
   public init?(_ object: DeletedObject, style: JSONStyle = .plain, layout: JSONLayout = .compact) {
     self.object = object
     className = object.table.className ?? object.table.name
-    // What cannot be read was overwritten. A renderer remembers nodes, so each object gets its own.
+    // Parts that cannot be read were overwritten. A renderer remembers nodes, so each object gets its own.
     let read = try? object.recordingNodes { () throws(RenderError) -> (key: [UInt8]?, value: [UInt8])? in
       let renderer = ObjectRenderer(object.snapshot, style: style), out = OutputBuffer()
       guard try renderer.render(object.table, object.key, layout: layout, into: out) else { return nil }

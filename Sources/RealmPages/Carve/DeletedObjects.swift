@@ -123,7 +123,7 @@ public final class DeletedObjects {
   }
 
   private func tables(of snapshot: Snapshot) -> [Table] {
-    // What cannot be read has no readable objects.
+    // Tables that cannot be read have no readable objects.
     let slots = ifReadable { () throws(EngineError) in try snapshot.tableSlots() } ?? []
     return slots.compactMap { slot, _ in
       ifReadable { () throws(EngineError) in try snapshot.table(slot: slot) } ?? nil

@@ -1,4 +1,4 @@
-// What the file still holds of each older version, node by node.
+// The parts of older versions that are still in the file, node by node.
 //
 // Invariant: a node that can be read in a state is a node of that version, and no later commit has written to it. A
 // commit writes only to space that is free in its base version, and a range that it freed was in use in the base
@@ -62,7 +62,7 @@ final class FormerStates {
         let isOnlyOne = (roots[last.version] ?? []).allSatisfy { $0.ref == last.snapshot.top.ref }
         written = written.union(isOnlyOne ? free.subtracting(try last.snapshot.freeRanges()) : free)
       }
-      // What the versions in a gap wrote is unknown.
+      // The ranges that the versions in a gap wrote are unknown.
       isOver = gap
       last = (state.snapshot, state.version)
       return state
@@ -76,8 +76,8 @@ final class FormerStates {
     let version = last.version - 1
     var candidates = (roots[version] ?? []).map { Header(topRef: $0.ref, format: $0.format) }
     if last.snapshot === newest {
-      // After grouped commits, the header leads to a version further back, which those left alone.
-      let previous = try? newest.previous()  // a header that leads to no other version
+      // After grouped commits, the header refers to a version further back, which these did not overwrite.
+      let previous = try? newest.previous()  // a header that refers to no other version
       if let previous, previous.version < version {
         let all = GuardedSpace(space, without: ByteRanges())
         return state(Header(topRef: previous.top.ref, format: previous.fileFormat), all, ByteRanges())

@@ -1,5 +1,5 @@
-// What can be read of an encrypted page whose metadata slot is overwritten. The initialization vector changes only the
-// first 16 bytes of a page, and of its bytes only the counter is unknown, so at most four bytes are lost.
+// Encrypted pages whose metadata slots are overwritten, read as far as possible. The initialization vector changes
+// only the first 16 bytes of a page, and of its bytes only the counter is unknown, so at most four bytes are lost.
 // Source: docs/format/4-encryption.md 4.1, 4.2.
 
 /// The pages of a damaged encrypted file that were read although their metadata slots are lost.

@@ -1,7 +1,7 @@
 // Reads a former version of a realm as if it were the newest.
 
 /// Shows one former version. It is current for as long as the newest version of its time is: in a session that version
-/// is pinned, and nothing that it or the former version needs is overwritten; without a session no commit was made.
+/// is pinned, and nothing that it or the former version needs is overwritten; without a session, no commit followed.
 final class FormerReader: VersionReader {
   private let former: Snapshot
   /// Nil for a file that does not open otherwise.
