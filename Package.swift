@@ -28,6 +28,7 @@ let package = Package(
   products: [
     .library(name: "RealmPages", targets: ["RealmPages"]),
     .library(name: "RealmJSON", targets: ["RealmJSON"]),
+    .library(name: "RealmQuery", targets: ["RealmQuery"]),
     .library(name: "RealmSwift", targets: ["RealmSwift"]),
     .executable(name: "realmfs", targets: ["realmfs"]),
   ],
@@ -236,6 +237,18 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// The examples of the reference of RealmPages.
+for name in ["list-objects", "find-objects", "change-objects", "follow-changes", "encrypted-realm"] {
+  package.targets.append(
+    .executableTarget(
+      name: name,
+      dependencies: ["RealmPages", "RealmQuery"],
+      path: "Examples/Pages/Sources/\(name)",
+      swiftSettings: settings
+    )
+  )
+}
 
 // Measured, not shipped: REALMFS_BENCHMARKS=1 swift build -c release --product WriteBench.
 if Context.environment["REALMFS_BENCHMARKS"] != nil {
