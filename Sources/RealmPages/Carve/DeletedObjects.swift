@@ -53,6 +53,8 @@ public struct DeletedObject {
   /// meanwhile.
   ///
   /// Cost: that of `read`, and one pass over these nodes.
+  ///
+  /// - Throws: the error of `read`.
   public func recordingNodes<R, E: Error>(
     _ read: () throws(E) -> R
   ) throws(E) -> (result: R, nodes: [StoredNode]) {
@@ -105,6 +107,8 @@ public final class DeletedObjects {
   ///
   /// Cost: a scan of the file and its clusters; for each older version, what it does not share with a newer one.
   /// Memory: 1 bit for each 8 bytes of the file, and some 16 bytes for each object found.
+  ///
+  /// - Throws: the error of `body`. Damaged parts of the file are skipped.
   public func forEach<E: Error>(_ body: (DeletedObject) throws(E) -> Bool) throws(E) {
     for table in tables(of: newest) { visitAll(table) }
     var failure: E?

@@ -85,6 +85,9 @@ public enum RealmRecovery {
   /// damaged file is only read. Links whose target is lost are dropped, and so are embedded objects whose owner is
   /// lost. Unless `verifies` is false, the new file is checked before it gets its name. `name` is the name of the
   /// damaged file in messages, for a caller that passes a repaired copy of it.
+  ///
+  /// - Throws: `damaged` if nothing can be saved, `wrongKey` or `keyNeeded`, `cancelled` if the observer
+  ///   cancels, `file` if the new file cannot be written. No new file then remains.
   public static func run(
     _ configuration: Configuration,
     named name: String? = nil,

@@ -26,6 +26,8 @@ public final class VersionTimeline {
   }
 
   /// Finds the versions before `newest`, the newest version of `realm`.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public init(_ newest: Snapshot, of realm: Realm) throws(EngineError) {
     // Checks drop pages.
     let space = try newest.arena.space.copy(keeping: [])
@@ -45,6 +47,8 @@ public final class VersionTimeline {
   }
 
   /// Finds the versions in a file that does not open as a realm. None of them counts as whole.
+  ///
+  /// - Throws: `notARealm`, `wrongKey`, `keyNeeded`, or `file` if the file cannot be read.
   public init(damaged configuration: Configuration) throws(EngineError) {
     file = try RescuedRealm(configuration, mostFound: FormerVersions.mostSteps)
     self.configuration = configuration
@@ -116,6 +120,8 @@ public final class VersionTimeline {
   }
 
   /// The version as a snapshot that is valid while no writer can commit.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func snapshot(of version: RemainingVersion) throws(EngineError) -> Snapshot {
     if let known = proof.whole[version.ref] { return known }
     return try snapshot(of: version, file.space, pin: nil)

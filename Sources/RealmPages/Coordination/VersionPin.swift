@@ -62,6 +62,8 @@ public final class VersionHold: Sendable {
 extension Realm {
   /// Holds the newest version. Writers are not aware of the hold in an immutable realm, and writers of other programs
   /// are not aware of it in a copy that was never written to: check `isCurrent` there.
+  ///
+  /// - Throws: the errors of `latest()`.
   public func hold() throws(EngineError) -> VersionHold {
     while true {
       let hold = VersionHold(try latest())

@@ -38,6 +38,8 @@ public struct CompactCondition: Sendable {
   private let root: Node
 
   /// Parses a condition.
+  ///
+  /// - Throws: `SyntaxError`, which states what is expected.
   public init(_ text: String) throws(SyntaxError) {
     var parser = Parser(tokens: try Parser.tokens(of: text)[...], end: text.count + 1)
     root = try parser.expression()

@@ -22,6 +22,8 @@ public struct FileSeal: Equatable, Sendable {
   public static func path(of path: String) -> String { path + ".seal" }
 
   /// Hashes the file at `path`. Cost: reads the whole file.
+  ///
+  /// - Throws: `file` if the file cannot be read.
   public init(hashing path: String) throws(EngineError) {
     let file = try FileHandle(path: path)
     var size = 0, hashes: [[UInt8]] = []
@@ -67,6 +69,8 @@ public struct FileSeal: Equatable, Sendable {
   }
 
   /// Writes the seal of the file at `path`, replacing an older one, and returns when it is durable.
+  ///
+  /// - Throws: `file` if the seal cannot be written.
   public func write(besideFileAt path: String) throws(EngineError) {
     let lines = [Self.magic, "size \(size)", "block \(Self.blockSize)"] + hashes.map(Self.digits)
     let body = Array(lines.map { $0 + "\n" }.joined().utf8)
@@ -93,6 +97,8 @@ public struct FileSeal: Equatable, Sendable {
   }
 
   /// The SHA-256 of the file at `path`, in hexadecimal, as `sha256sum` prints it. Cost: reads the whole file.
+  ///
+  /// - Throws: `file` if the file cannot be read.
   public static func sha256(of path: String) throws(EngineError) -> String {
     let file = try FileHandle(path: path), size = try file.status().size
     if size == 0 { return digits(hash([])) }

@@ -29,6 +29,9 @@ public enum RealmCopy {
   /// the copy is verified before it gets its name, and `damaged` is thrown if it is not sound. The version stays pinned
   /// in a shared realm; in an immutable one, the copy starts again if another program overwrites what is being read.
   /// Memory does not grow with the realm. Cost: reads and writes the whole realm.
+  ///
+  /// - Throws: the errors of opening the realm, `inUse` if other programs commit faster than it can be copied,
+  ///   `cancelled`, or `file` if the copy cannot be written (`EEXIST` if the target exists). No partial file remains.
   public static func write(
     _ configuration: Configuration,
     to target: String,
@@ -111,6 +114,9 @@ public enum RealmCopy {
   /// Creates a copy of a realm in `folder`, runs `body` on it, and replaces the realm with the copy if `body` returns
   /// true. No other program may have the realm open, and none can open it until the call returns; the copy must be
   /// closed when `body` returns. `folder` must be on the same file system.
+  ///
+  /// - Throws: `inUse` if another program has the realm open, `file`, or the error of `body`. The realm is then
+  ///   unchanged.
   public static func exchange<E: Error>(
     _ configuration: Configuration,
     byCopyIn folder: String,

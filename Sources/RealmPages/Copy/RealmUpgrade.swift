@@ -23,6 +23,8 @@ public enum RealmUpgrade {
   /// `backupFolder`; then replaces it with the new file once that is durable. No other program may have the realm open.
   /// A realm with sync history is refused, because its server would not recognize it. Unless `verifies` is false, the
   /// new file is verified first: if it is not sound, it is deleted, and the `damaged` error names the cause.
+  ///
+  /// - Throws: `inUse`, `notApplicable`, `damaged`, `cancelled`, or `file`. The realm is then unchanged.
   public static func run(
     _ configuration: Configuration,
     backupFolder: String? = nil,

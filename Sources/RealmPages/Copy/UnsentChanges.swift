@@ -13,6 +13,8 @@ public enum UnsentChanges: Sendable, Hashable {
 
 extension Snapshot {
   /// The changesets that were not sent yet. Cost: O(changesets).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func unsentChanges() throws(EngineError) -> UnsentChanges {
     if historyType < 3 { return .none }
     // Other schema versions have other slots.

@@ -51,6 +51,8 @@ public final class ObjectChanges {
   ///
   /// Cost, if the versions share nodes: O(log n) for each changed object, plus checking up to 255 other objects in the
   /// same leaves.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func next() throws(EngineError) -> ObjectChange? {
     if let failure { throw failure }
     do throws(EngineError) { return try advance() } catch {

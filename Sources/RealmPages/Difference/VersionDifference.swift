@@ -36,6 +36,8 @@ public final class VersionDifference {
   /// Compares two versions of one realm. See the precondition above.
   ///
   /// Cost: reads the schemas of the tables that differ.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public convenience init(from old: Snapshot, to new: Snapshot) throws(EngineError) {
     let (before, after) = (old.arena.space, new.arena.space)
     let isOneFile = before.isOfSameFile(as: after) || after.isOfSameFile(as: before)

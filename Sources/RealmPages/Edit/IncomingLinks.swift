@@ -68,6 +68,8 @@ extension GroupEditor {
 extension WriteTransaction {
   /// All links from other objects, in the order in which `restore` can set them again; nil if there are more than
   /// `limit`. Cost: proportional to the size of the properties that hold the links.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func incomingLinks(
     of table: TableKey,
     _ object: ObjKey,
@@ -87,6 +89,8 @@ extension WriteTransaction {
   /// Restores a link, to `target`, which must exist. In a list it is inserted at its previous position, or at the end
   /// if the list is shorter now. Returns false and changes nothing if the location no longer exists or holds another
   /// value.
+  ///
+  /// - Throws: `notFound` if there is no such target, `damaged`.
   public func restore(_ link: IncomingLink, to target: ObjectReference) throws(EngineError) -> Bool {
     let (table, object) = (link.origin.table, link.origin.key)
     do throws(EngineError) {

@@ -40,6 +40,9 @@ public struct WriteTransaction: ~Copyable {
   ///
   /// In the mirror of a synced realm, the changes are first sent to the server and then received from it, perhaps
   /// together with changes by others; the number is that of a version that includes them.
+  ///
+  /// - Throws: `halfDone` after a change that failed halfway, `moved` if the file was replaced, `file` with the errno
+  ///   (`ENOSPC` on a full disk); in a mirror also `offline`, `unacknowledged` and `refusedByServer`.
   public consuming func commit(_ durability: Durability = .full) throws(EngineError) -> UInt64 {
     guard let turn else { return try commitHere(durability) }
     try group.checkIsWhole()
@@ -76,6 +79,8 @@ public struct WriteTransaction: ~Copyable {
   // MARK: reading
 
   /// The keys of all tables in slot order.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func tableKeys() throws(EngineError) -> [TableKey] {
     var keys: [TableKey] = []
     for slot in 0..<group.slab.node(try group.tableRefs()).count {
@@ -85,12 +90,16 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// The current table, including the changes. Valid until the next change of the transaction.
+  ///
+  /// - Throws: `notFound` if there is no such table, `damaged`.
   public func table(_ key: TableKey) throws(EngineError) -> Table {
     let table = try group.table(key)
     return try table.view()
   }
 
   /// The key of the table with this stored name; nil if there is none.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func tableKey(named name: String) throws(EngineError) -> TableKey? {
     try group.table(named: name)?.key
   }
@@ -100,9 +109,13 @@ public struct WriteTransaction: ~Copyable {
   package func tableKey(like name: String) throws(EngineError) -> TableKey? { try group.table(like: name)?.key }
 
   /// The current properties of a class.
+  ///
+  /// - Throws: `notFound` if there is no such table, `damaged`.
   public func columns(of table: TableKey) throws(EngineError) -> [Column] { try group.table(table).columns }
 
   /// The key of the object with this primary key; nil if it does not exist. Cost: O(log n).
+  ///
+  /// - Throws: `notFound` if there is no such table, `damaged`.
   public func objectKey(_ table: TableKey, primaryKey: Value) throws(EngineError) -> ObjKey? {
     let table = try group.table(table)
     group.slab.noteStep()
@@ -110,6 +123,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// A copy of a property's value.
+  ///
+  /// - Throws: `notFound` if there is no such object or property, `damaged`.
   public func value(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(EngineError) -> Value {
     let table = try group.table(table), column = try self.column(table, column)
     let value = try table.read(object, column).map(Value.init(copying:))
@@ -119,6 +134,8 @@ public struct WriteTransaction: ~Copyable {
 
   /// The objects that link to an object, each once. An embedded object is replaced by the object that owns it, however
   /// deeply it is nested. Cost: one step for each link.
+  ///
+  /// - Throws: `notFound` if there is no such object, `damaged`.
   public func origins(of table: TableKey, _ object: ObjKey) throws(EngineError) -> [ObjectReference] {
     var found: Set<ObjectReference> = [], embedded: Set<ObjectReference> = []
     var pending = [ObjectReference(table: table, key: object)]
@@ -147,6 +164,9 @@ public struct WriteTransaction: ~Copyable {
   /// preferably in schema order: single values, lists for lists and sets, dictionaries; other properties get their
   /// defaults. Embedded objects are created afterwards. If a value is refused, nothing is changed. Cost: O(log n); the
   /// fast way to create many objects.
+  ///
+  /// - Throws: `forbidden` for an embedded class, `wrongType` if the class has a primary key or a property cannot have
+  ///   its value, `notFound`, `duplicateKey` if `key` is in use, `overLimit`.
   public func create(
     _ table: TableKey,
     key: ObjKey? = nil,
@@ -156,6 +176,9 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Creates an object of a class with a primary key; see `create(_:key:values:)` for `key` and `values`.
+  ///
+  /// - Throws: `wrongType` if the class has no primary key or a property cannot have its value, `forbidden`,
+  ///   `notFound`, `duplicateKey` if another object has the primary key or `key`, `overLimit`.
   public func create(
     _ table: TableKey,
     primaryKey: Value,
@@ -168,6 +191,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Deletes an object and its embedded objects: links to it become null or are removed from collections.
+  ///
+  /// - Throws: `notFound` if there is no such object, `forbidden` for an embedded object.
   public func delete(_ table: TableKey, _ object: ObjKey) throws(EngineError) {
     try group.change { () throws(EngineError) in
       let table = try group.table(table)
@@ -183,6 +208,9 @@ public struct WriteTransaction: ~Copyable {
 
   /// Sets a single-value property. A list or dictionary is legal only for Mixed properties. Embedded objects are
   /// created with `setEmbedded`; null deletes one.
+  ///
+  /// - Throws: `notFound`, `wrongType` if the property cannot have the value, `forbidden` for a primary key,
+  ///   `overLimit`.
   public func set(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(EngineError) {
     try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
@@ -204,6 +232,9 @@ public struct WriteTransaction: ~Copyable {
 
   /// Sets a property to a value, in as few changes as possible: a list or set to the elements of a list, a dictionary
   /// to the entries of one. Embedded objects are created with `setEmbedded` and `insertEmbedded`.
+  ///
+  /// - Throws: `notFound`, `wrongType` if the property cannot have the value, `forbidden` for a primary key,
+  ///   `overLimit`.
   public func assign(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(EngineError) {
     let present = try self.value(table, object, key)
     let column = try self.column(group.table(table), key)
@@ -217,6 +248,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Creates an embedded object with default values in a single-value property, replacing the present one.
+  ///
+  /// - Throws: `notFound`, `wrongType` if the property does not hold embedded objects.
   public func setEmbedded(_ table: TableKey, _ object: ObjKey, _ key: ColKey) throws(EngineError) -> ObjKey {
     try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
@@ -229,6 +262,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Creates an embedded object before element `index` of a list.
+  ///
+  /// - Throws: `notFound`, `wrongType` if the property is not a list of embedded objects.
   public func insertEmbedded(
     _ table: TableKey,
     _ object: ObjKey,
@@ -247,6 +282,9 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Creates an embedded object as an entry of a dictionary, replacing the present one.
+  ///
+  /// - Throws: `notFound`, `wrongType` if the property is not a dictionary of embedded objects, `overLimit` if the key
+  ///   is too long.
   public func setEmbedded(
     _ table: TableKey,
     _ object: ObjKey,
@@ -283,6 +321,8 @@ public struct WriteTransaction: ~Copyable {
   // MARK: collections
 
   /// The number of elements of a collection. `path` is the path of a collection nested in a Mixed.
+  ///
+  /// - Throws: `notFound` if there is no such object, property or element, `wrongType` if it is not a collection.
   public func count(
     _ table: TableKey,
     _ object: ObjKey,
@@ -291,6 +331,9 @@ public struct WriteTransaction: ~Copyable {
   ) throws(EngineError) -> Int { try collection(table, object, key, path).count() }
 
   /// Inserts an element before element `index` of a list.
+  ///
+  /// - Throws: `notFound` if there is no such object, property or element, `wrongType` if it is not a list or cannot
+  ///   have the value, `overLimit`.
   public func insert(
     _ table: TableKey,
     _ object: ObjKey,
@@ -303,6 +346,9 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Replaces element `index` of a list.
+  ///
+  /// - Throws: `notFound` if there is no such object, property or element, `wrongType` if it is not a list or cannot
+  ///   have the value, `overLimit`.
   public func set(
     _ table: TableKey,
     _ object: ObjKey,
@@ -315,6 +361,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Removes element `index` of a list.
+  ///
+  /// - Throws: `notFound` if there is no such object, property or element, `wrongType` if it is not a list.
   public func remove(
     _ table: TableKey,
     _ object: ObjKey,
@@ -326,6 +374,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Moves an element of a list.
+  ///
+  /// - Throws: `notFound` if there is no such object, property or element, `wrongType` if it is not a list.
   public func move(
     _ table: TableKey,
     _ object: ObjKey,
@@ -340,6 +390,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Removes all elements of a collection.
+  ///
+  /// - Throws: `notFound` if there is no such object, property or element, `wrongType` if it is not a collection.
   public func clear(
     _ table: TableKey,
     _ object: ObjKey,
@@ -350,6 +402,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Adds a value to a set; false if the set already contains it.
+  ///
+  /// - Throws: `notFound`, `wrongType` if it is not a set or cannot have the value, `overLimit`.
   public func add(
     _ table: TableKey,
     _ object: ObjKey,
@@ -360,6 +414,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Removes a value from a set; false if the set does not contain it.
+  ///
+  /// - Throws: `notFound`, `wrongType` if it is not a set.
   public func discard(
     _ table: TableKey,
     _ object: ObjKey,
@@ -370,6 +426,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Adds an entry to a dictionary, or replaces the one with this key.
+  ///
+  /// - Throws: `notFound`, `wrongType` if it is not a dictionary or cannot have the value, `overLimit`.
   public func set(
     _ table: TableKey,
     _ object: ObjKey,
@@ -382,6 +440,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Removes an entry of a dictionary; false if it does not exist.
+  ///
+  /// - Throws: `notFound`, `wrongType` if it is not a dictionary.
   public func remove(
     _ table: TableKey,
     _ object: ObjKey,
@@ -405,26 +465,37 @@ public struct WriteTransaction: ~Copyable {
   // MARK: schema
 
   /// Adds a table; `name` is the stored name, including `class_`.
+  ///
+  /// - Throws: `badSchema` if the name is empty or in use, `overLimit` if it is longer than 57 bytes without `class_`.
   public func addTable(_ name: String, kind: TableKind = .topLevel) throws(EngineError) -> TableKey {
     try group.change { () throws(EngineError) in try group.addTable(name, kind: kind) }
   }
 
   /// Removes a table with its objects; no other class may link to it.
+  ///
+  /// - Throws: `notFound`, `badSchema` if another class links to it.
   public func removeTable(_ key: TableKey) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.removeTable(key) }
   }
 
   /// Changes the stored name of a table.
+  ///
+  /// - Throws: `notFound`, `badSchema` if the name is empty or in use, `overLimit`.
   public func renameTable(_ key: TableKey, to name: String) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.renameTable(key, to: name) }
   }
 
   /// Adds a property; existing objects get its default.
+  ///
+  /// - Throws: `notFound`, `badSchema` if the definition breaks a rule, `overLimit` if the name is longer than 63
+  ///   bytes.
   public func addColumn(_ table: TableKey, _ spec: ColumnSpec) throws(EngineError) -> ColKey {
     try group.change { () throws(EngineError) in try group.addColumn(group.table(table), spec) }
   }
 
   /// Removes a property with its values.
+  ///
+  /// - Throws: `notFound`.
   public func removeColumn(_ table: TableKey, _ key: ColKey) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.removeColumn(group.table(table), key) }
   }
@@ -432,6 +503,9 @@ public struct WriteTransaction: ~Copyable {
   /// Makes a property optional or required. If it becomes required, null becomes the default of its type, in objects
   /// and in collections. Returns the new key of the property; name, position and index are kept. Not applicable to
   /// links and Mixed values. Cost: O(n log n) in the number of objects.
+  ///
+  /// - Throws: `notFound`, `badSchema` for links and Mixed values, `duplicateKey` if null in a primary key becomes a
+  ///   key in use.
   public func setNullable(
     _ table: TableKey,
     _ key: ColKey,
@@ -441,26 +515,37 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Renames a property.
+  ///
+  /// - Throws: `notFound`, `badSchema` if the name is empty or in use, `overLimit`.
   public func renameColumn(_ table: TableKey, _ key: ColKey, to name: String) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.renameColumn(group.table(table), key, to: name) }
   }
 
   /// Adds a search index to a property.
+  ///
+  /// - Throws: `notFound`, `badSchema` if the type of the property cannot be indexed.
   public func addIndex(_ table: TableKey, _ key: ColKey, _ kind: IndexKind = .general) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.addIndex(group.table(table), key, kind) }
   }
 
   /// Removes the search index of a property.
+  ///
+  /// - Throws: `notFound`.
   public func removeIndex(_ table: TableKey, _ key: ColKey) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.removeIndex(group.table(table), key) }
   }
 
   /// Makes a property the primary key; nil removes the primary key.
+  ///
+  /// - Throws: `notFound`, `badSchema` if the property cannot be a primary key, `duplicateKey` if two objects have the
+  ///   same value.
   public func setPrimaryKey(_ table: TableKey, _ key: ColKey?) throws(EngineError) {
     try group.change { () throws(EngineError) in try group.setPrimaryKey(group.table(table), key) }
   }
 
   /// Stores the schema version in the table that the SDKs read. Source: docs/format/2-model.md M11.
+  ///
+  /// - Throws: `badSchema` if the table of the SDKs has another form, `damaged`.
   public func setSchemaVersion(_ version: UInt64) throws(EngineError) {
     try group.change { () throws(EngineError) in
       let table: TableKey

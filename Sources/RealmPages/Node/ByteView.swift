@@ -15,6 +15,8 @@
   }
 
   /// Calls `body` with the bytes; the pointer must not escape.
+  ///
+  /// - Throws: the error of `body`.
   @inlinable
   public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
     try unsafe body(unsafeBytes)

@@ -18,6 +18,9 @@ public final class Realm: Sendable {
   public static let readableFormats: Set<Int> = Set(2...11).union(20...24)
 
   /// Opens a file for reading. Reads only the header and the top array.
+  ///
+  /// - Throws: `file` (such as `ENOENT`), `notARealm`, `keyNeeded`, `wrongKey`, `notEncrypted`, `unsupportedFormat`,
+  ///   `unreached`, `damaged`, `inUse`, `contradictory`.
   public convenience init(_ configuration: Configuration) throws(EngineError) {
     try configuration.check()
     switch configuration.mode {
@@ -37,6 +40,8 @@ public final class Realm: Sendable {
   /// number of that version. When the header changes, `latest` follows the header again.
   ///
   /// Cost: a scan of the file.
+  ///
+  /// - Throws: `damaged` if no version is left, and the errors of opening a realm.
   public static func unreached(
     _ configuration: Configuration
   ) throws(EngineError) -> (realm: Realm, version: UInt64) {
@@ -66,6 +71,8 @@ public final class Realm: Sendable {
   /// Returns the newest version. Cheap if nothing changed: in a shared realm it checks which file is at the path and
   /// reads shared memory. A file that was replaced by a rename is opened again. If another process is truncating or
   /// rewriting the file, the error describes what was found.
+  ///
+  /// - Throws: `moved` if the file is no longer at its path, `file`, `damaged`, `inUse`.
   public func latest() throws(EngineError) -> Snapshot { try reader.latest(looks: true) }
 
   /// Like `latest()`, but checks the path only if `looks` is true. Pass false if `latest()` was called a moment ago, or
@@ -79,6 +86,8 @@ public final class Realm: Sendable {
   /// Runs `body` on the version that `latest` returns, and again on a newer version if `isCurrent` is false afterwards.
   /// The result or error of such an attempt is discarded, so `body` must not keep anything itself. Returns nil after
   /// `attempts` attempts. If `pauses`, waits a little longer before each attempt after the third.
+  ///
+  /// - Throws: the error of `latest` or `body`.
   @inlinable
   public func read<R, E: Error>(
     attempts: Int,
@@ -120,10 +129,14 @@ public final class Realm: Sendable {
   package var lastUse: MonotonicTime? { reader.lastUse }
 
   /// Size, times, mode and owner of the realm file itself.
+  ///
+  /// - Throws: `file` if the file is no longer there.
   public func fileStatus() throws(EngineError) -> FileStatus { try reader.fileStatus() }
 
   /// Returns the newest version in the bytes of an unencrypted realm, which are copied. `name` is used in error
   /// messages.
+  ///
+  /// - Throws: `notARealm`, `damaged`, `unsupportedFormat`.
   public static func snapshot(of bytes: UnsafeRawBufferPointer, name: String = "memory") throws(EngineError) -> Snapshot
   {
     let pages = unsafe MemoryPages(bytes)

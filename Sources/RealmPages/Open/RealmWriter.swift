@@ -150,6 +150,9 @@ public final class RealmWriter: Sendable {
 
   /// Begins a transaction on the newest version. Waits while another thread or program has one; throws `busy` if that
   /// takes longer than `timeout`. Writers of all programs get their turn in order of arrival.
+  ///
+  /// - Throws: `busy`, `readOnly` if the version cannot be written, `moved`, `inUse`, `tooManyVersions`, `poisoned`
+  ///   after a failed sync, `file`, `damaged`; in a mirror also `offline`.
   public func begin(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: false)
   }
@@ -244,6 +247,8 @@ public final class RealmWriter: Sendable {
   package var hasUnsynced: Bool { target.hasUnpublished }
 
   /// Returns when all commits, including grouped ones, are on disk. Waits like `begin`.
+  ///
+  /// - Throws: `busy`, `poisoned`, `moved` if the commits are lost with their file, `file`.
   public func sync(timeout: Duration = RealmWriter.patience) throws(EngineError) {
     guard target.hasUnpublished else { return }
     let newest = try enter(.publish, until: .now.advanced(by: timeout), staysOnThread: true)

@@ -120,6 +120,8 @@ public struct ListView {
   public var count: Int { reader?.count ?? subtable?.count ?? 0 }
 
   /// Returns the element at `index` (0 ..< count). Cost O(log n), and O(1) for the element after the last one read.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public mutating func value(at index: Int) throws(EngineError) -> ValueView {
     guard let reader else {
       if let subtable { return try subtable.element(index) }
@@ -212,6 +214,8 @@ public struct DictionaryView {
   }
 
   /// Returns the key of the entry at `index` (0 ..< count).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public mutating func key(at index: Int) throws(EngineError) -> ByteView {
     switch form {
     case .empty: throw .damaged("an empty dictionary has no entry \(index)")
@@ -235,6 +239,8 @@ public struct DictionaryView {
   }
 
   /// Returns the value of the entry at `index` (0 ..< count).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public mutating func value(at index: Int) throws(EngineError) -> ValueView {
     switch form {
     case .empty: throw .damaged("an empty dictionary has no entry \(index)")

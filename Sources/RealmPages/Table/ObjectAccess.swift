@@ -3,6 +3,8 @@
 
 extension Snapshot {
   /// The classes of the realm, in the order of their tables. Internal tables of Realm's SDKs are left out.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func classes() throws(EngineError) -> [Table] {
     var classes: [Table] = []
     for key in try tableKeys() {
@@ -97,8 +99,10 @@ extension WriteTransaction {
 
   /// Creates an object. Properties that `values` omits get the default of their type: null if they are optional.
   ///
-  /// - Throws: `notFound` if there is no such class or property, `wrongType`, `duplicateKey`, or `forbidden` if the
-  ///   class has a primary key and none is given, or the reverse. The transaction is then unchanged.
+  /// - Throws: `notFound` if there is no such class or property, `wrongType` if a property cannot have its value, or if
+  ///   the class has a primary key and none is given, or the reverse, `duplicateKey`, or `forbidden` for an embedded
+  ///   class.
+  ///   The transaction is then unchanged.
   public func create(
     _ className: String,
     primaryKey: Value? = nil,

@@ -44,6 +44,8 @@ public final class ObjectCursor {
 
   /// Moves to the object with this key. Returns false, with no current object, if it does not exist. Also finds
   /// tombstones. Cost: O(log n), or O(1) if the object is in the current cluster.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func seek(_ key: ObjKey) throws(EngineError) -> Bool {
     if key <= self.key { beginWalk() }
     if let rows = table.legacyRows { return stand(on: key.value, of: rows) }
@@ -67,6 +69,8 @@ public final class ObjectCursor {
 
   /// Moves to the live object at `position` in key order. Returns false, with no current object, beyond the last one.
   /// Cost: O(log n).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func seek(position: Int) throws(EngineError) -> Bool {
     beginWalk()
     guard position >= 0 else {
@@ -87,6 +91,8 @@ public final class ObjectCursor {
   }
 
   /// Moves to the first live object whose key is greater than `key`. Returns false if there is none. Cost: O(log n).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func seek(after key: ObjKey) throws(EngineError) -> Bool {
     if key < self.key { beginWalk() }
     return try advance(after: key)
@@ -139,6 +145,8 @@ public final class ObjectCursor {
   }
 
   /// Moves to the next live object in key order. Returns false at the end. Cost: O(1) within a cluster.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func next() throws(EngineError) -> Bool {
     if key != .none, row + 1 < rowCount {
       row += 1
@@ -260,6 +268,8 @@ public final class ObjectCursor {
   }
 
   /// Returns the value of the property at `index` of `table.columns`.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func value(_ index: Int) throws(EngineError) -> ValueView {
     do throws(EngineError) {
       if key == .none { throw .damaged("no object") }
@@ -322,6 +332,8 @@ public final class ObjectCursor {
 
   /// Returns the objects that link to this one through a property of their class, in stored order; an object that links
   /// twice appears twice. Empty if there is no such property. Not for formats 2 to 9. Cost: O(links).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func origins(from table: TableKey, _ column: ColKey) throws(EngineError) -> [ObjKey] {
     guard let cluster, key != .none, !isInTombstones,
       let backlink = self.table.backlinks.first(where: { $0.originTable == table && $0.originColumn == column })

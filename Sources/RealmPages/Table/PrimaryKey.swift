@@ -5,10 +5,15 @@ import COpenSSL
 
 /// A primary key that is independent of a snapshot. Used to look up objects.
 public enum PrimaryKey: Hashable, Sendable {
+  /// Null, which one object of the class can have if the property is optional.
   case null
+  /// An integer.
   case int(Int64)
+  /// The bytes of a string in UTF-8.
   case string([UInt8])
+  /// An ObjectId.
   case objectID(ObjectID)
+  /// A UUID.
   case uuid(UniqueID)
 
   /// A copy of a stored value; nil if a primary key cannot have its type.

@@ -156,6 +156,8 @@ public final class Table: Sendable {
   }
 
   /// Returns true if a live object with this key exists. Cost: O(log n).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func contains(_ key: ObjKey) throws(EngineError) -> Bool {
     if let damage { throw damage }
     if let legacyRows { return key.value >= 0 && key.value < legacyRows.count }
@@ -166,6 +168,8 @@ public final class Table: Sendable {
   /// Returns the key of the object with this primary key; nil if there is none, or if the table has no primary key or
   /// one of another type. Cost: O(log n) through the index. Formats 10 to 21 have no index: there, the object key
   /// derived from the primary key is tried first. If that fails, a table of all primary keys is built once.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func objectKey(primaryKey: PrimaryKey) throws(EngineError) -> ObjKey? {
     if let damage { throw damage }
     guard let index = primaryKeyIndex else { return nil }
@@ -233,6 +237,8 @@ public final class Table: Sendable {
 
   /// Returns the objects whose property at `index` equals `value`, in ascending order, found through its search index;
   /// nil if there is no usable index. Cost: O(log n + hits).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func objectKeys(where index: Int, is value: ValueView) throws(EngineError) -> [ObjKey]? {
     let column = columns[index]
     guard column.collection == nil, column.index != .fullText else { return nil }

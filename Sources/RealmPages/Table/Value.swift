@@ -2,17 +2,27 @@
 
 /// A value to write, or a copy of a value that was read.
 public enum Value: Hashable, Sendable {
+  /// No value: for an optional property, and for elements and Mixed values that are null.
   case null
+  /// A signed integer of 64 bits.
   case int(Int64)
+  /// A Boolean.
   case bool(Bool)
+  /// A floating-point number of 32 bits.
   case float(Float)
+  /// A floating-point number of 64 bits.
   case double(Double)
-  /// A string as bytes, which should be UTF-8. See also `text(_:)`.
+  /// A string as bytes, which should be UTF-8, at most 16 MiB. See also `text(_:)`.
   case string([UInt8])
+  /// Binary data.
   case data([UInt8])
+  /// A point in time: seconds and nanoseconds since 1970 in UTC.
   case date(Timestamp)
+  /// A decimal floating-point number of 34 digits (IEEE 754-2008, decimal128).
   case decimal128(Decimal128)
+  /// An ObjectId of 12 bytes.
   case objectID(ObjectID)
+  /// A UUID of 16 bytes.
   case uuid(UniqueID)
   /// A link to an object of a table.
   case link(TableKey, ObjKey)
@@ -39,6 +49,8 @@ public enum Value: Hashable, Sendable {
   public static func text(_ text: some StringProtocol) -> Value { .string(Array(text.utf8)) }
 
   /// Makes a deep copy of a value that was read.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public init(copying view: ValueView) throws(EngineError) { try self.init(copying: view, view.effort) }
 
   /// Makes a deep copy within the budget `effort`, which may be nil for a value without nested values.

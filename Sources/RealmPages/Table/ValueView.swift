@@ -5,16 +5,27 @@
 ///
 /// Strings, binaries and collections borrow from the snapshot that they were read from.
 public enum ValueView {
+  /// No value.
   case null
+  /// A signed integer of 64 bits.
   case int(Int64)
+  /// A Boolean.
   case bool(Bool)
+  /// A floating-point number of 32 bits.
   case float(Float)
+  /// A floating-point number of 64 bits.
   case double(Double)
+  /// A string. The bytes are as the file stores them: UTF-8, unless the file is damaged or a program wrote other bytes.
   case string(ByteView)
+  /// Binary data.
   case data(ByteView)
+  /// A point in time: seconds and nanoseconds since 1970 in UTC.
   case date(Timestamp)
+  /// A decimal floating-point number of 34 digits (IEEE 754-2008, decimal128).
   case decimal128(Decimal128)
+  /// An ObjectId of 12 bytes.
   case objectID(ObjectID)
+  /// A UUID of 16 bytes.
   case uuid(UniqueID)
   /// A link; the key can be that of a tombstone or of an object that does not exist.
   case link(TableKey, ObjKey)

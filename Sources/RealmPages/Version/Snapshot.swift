@@ -90,6 +90,8 @@ public final class Snapshot: Sendable {
   }
 
   /// Returns the keys of all tables in slot order.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func tableKeys() throws(EngineError) -> [TableKey] {
     var keys: [TableKey] = []
     for (slot, _) in try tableSlots() {
@@ -99,12 +101,16 @@ public final class Snapshot: Sendable {
   }
 
   /// Returns the table with this key; nil if there is none. A damaged table is returned too: see `Table.damage`.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func table(_ key: TableKey) throws(EngineError) -> Table? {
     guard let table = try table(slot: key.slot), table.key == key || table.damage != nil else { return nil }
     return table
   }
 
   /// Returns the table with this stored name (`class_Person`); nil if there is none.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func table(named name: String) throws(EngineError) -> Table? {
     guard let (names, _) = try group() else { return nil }
     var alike: Int?
@@ -160,6 +166,8 @@ public final class Snapshot: Sendable {
   /// Returns the previous version, to which the header of the file still leads. The commit of this version left its
   /// content intact, but the next one may overwrite it: read it only while no writer can commit. Nil if there is none,
   /// as in a file that was just created, compacted or converted. Source: docs/format/3-commit.md 3.7.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func previous() throws(EngineError) -> Snapshot? {
     var newest: Snapshot?
     for header in try Header.bothSlots(of: arena.space)
@@ -181,6 +189,8 @@ public final class Snapshot: Sendable {
 
   /// Returns the schema version that the SDK stores in table `metadata`; nil if not versioned. Source:
   /// docs/format/2-model.md M11.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func schemaVersion() throws(EngineError) -> UInt64? {
     guard let table = try table(named: "metadata") else { return nil }
     if let damage = table.damage { throw damage }
@@ -193,6 +203,8 @@ public final class Snapshot: Sendable {
   }
 
   /// Returns the number of free bytes below the logical size, according to the free list. Cost: O(free entries).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func freeBytes() throws(EngineError) -> Int {
     if top.freeRefs[1] == 0 { return 0 }
     let sizes = try arena.integers(top.freeRefs[1])
@@ -203,6 +215,8 @@ public final class Snapshot: Sendable {
 
   /// Returns, for each of these older versions, the number of bytes that later commits released and that cannot be
   /// reused while the version is in use. Cost: one pass over the free list.
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func bytesReleased(since versions: [UInt64]) throws(EngineError) -> [Int] {
     var sums = Array(repeating: 0, count: versions.count)
     if versions.isEmpty || top.freeRefs[1] == 0 || top.freeRefs[2] == 0 { return sums }
@@ -216,6 +230,8 @@ public final class Snapshot: Sendable {
   }
 
   /// Returns the total size in bytes of all nodes below a table, determined by a walk. Cost: O(size of the table).
+  ///
+  /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func storedBytes(of key: TableKey) throws(EngineError) -> Int {
     try storedBytes(of: key, sweep: Effort(arena))
   }
