@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs the example, and checks that its output is what readers are told. With `--package`, it is built
-# as a separate package, including realmfs, as readers have it; otherwise as a part of this package, which takes
-# seconds.
+# Builds and runs the example, and checks its output. With `--package`, it is built as a separate package, including
+# realmfs, as users build it; otherwise as a part of this package, which takes seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
