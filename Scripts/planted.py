@@ -9,7 +9,6 @@ versions, and the environment variable PLANTED selects one. Each patch applies t
     Scripts/planted.py --check          only checks that each patch applies and can be planted
     Scripts/planted.py --fit            updates the line numbers in the patches
     Scripts/planted.py --built          without another build
-    Scripts/planted.py --table          also writes the table of docs/TESTING.md
 
 A patch begins with a sentence that describes the bug, and with the tests that look for it:
 
@@ -230,7 +229,7 @@ def main():
     if options & {"-h", "--help"}:
         print(__doc__.strip())
         return
-    if unknown := options - {"--check", "--fit", "--built", "--table"}:
+    if unknown := options - {"--check", "--fit", "--built"}:
         sys.exit(f"planted: unknown option {min(unknown)}")
     bugs = [Bug(os.path.join(FOLDER, name)) for name in sorted(os.listdir(FOLDER)) if name.endswith(".patch")]
     if "--fit" in options:
@@ -255,7 +254,7 @@ def main():
     for test in sorted({test for bug in chosen for test in bug.tests}):
         if run(test, 0):
             sys.exit(f"planted: {test} fails without any bug")
-    rows, missed = [], []
+    missed = []
     for bug in chosen:
         found, start = None, time.monotonic()
         for test in bug.tests:
@@ -264,18 +263,10 @@ def main():
             if found:
                 break
         took = time.monotonic() - start
-        if found:
-            rows.append(f"| {bug.story} | `{test}` {found} | {took:.0f} s |")
-        else:
+        if not found:
             missed.append(bug.name)
         print(f"{bug.name}: {test + ' ' + found if found else 'NOT FOUND'} ({took:.0f} s)", flush=True)
     print(f"planted: {len(chosen) - len(missed)} of {len(chosen)} bugs found")
-    if "--table" in options and not missed:
-        path = os.path.join(ROOT, "docs", "TESTING.md")
-        text = open(path, encoding="utf-8").read()
-        table = "\n".join(["<!-- planted -->", "| error | found by | after |", "|---|---|---|"] + rows + ["<!-- end -->"])
-        text = re.sub(r"<!-- planted -->.*?<!-- end -->", lambda _: table, text, flags=re.S)
-        open(path, "w", encoding="utf-8").write(text)
     sys.exit(1 if missed else 0)
 
 
