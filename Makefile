@@ -1,12 +1,12 @@
-# realmfs. `make demo` shows what it does; `make check` is what every change must pass. Both set up a Debian machine
-# first, so a fresh clone needs nothing but make and Swift.
+# `make demo` shows realmfs at work; every change must pass `make check`. Both first install missing Debian packages, so a
+# fresh clone needs only make and Swift.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/realmfs
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
-# mount(8) looks for its helpers here, wherever the program is.
+# mount(8) looks for its helpers only here.
 HELPERDIR ?= /sbin
 FUZZ_SECONDS ?= 60
 # Further options for every swift command, such as --jobs 1.
@@ -97,7 +97,7 @@ completions: release ## write completions/ from the option table
 	$(PROGRAM) help --completions zsh > .build/completions && mv .build/completions completions/_realmfs
 	$(PROGRAM) help --completions fish > .build/completions && mv .build/completions completions/realmfs.fish
 
-# Sources and places of what is installed, as SOURCE:PLACE.
+# The installed files, as SOURCE:DESTINATION.
 INSTALLED = \
   man/realmfs.1:$(MANDIR)/man1/realmfs.1 \
   man/realmfs-mount.8:$(MANDIR)/man8/realmfs-mount.8 \
@@ -107,10 +107,10 @@ INSTALLED = \
   completions/realmfs.fish:$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish \
   Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
   $(foreach text,README.md LICENSE CHANGELOG.md SECURITY.md,$(text):$(DOCDIR)/$(text)) \
-  $(foreach text,SEMANTICS COMMANDS RELIABILITY COOKBOOK TROUBLESHOOTING SYNC POSTGRESQL BROWSER,docs/$(text).md:$(DOCDIR)/docs/$(text).md) \
+  $(foreach text,SEMANTICS COMMANDS RELIABILITY COOKBOOK TROUBLESHOOTING SYNC POSTGRESQL BROWSER FORENSICS,docs/$(text).md:$(DOCDIR)/docs/$(text).md) \
   docs/terminal.svg:$(DOCDIR)/docs/terminal.svg docs/browse.png:$(DOCDIR)/docs/browse.png \
   $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/docs/format/$(text))
-# The names by which mount(8) and umount(8) find the program, and the page that tells of them.
+# The names by which mount(8) and umount(8) find the program, and their manual page.
 HELPERS = mount.fuse.realmfs umount.fuse.realmfs
 
 install: ## install into PREFIX (/usr/local), below DESTDIR; builds only if there is no release build

@@ -2,25 +2,25 @@
 import Foundation
 import PackageDescription
 
-// docs/ARCHITECTURE.md draws the layers that the dependencies below spell out.
+// docs/ARCHITECTURE.md shows the layers of these dependencies.
 
-// The settings of tests, examples and measurements. They are not strict about memory: what they do with pointers ends
-// with a failed test, not with lost data, and the word `unsafe` would hide what they check.
+// The settings of tests, examples and benchmarks, without strict memory safety: a wrong pointer there fails a test but
+// loses no data, and the word `unsafe` would distract from the checks.
 var settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
-// Compilers differ in what they warn of: 6.2 takes `span.bytes` for safe, 6.3 does not. A warning is an error with the
-// one that the project is developed with; with others the sources build all the same.
+// Compilers differ in their warnings: 6.2 considers `span.bytes` safe, 6.3 does not. Warnings are errors only with the
+// compiler that the project is developed with, so that the sources build with others.
 #if compiler(>=6.3) && compiler(<6.4)
   settings.append(.treatAllWarnings(as: .error))
 #endif
-// The settings of what is shipped: each unsafe use of memory bears the word `unsafe`.
+// The settings of shipped code: each unsafe use of memory is marked `unsafe`.
 let strict = settings + [.strictMemorySafety()]
 
-// The settings of tests, also in an optimized build: what they hold lives to the end of its scope, as it does in a
-// debug build, and they compile in a third of the time.
+// The settings of tests, also in an optimized build: values live to the end of their scope, as in a debug build, and
+// compilation takes a third of the time.
 let plain = settings + [.unsafeFlags(["-Onone"])]
 
 let package = Package(
@@ -108,7 +108,7 @@ let package = Package(
       path: "Tests/TreeSupport",
       swiftSettings: settings
     ),
-    // A sync server that fails as it is told to.
+    // A sync server that injects faults on request.
     .target(
       name: "SyncSupport",
       dependencies: ["RealmSync", "RealmPages"],
@@ -122,7 +122,7 @@ let package = Package(
       path: "Tests/SyncServer",
       swiftSettings: settings
     ),
-    // Commits until it is killed; a test does that.
+    // Commits until a test kills it.
     .executableTarget(
       name: "CommitLoop",
       dependencies: ["RealmPages"],
@@ -150,7 +150,7 @@ let package = Package(
       path: "Examples/Todo/Sources/todo",
       swiftSettings: settings
     ),
-    // A disk that logs what is written to it, and the power cuts that are made of that log: docs/RELIABILITY.md.
+    // A disk that logs writes, and power cuts simulated from that log: docs/RELIABILITY.md.
     .executableTarget(name: "RecordedDisk", dependencies: ["CFuse"], path: "Tests/RecordedDisk"),
     .target(name: "CDisk", path: "Tests/CDisk"),
     .executableTarget(
@@ -159,7 +159,7 @@ let package = Package(
       path: "Tests/PowerCut",
       swiftSettings: settings
     ),
-    // Programs that share a realm, one step at a time: by themselves, or with a scheduler in the C library.
+    // Programs that share a realm, one step at a time: freely, or with a scheduler in the C library.
     .target(name: "CSchedule", path: "Tests/CSchedule"),
     .executableTarget(
       name: "Simulator",
@@ -170,7 +170,7 @@ let package = Package(
         .unsafeFlags(["-Xlinker", "--wrap=clinux_shared_lock", "-Xlinker", "--wrap=clinux_shared_unlock"])
       ]
     ),
-    // Flips every byte of a file, and counts the flips that are noticed.
+    // Flips every byte of a file, and counts the flips that are detected.
     .executableTarget(
       name: "Flips",
       dependencies: ["RealmPages", "TestSupport"],
@@ -250,7 +250,7 @@ for name in ["list-objects", "find-objects", "change-objects", "follow-changes",
   )
 }
 
-// Measured, not shipped: REALMFS_BENCHMARKS=1 swift build -c release --product WriteBench.
+// Benchmarks, not shipped: REALMFS_BENCHMARKS=1 swift build -c release --product WriteBench.
 if Context.environment["REALMFS_BENCHMARKS"] != nil {
   package.targets += [
     .executableTarget(
@@ -274,7 +274,7 @@ if Context.environment["REALMFS_BENCHMARKS"] != nil {
   ]
 }
 
-// The tests that a sanitizer runs, and nothing that they do not need:
+// Only the tests that a sanitizer runs, and their dependencies:
 // REALMFS_TESTS="RealmPagesTests RealmQueryTests" swift build --build-tests.
 if let tests = Context.environment["REALMFS_TESTS"] {
   var needed = Set(tests.split(separator: " ").map(String.init)), last: Set<String> = []

@@ -30,7 +30,7 @@ INTEGER_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
 
 
 def tagged(value):
-    """A number in a slot that could also hold a ref."""
+    """A tagged number, in a slot that could also hold a ref."""
     return value << 1 | 1
 
 
@@ -137,7 +137,7 @@ class Writer:
         return nodes[0]
 
     def int_index(self, values, keys):
-        """The search index of distinct ints from 0 to 2^31-1: one level, as the low four bytes tell all of them apart."""
+        """The search index of distinct ints from 0 to 2^31-1: one level, because the low four bytes of all differ."""
         words = array.array("i", values)
         words.byteswap()  # bytes in file order, read as a big-endian number
         order = sorted(range(len(words)), key=words.__getitem__)
@@ -188,11 +188,11 @@ class Writer:
 
 
 class Column:
-    """One column: its place in the schema, and its key."""
+    """One column: its index in the schema, and its key."""
 
     def __init__(self, name, type_code, attributes, position, table_key):
         self.name, self.type, self.attributes, self.position = name, type_code, attributes, position
-        # The column key counter is 0, as no column was ever erased; the key never tells of indexes.
+        # The column key counter is 0, because no column was erased; the key has no flag for indexes.
         self.key = position | type_code << 16 | (attributes & ~INDEXED) << 22 | table_key << 30
         self.opposite = (NO_TABLE, NO_COLUMN)
         self.index = 0

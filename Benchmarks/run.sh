@@ -1,11 +1,11 @@
 #!/bin/bash
-# Measures the speed of realmfs against its peers and prints ratios: ours / peer, less is better. docs/BENCHMARKS.md
-# explains each line. JSON lines go to standard output, progress and a table to standard error. Nothing is asserted about
-# speed; a wrong count of names, bytes or hits ends the run.
+# Compares the speed of realmfs with its peers and prints ratios: ours / peer, less is better. docs/BENCHMARKS.md
+# explains each line. JSON lines go to standard output, progress and a table to standard error. Slow results do not fail
+# the run; a wrong count of names, bytes or hits ends it.
 #
 #   BENCH_LIST=1000000      objects of the large realm (list, class, live, memory)
 #   BENCH_OBJECTS=100000    objects that are read (cat, stat, grep)
-#   BENCH_ROUNDS=3          runs of each side, in turns; the medians count
+#   BENCH_ROUNDS=3          runs of each side, alternating; the medians count
 #   BENCH_COMMANDS=300000   objects that are imported, exported, compared and copied
 #   BENCH_HUGE=0            objects of a huge realm that is mounted, such as 50000000 (2.9 GB); 0 leaves it out
 #   BENCH_ONLY="cat grep"   only these measures
@@ -71,7 +71,7 @@ timed() {
 median() { printf '%s\n' "$@" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 rows=()
-# report NAME OURS PEER UNIT TARGET WHAT [DIRECT]: TARGET is the ratio that is wished for, DIRECT the time without FUSE.
+# report NAME OURS PEER UNIT TARGET WHAT [DIRECT]: TARGET is the desired ratio, DIRECT the time without FUSE.
 report() {
   local ratio verdict direct=${7:-}
   ratio=$(awk -v a="$2" -v b="$3" 'BEGIN { printf "%.3f", a / (b > 0 ? b : 1) }')
@@ -82,7 +82,7 @@ report() {
     "$ratio" "$5" "$([[ $verdict == true ]] && echo yes || echo NO)" "$6")")
 }
 
-# --- what is measured ------------------------------------------------------------------------------------------------
+# --- measures --------------------------------------------------------------------------------------------------------
 
 list_names() { ls -f "$1" | wc -l; }
 find_names() { find "$1" -maxdepth 1 | wc -l; }
@@ -96,9 +96,9 @@ mount_peer() { bindfs "$1" "$peer"; }
 unmount_peer() { fusermount3 -u "$peer" 2>/dev/null || umount "$peer"; }
 
 # compare NAME TARGET REALM FILES EXPECTED WHAT COMMAND: the same command on our mount of REALM and on bindfs over FILES.
-# Each run has a mount of its own, so the kernel knows nothing of the tree; what lies beneath is in the page cache after
-# a run of each that does not count. The command also runs on FILES themselves: what it costs without FUSE. OPTIONS are
-# those of our mount.
+# Each run has a separate mount, so the kernel has cached nothing of the tree; the underlying files are in the page cache
+# after an uncounted run of each. The command also runs on FILES directly, for the time without FUSE. OPTIONS are those of
+# our mount.
 compare() {
   local name=$1 target=$2 realm=$3 files=$4 expected=$5 what=$6 command=$7 options=${8:-}
   local round our_times=() peer_times=() direct_times=()
@@ -122,7 +122,7 @@ compare() {
     "$(median "${direct_times[@]}")"
 }
 
-# figure NAME OURS UNIT TARGET WHAT: a measure whose peer is not part of a run; docs/BENCHMARKS.md has it.
+# figure NAME OURS UNIT TARGET WHAT: a measure whose peer is not part of a run but in docs/BENCHMARKS.md.
 figure() {
   printf '{"name":"%s","ours":%s,"peer":null,"direct":null,"unit":"%s","ratio":null,"target":%s,"met":null}\n' \
     "$1" "$2" "$3" "$4"
@@ -156,7 +156,7 @@ compare_live() {
   compare_mounts live 1.2 "$large_realm" "$large"
 }
 
-# compare_mounts NAME TARGET REALM OBJECTS: the time until REALM is mounted beside that of ten objects.
+# compare_mounts NAME TARGET REALM OBJECTS: the time until REALM is mounted, compared with a realm of ten objects.
 compare_mounts() {
   local round large_times=() tiny_times=()
   for ((round = 0; round <= 3 * rounds + 2; round++)); do
@@ -205,7 +205,7 @@ list_values() { ls -U "$ours/Item/.by/quantity" | wc -l; }
 save_lines() { cat "$work/some-jsonl/Item.jsonl" >"$ours/Item/.all.jsonl"; }
 copy_blob() { cp "$work/blob" "$ours/Photo/.fields/1/data"; }
 copy_blob_peer() { cp "$work/blob" "$peer/data"; }
-# The time until the first entry of a query's directory is there, in microseconds.
+# The time until the first entry of a query's directory, in microseconds.
 first_name() {
   python3 -c '
 import os, sys, time
@@ -317,7 +317,7 @@ measure_blob() {
   report blob "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms 3.0 "cp of 16 MB into a property / bindfs"
 }
 
-# Measures of the engine without a mount; a realm of its own, which commits change.
+# Measures of the engine without a mount, on a separate realm, which commits change.
 measure_engine() {
   local line
   wanted insert || wanted small || wanted differ || wanted share || wanted open || wanted save || return 0
@@ -363,7 +363,7 @@ measure_engine() {
       "opening $small objects, shared / 5 ms (immutable $(($(grep open-immutable <<<"$line" | line_field each_ns) / 1000)) us)"
   fi
 }
-# A save of one property of one object as a shell makes it, beside the library's own commit in the same realm.
+# A shell's save of one property of one object, compared with the library's commit in the same realm.
 measure_save() {
   local round each=() before=()
   say "save: one object through the mount"
@@ -390,8 +390,7 @@ PY
 }
 line_field() { sed -E "s/.*\"$1\":([0-9]+).*/\1/"; }
 
-# compare_commands NAME TARGET WHAT OURS PEER: two functions in turns. What `before_command` does does not
-# count.
+# compare_commands NAME TARGET WHAT OURS PEER: two functions, alternating. The time of `before_command` does not count.
 compare_commands() {
   local name=$1 target=$2 what=$3 ours=$4 peer=$5 round our_times=() peer_times=()
   say "$name: $what"
@@ -471,8 +470,8 @@ compare_all_commands() {
 
 sorted_keys() { "$realmfs" query --format csv --columns _id "$large_realm" Item "$1" | tail -n 1; }
 
-# measure_sort NAME QUERY BASE WHAT: what QUERY takes longer than BASE, which prints as many objects in no order. Its peer
-# is realm-core's sort, which is no part of a run.
+# measure_sort NAME QUERY BASE WHAT: the additional time of QUERY over BASE, which prints as many objects unsorted. Its
+# peer is realm-core's sort, which is not part of a run.
 measure_sort() {
   local round times=() base_times=()
   say "$1: $4"
@@ -533,7 +532,7 @@ measure_diff() {
   rm -rf "$work"/other.* "$work"/large.sqlite
 }
 
-# The mount of a huge realm beside that of ten objects.
+# The mount of a huge realm, compared with that of ten objects.
 measure_huge() {
   wanted huge && ((huge > 0)) || return 0
   say "huge: making a realm of $huge objects"

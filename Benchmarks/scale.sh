@@ -1,6 +1,6 @@
 #!/bin/bash
-# How costs grow with the number of objects: a line of times and a line of memory for each size, as docs/BENCHMARKS.md has
-# them. What is fast takes the median of many runs, what reads everything is run once. A wrong answer ends the run.
+# How costs grow with the number of objects: a line of times and a line of memory for each size, as in docs/BENCHMARKS.md.
+# Fast operations take the median of many runs, those that read everything run once. A wrong result ends the run.
 #
 #   scale.sh [SIZE..]       numbers of objects (10 1000 10000 100000 1000000 10000000)
 #   REALMFS=PATH            the program (default: .build/release/realmfs)
@@ -35,8 +35,8 @@ timed() {
   end=$EPOCHREALTIME
   elapsed=$((${end/./} - ${begin/./}))
 }
-# weighed CMD..: one program: microseconds in `elapsed`, the peak of its resident set in MB in `peak`. What is mapped of
-# the realm counts as resident, too.
+# weighed CMD..: one program: microseconds in `elapsed`, the peak of its resident set in MB in `peak`. Mapped pages of the
+# realm count as resident, too.
 weighed() {
   read -r elapsed peak < <(python3 - "$@" <<'EOF'
 import resource, subprocess, sys, time
@@ -62,7 +62,7 @@ all_names() { [[ $(find "$mount/Item" -name '*.json' | wc -l) == "$count" ]]; }
 first_lines() { [[ $(head -n 5 "$mount/Item/.all.jsonl" | wc -l) == 5 ]]; }
 all_lines() { [[ $(cat "$mount/Item/.all.jsonl" | wc -l) == "$count" ]]; }
 lines_size() { stat -c %s "$mount/Item/.all.jsonl" >/dev/null; }
-# Goes back to where a listing was after some names, and finds the same names again.
+# Seeks back to an earlier position of a listing, and finds the same names again.
 listing_place() {
   python3 - "$mount/Item" <<'EOF'
 import ctypes, sys
@@ -80,7 +80,7 @@ libc.seekdir(directory, ctypes.c_long(place))
 assert [name() for _ in range(5000)] == first
 EOF
 }
-# The microseconds that a program waits for one file of many, read or written, in the middle of 200.
+# The median time of 200 reads or writes of one file of many, in microseconds.
 one_file() {
   python3 - "$1" "$mount/Item" "$count" <<'EOF'
 import os, random, sys, time

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds the fuzzers and runs them for FUZZ_SECONDS (60), or each for FUZZ_RUNS inputs: half of the time on realm files,
-# a part of it on files that are written to, encrypted ones and lock files, the rest on each kind of text. FUZZ_ONLY names
-# some of them. Seeds are the small fixtures and Fuzz/corpus, the small inputs that a million runs of each kind came to;
-# what a fuzzer learns stays in .build/fuzz/corpus, and an input that crashes or costs too much in .build/fuzz/crashes.
-# Exit status 0 means that there was none.
+# a part of it on files that are written to, encrypted ones and lock files, the rest on each kind of text. FUZZ_ONLY
+# selects some of them. Seeds are the small fixtures and Fuzz/corpus, small inputs found by a million runs of each kind.
+# New inputs are kept in .build/fuzz/corpus; inputs that crash or cost too much, in .build/fuzz/crashes. Exit status 0
+# means that there were none of these.
 #
 #   Fuzz/run.sh                 build and fuzz
 #   Fuzz/run.sh --build         build only
-#   Fuzz/run.sh FILE...         run single realm files, as when a crash is looked into
+#   Fuzz/run.sh FILE...         run single realm files, to examine a crash
 #   FUZZ_TARGET=query Fuzz/run.sh FILE...     the same for a text: json, object, schema, query, csv, key, changeset,
 #                                             message, synced;
 #                               or for another kind of file: write, encrypted, lock
@@ -20,8 +20,8 @@ work=$root/.build/fuzz
 export SWIFT_BACKTRACE=enable=no
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 
-# Builds the C helpers, threads and the engine under their own names, and the target with the code that it shares
-# with the tests.
+# Builds the C helpers, threads and the engine as separate modules, and the target with the code that it shares with
+# the tests.
 build() {
   echo "fuzz: building" >&2
   rm -rf "$work/objects"
@@ -66,7 +66,7 @@ fi
 
 mkdir -p "$work/corpus" "$work/crashes" "$work/seeds"
 for seed in Tests/Fixtures/*.realm ../shared/fixtures/sdk/*.realm; do
-  # The second directory may not exist; an encrypted seed is noise.
+  # The second directory may not exist; an encrypted seed would be random bytes.
   if [ -f "$seed" ] && [ "$(stat -c %s "$seed")" -le 40960 ] && [[ $seed != *encrypted* ]]; then
     install -m 644 "$seed" "$work/seeds/"
   fi
@@ -96,7 +96,7 @@ fuzz realm fuzz-open $((seconds / 4)) -max_len=65536 "$work/corpus" "$work/seeds
 mkdir -p "$work"/{corpus-write,corpus-encrypted,corpus-lock,seeds-encrypted,seeds-lock}
 install -m 644 Tests/Fixtures/*encrypted*.realm Fuzz/corpus/encrypted/* "$work/seeds-encrypted/"
 install -m 644 Fuzz/corpus/lock/* "$work/seeds-lock/"
-# All but the mutexes of a lock file: one version is in use.
+# A lock file without its mutexes, with one version in use.
 printf '\1\50\60\0\30\2\16\0\0\0\0\0\1' >"$work/seeds-lock/one"
 fuzz write fuzz-open $((seconds / 8)) -max_len=65536 "$work/corpus-write" "$work/seeds"
 fuzz encrypted fuzz-open $((seconds / 16)) -max_len=65536 "$work/corpus-encrypted" "$work/seeds-encrypted"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of damaged files under the address sanitizer, after checking that the sanitizer works. MUTANTS (30)
 # sets the number of mutants of each fixture, SEED the first of them; FIXTURES (text,text) restricts the run to some
-# files. The build is optimised, like the shipped program, and because debug builds are far too slow for many mutants.
+# files. The build is optimized, like the shipped program; debug builds are far too slow for many mutants.
 # With `--build`, only builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,8 +15,7 @@ export REALMFS_TESTS=MutantTests
 swift build --build-tests "${flags[@]}"
 [ "${1:-}" != --build ] || exit 0
 
-# A sanitizer that reports nothing must be one that would have reported an
-# error.
+# The sanitizer must report a planted error, or its silence would mean nothing.
 probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT
 cat >"$probe/probe.swift" <<'SWIFT'

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Prints, as FILE:LINE: CITATION, each citation of the format description in a comment of Sources or Tests that leads
-nowhere: a path without docs/, a file that does not exist, a section without a heading there, or a section without a path.
-Scripts/tidy.sh runs it."""
+"""Prints, as FILE:LINE: CITATION, each invalid citation of the format description in a comment of Sources or Tests: a path
+without docs/, a missing file, a section without a heading there, or a section without a path. Scripts/tidy.sh runs it."""
 import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMMENT = re.compile(r"(?:^|\s)///? ?(.*)")
 PATH = re.compile(r"(?<![\w/])((?:docs/)?(?:format/)?\d-[a-z]+\.md)")
-# What follows a path: S5, 3.10 or M14, joined by commas, "to" and "and".
+# The sections after a path: S5, 3.10 or M14, joined by commas, "to" and "and".
 SECTIONS = re.compile(r"(?:(?:,? (?:(?:to|and) )?|, ?)[SM]?\d+(?:\.\d+)?(?![\w-]))+")
 BARE = re.compile(r"\bSources?: ([SM]\d+|[1-7]\.\d+)\b")
 HEADING = re.compile(r"^#+ ([SM]?\d+(?:\.\d+)?)\b", re.MULTILINE)
@@ -21,7 +20,7 @@ def headings():
 
 
 def citations(text):
-    """The line, path and sections of each citation. A citation can go on in the next line of a comment."""
+    """The line, path and sections of each citation. A citation can continue on the next line of a comment."""
     comments = [match.group(1) if (match := COMMENT.search(line)) else "" for line in text.split("\n")]
     for number, comment in enumerate(comments):
         for match in BARE.finditer(comment):

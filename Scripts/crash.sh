@@ -4,7 +4,7 @@
 # docs/RELIABILITY.md describes the checks.
 #   CRASH_STATES (10000)   different files       CRASH_DISKS (40)        different disks of each file system
 #   CRASH_SHUTDOWNS (3)    of each file system   CRASH_SEEDS (400)       simulations of 1000 steps
-#   CRASH_PROCESSES (3)    simulations of 500 steps by programs that run by themselves
+#   CRASH_PROCESSES (3)    simulations of 500 steps by programs that run freely
 #   FIRST_SEED (1)         of the workloads         CRASH_BIN                the programs, if they are built already
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ bin=${CRASH_BIN:-$PWD/.build/release}
 done
 cut=$bin/PowerCut
 export REALMFS=$bin/realmfs
-# In memory, because syncs are fast there.
+# In memory, where syncs are fast.
 [ ! -d /dev/shm ] || export TMPDIR=/dev/shm
 [ "${1:-}" != --build ] || exit 0
 

@@ -19,8 +19,7 @@ doc=$root/usr/share/doc/realmfs
 make --no-print-directory install PROGRAM="$program" DESTDIR="$root" PREFIX=/usr HELPERDIR=/usr/sbin \
   ZSHDIR=/usr/share/zsh/vendor-completions >"$work/install.log"
 
-# Further requirements of Debian: compressed texts, the licence by reference, links that stay within
-# /usr.
+# Further requirements of Debian: compressed texts, the licence by reference, links that stay within /usr.
 rm "$doc/LICENSE"
 install -m 644 Packaging/copyright "$doc/copyright"
 cat >"$doc/changelog" <<TEXT

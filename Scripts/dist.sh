@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything that is distributed for this architecture in .build/dist: the Debian package, a tarball to
-# unpack below /usr/local, and their checksums. REALMFS is the program (a release build). The same commit gives the
-# same bytes.
+# Builds the release files for this architecture in .build/dist: the Debian package, a tarball to extract below
+# /usr/local, and their checksums. REALMFS is the program (a release build). The same commit gives the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs the examples, and checks that they print what readers are told. With `--package`, the example of
-# RealmSwift is built as a separate package, including realmfs, as readers have it; otherwise as a part of this package,
-# which takes seconds.
+# Builds and runs the examples, and checks their output. With `--package`, the example of RealmSwift is built as a
+# separate package, including realmfs, as users build it; otherwise as a part of this package, which takes seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,7 +42,8 @@ echo "examples: todo does what it says"
 
 # The examples of RealmPages. The reference quotes them.
 swift package describe --package-path Examples/Pages >/dev/null
-pages=$(dirname "$todo")
+# shellcheck disable=SC2086
+pages=$(swift build --show-bin-path ${SWIFTFLAGS:-})
 for source in Examples/Pages/Sources/*/main.swift; do
   name=$(basename "$(dirname "$source")")
   # shellcheck disable=SC2086

@@ -10,10 +10,10 @@ command -v debootstrap >/dev/null || {
 }
 
 root=$(mktemp -d)
-# An ordinary user mounts there too.
+# An ordinary user mounts there, too.
 chmod 755 "$root"
 trap 'umount -lR "$root" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
-# The package's own dependencies come with the system, so that the test installs nothing but the package.
+# debootstrap installs the package's dependencies, so the test installs only the package.
 include=fuse3,libfuse3-3,libsqlite3-0,libxlsxwriter4,libmicrohttpd12,libpq5,libssl3,libstdc++6,mount,jq,man-db
 echo "package-check: a fresh $suite in $root"
 debootstrap --variant=minbase --include="$include" "$suite" "$root" >"$root.log" 2>&1 || {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws docs/terminal.svg, the picture of the README: a terminal in which the commands below ran for real, on a copy of a
-sample realm. Prints it; REALMFS names the program."""
+"""Prints docs/terminal.svg, the picture of the README: a terminal with the real output of the commands below on a copy of a
+sample realm. REALMFS is the program."""
 
 import html
 import os
@@ -26,7 +26,7 @@ program = os.environ.get("REALMFS", str(repository / ".build/release/realmfs"))
 
 
 def run():
-    """(text, is a command) for each line of the terminal."""
+    """(text, True for a command) for each line of the terminal."""
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(repository / "Tests/Fixtures/people.realm", folder)

@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
-"""Plants the bugs of Tests/Planted, one at a time, and says which test finds each, and how soon.
+"""Plants the bugs of Tests/Planted, one at a time, and reports which test finds each, and after what time.
 
-All of them are compiled into one build of a copy of the package: where a patch changes a line, the copy has both, and
-the environment variable PLANTED chooses. So one build serves all, and each patch still applies to the sources by itself.
+All of them are compiled into one build of a copy of the package: where a patch changes a line, the copy has both
+versions, and the environment variable PLANTED selects one. Each patch applies to the sources independently.
 
     Scripts/planted.py                  every bug
     Scripts/planted.py barrier list     those whose names contain one of the words
-    Scripts/planted.py --check          only whether each patch applies and can be planted
-    Scripts/planted.py --fit            moves the places of patches to where their lines are now
+    Scripts/planted.py --check          only checks that each patch applies and can be planted
+    Scripts/planted.py --fit            updates the line numbers in the patches
     Scripts/planted.py --built          without another build
-    Scripts/planted.py --table          also writes the table of docs/TESTING.md
 
-A patch begins with what is wrong, in a sentence, and with the tests that look for it:
+A patch begins with a sentence that describes the bug, and with the tests that look for it:
 
     Tests: states, CrashTests           `states` is `PowerCut states`, `disk FORMAT` is `PowerCut disk FORMAT`,
-                                        `simulator` is `Simulator run 1 500`, `simulator SEED` that seed alone, which
-                                        shows a bug as long as programs take the same steps
-    Expression: OLD ==> NEW             what a changed condition or declaration differs in, if it is not a statement
-    Open: WHY                           not tried unless it is named: no test is known to find it
+                                        `simulator` is `Simulator run 1 500`, `simulator SEED` is that seed alone, which
+                                        finds a bug as long as programs take the same steps
+    Expression: OLD ==> NEW             the difference within a condition or declaration that is not a statement
+    Open: WHY                           run only if it is named, because no known test finds it
 """
 import os
 import re
@@ -33,7 +32,7 @@ COPY = os.path.join(ROOT, ".build", "planted")
 TARGETS = "RealmPagesTests RealmJSONTests RealmQueryTests FileTreeTests PowerCut Simulator CommitLoop realmfs"
 SECONDS = 60
 
-SWITCH = """// Which planted bug is awake.
+SWITCH = """// The number of the planted bug that is enabled.
 
 import Glibc
 
@@ -81,14 +80,14 @@ class Bug:
                     at += 1
 
     def inserted(self, text):
-        """The text with a choice in place of the expression."""
+        """The text with a conditional in place of the expression."""
         old, new = self.expression
         if text.count(old) != 1:
             raise ValueError(f"{self.name}: the expression is not there once")
         return text.replace(old, f"(plantedBug == {self.number} ? ({new}) : ({old}))")
 
     def planted(self, removed, added):
-        """The lines that behave like `removed`, and like `added` when the bug is awake."""
+        """The lines that behave like `removed`, and like `added` when the bug is enabled."""
         test = f"plantedBug == {self.number}"
         if self.expression:
             old, new = self.expression
@@ -104,7 +103,7 @@ class Bug:
 
 
 def fit(bug):
-    """Has each hunk of a patch begin where its lines are now, the nearest place to the one before."""
+    """Sets the line number of each hunk of a patch to the nearest place where its lines are now."""
     lines, shifts = open(bug.path, encoding="utf-8").read().split("\n"), {}
     hunks = iter(bug.hunks)
     for index, line in enumerate(lines):
@@ -128,7 +127,7 @@ def fit(bug):
 
 
 def plant(bugs):
-    """Writes the copy of the package. Files that stay the same keep their times, so that little is built again."""
+    """Writes the copy of the package. Unchanged files keep their times, so that little is built again."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
     )
@@ -182,7 +181,7 @@ def plant(bugs):
 
 
 def build():
-    # Optimised, or the tests of many states would take too long; warnings of what is planted do not count.
+    # Optimized, or the tests of many states would take too long; warnings in planted code do not count.
     command = ["swift", "build", "-c", "release", "-Xswiftc", "-enable-testing", "--build-tests"]
     package = os.path.join(COPY, "Package.swift")
     text = open(package, encoding="utf-8").read()
@@ -191,7 +190,7 @@ def build():
 
 
 def run(test, number):
-    """Whether a test fails, hangs or traps with a bug awake; None if it ends well."""
+    """How a test ends with a bug enabled: fails, hangs or traps; None if it succeeds."""
     environment = dict(os.environ, PLANTED=str(number), REALMFS_TESTS=TARGETS, SWIFT_BACKTRACE="enable=no")
     words = test.split()
     programs = os.path.join(COPY, ".build", "release")
@@ -230,7 +229,7 @@ def main():
     if options & {"-h", "--help"}:
         print(__doc__.strip())
         return
-    if unknown := options - {"--check", "--fit", "--built", "--table"}:
+    if unknown := options - {"--check", "--fit", "--built"}:
         sys.exit(f"planted: unknown option {min(unknown)}")
     bugs = [Bug(os.path.join(FOLDER, name)) for name in sorted(os.listdir(FOLDER)) if name.endswith(".patch")]
     if "--fit" in options:
@@ -255,7 +254,7 @@ def main():
     for test in sorted({test for bug in chosen for test in bug.tests}):
         if run(test, 0):
             sys.exit(f"planted: {test} fails without any bug")
-    rows, missed = [], []
+    missed = []
     for bug in chosen:
         found, start = None, time.monotonic()
         for test in bug.tests:
@@ -264,18 +263,10 @@ def main():
             if found:
                 break
         took = time.monotonic() - start
-        if found:
-            rows.append(f"| {bug.story} | `{test}` {found} | {took:.0f} s |")
-        else:
+        if not found:
             missed.append(bug.name)
         print(f"{bug.name}: {test + ' ' + found if found else 'NOT FOUND'} ({took:.0f} s)", flush=True)
     print(f"planted: {len(chosen) - len(missed)} of {len(chosen)} bugs found")
-    if "--table" in options and not missed:
-        path = os.path.join(ROOT, "docs", "TESTING.md")
-        text = open(path, encoding="utf-8").read()
-        table = "\n".join(["<!-- planted -->", "| error | found by | after |", "|---|---|---|"] + rows + ["<!-- end -->"])
-        text = re.sub(r"<!-- planted -->.*?<!-- end -->", lambda _: table, text, flags=re.S)
-        open(path, "w", encoding="utf-8").write(text)
     sys.exit(1 if missed else 0)
 
 

@@ -11,15 +11,15 @@ packages=(
   libsqlite3-dev         # exports into SQLite databases
   libxlsxwriter-dev      # exports into spreadsheets
   libpq-dev              # replicas in PostgreSQL
-  libmicrohttpd-dev      # browsers
+  libmicrohttpd-dev      # realmfs browse
   pkg-config binutils
   jq python3 openssl attr acl e2fsprogs xfsprogs btrfs-progs rsync strace procps util-linux # tests
   curl chromium chromium-driver # tests of the page
   zsh fish # completions run in the shells that have them
-  vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
-  bindfs                 # benchmarks compare with it
-  gocryptfs fuse-overlayfs ntfs-3g # file systems that realms lie on
-  postgresql             # tests of replicas, on servers of their own
+  vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files in different ways
+  bindfs                 # the peer of benchmarks
+  gocryptfs fuse-overlayfs ntfs-3g # file systems for realms
+  postgresql             # tests of replicas, on separate servers
   dpkg-dev lintian groff sqlite3 # the package, its manual pages, recipes
 )
 

@@ -16,7 +16,7 @@ E2E_TIMEOUT=3600 REPLICA_KILLS=100 REPLICA_COMMITS=1500 Tests/e2e/run.sh replica
 EDIT_SECONDS=$((seconds / 6)) swift test --filter EditEverythingTests
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh edit_everything
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh mutants
-# On two processors, an hour makes 300,000 files and 10,000 disks in a sixth of its time.
+# On two processors, a sixth of an hour is enough for 300,000 files and 10,000 disks.
 CRASH_STATES=$((seconds * 80)) CRASH_DISKS=$((seconds / 2)) CRASH_SHUTDOWNS=$((seconds / 30)) CRASH_SEEDS=$((seconds * 3)) \
   CRASH_PROCESSES=$((seconds / 20)) Scripts/crash.sh
 Scripts/planted.py

@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 program=${REALMFS:-$PWD/.build/release/realmfs}
 breaches=0
-# The reporting end of a pipe runs in this shell, so that it can count.
+# The last command of a pipe runs in this shell, so that it can count.
 shopt -s lastpipe
 
 # breach RULE: reads `file:line: text` lines and reports them.
@@ -34,7 +34,7 @@ code() {
     }'
 }
 
-# ---- layers: a module imports only what lies below it ----
+# ---- layers: a module imports only the layers below it ----
 
 imports() { code "Sources/$1" | grep -E ':\s*(@\w+ )*((public|internal|package|private|fileprivate) )?import '; }
 may_import() {
@@ -86,7 +86,7 @@ comments | grep -iE '\b(stands? for|lets? go of|to be had|all the same|for good|
 comments | grep -E '\b(is|are) no [a-z]' | grep -viE 'there (is|are) no|(is|are) no (longer|larger|greater|more|smaller|less|older|newer)\b' |
   breach "write \"is not a\" for \"is no\""
 
-# ---- unsafe memory: only where it must be, each place with its reason ----
+# ---- unsafe memory: only in these places, each with its reason ----
 
 declare -A unsafe_places=(
   [Sources/RealmPages/Coordination/]="memory that processes share, pthread primitives"
@@ -160,8 +160,8 @@ declare -A unsafe_places=(
   [Sources/realmfs/Output/StandardOutput.swift]="write(2)"
   [Sources/realmfs/Keys/SecretBuffer.swift]="memory that is locked and wiped"
 )
-# The compiler demands the word `unsafe`. With it, calls of C that take a text or a place for their result, and bytes that
-# are passed on as they are, may stand anywhere. All else, and names of pointer types, only in the places above.
+# The compiler requires the word `unsafe`. C calls that take a string or a buffer for their result, and bytes that are
+# passed on unchanged, may use it anywhere. Everything else, and names of pointer types, only in the places above.
 calls="access|chdir|chmod|clinux_\\w+|clock_gettime|dup|faccessat|fclose|fstat|fstatat|getc|getenv|getgrnam|getpwnam|getpwuid|lstat|mkdir|mkdirat"
 calls+="|mkdtemp|mkfifo|open|openat|pclose|pipe|poll|popen|pread|read|readlinkat|rename|renameat|rmdir|setenv|SHA1|SHA256|stat|statvfs|strtod|tmpfile"
 calls+="|unlink|unlinkat|unsetenv|vsnprintf|write"
@@ -213,8 +213,8 @@ for text in docs/SEMANTICS.md docs/COMMANDS.md; do
 done
 
 if [ -f docs/TROUBLESHOOTING.md ]; then
-  # The quoted messages of its tables are the program's: each part between words in capitals is in the sources.
-  # `No space left on device` and its kind are the system's.
+  # The messages quoted in its tables exist: each part between words in capitals is in the sources, except
+  # `No space left on device`, a message of the system.
   grep -nE '^\| `' docs/TROUBLESHOOTING.md | grep -v 'No space left on device' |
     while IFS=: read -r number line; do
       message=${line#| \`} && message=${message%%\` *}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of RealmSwift and RealmSync under the thread sanitizer, or under the address sanitizer with `address`,
-# after a check that the sanitizer works at all. The builds are kept in .build; the first one takes minutes. ONLY=NAME
-# picks tests.
+# after checking that the sanitizer works. The builds are kept in .build; the first one takes minutes. ONLY=NAME
+# selects tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,8 +13,8 @@ export REALMFS_TESTS="RealmSwiftTests RealmSyncTests" SWIFT_BACKTRACE=enable=no
 export TSAN_OPTIONS=${TSAN_OPTIONS:-exitcode=66} ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 flags=(--sanitize="$kind" --scratch-path "$scratch" ${SWIFTFLAGS:-})
 
-# A Mutex that threads wait for is passed on in the runtime library and in the kernel, which the sanitizer does not see:
-# it is informed here, otherwise every access guarded by such a lock is reported. Nothing is suppressed.
+# A contended Mutex is handed over in the runtime library and in the kernel, which the sanitizer does not see: it is
+# informed here, otherwise every access guarded by such a lock is reported. Nothing is suppressed.
 if [ "$kind" = thread ]; then
   mkdir -p "$scratch"
   handle='$s15Synchronization12_MutexHandleV'
@@ -47,8 +47,7 @@ C
 fi
 swift build --build-tests "${flags[@]}"
 
-# A sanitizer that reports nothing must be one that would have reported an
-# error.
+# The sanitizer must report a planted error, or its silence would mean nothing.
 if [ "$kind" = thread ]; then
   cat >"$probe/probe.swift" <<'SWIFT'
 import Glibc

@@ -1,4 +1,4 @@
-# Ends TLS in front of a server on the loopback interface: tls_proxy.py CERTIFICATE KEY PORT. Prints its own port.
+# Terminates TLS in front of a server on the loopback interface: tls_proxy.py CERTIFICATE KEY PORT. Prints its own port.
 import socket, ssl, sys, threading
 
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

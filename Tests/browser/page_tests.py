@@ -110,7 +110,7 @@ class Server:
         self.log = open(os.path.join(scratch, "server.log"), "ab")
         self.process = subprocess.Popen([REALMFS, "browse", *arguments], stdout=subprocess.PIPE, stderr=self.log,
                                         text=True, start_new_session=True)
-        # The server prints one line at once, so a line is there when anything is.
+        # The server prints one line in one write, so any output is a complete line.
         ready, _, _ = select.select([self.process.stdout], [], [], 60)
         self.url = self.process.stdout.readline().strip() if ready else ""
         if not re.match(r"http://127\.0\.0\.1:\d+/\?token=", self.url):
@@ -135,7 +135,7 @@ passed = []
 
 
 def expect(condition, what):
-    """Records a result and goes on, so that one run shows everything."""
+    """Records a result and continues, so that one run reports everything."""
     (passed if condition else failed).append(what)
     print(f"{'ok' if condition else 'not ok'} - {what}", flush=True)
 
@@ -160,7 +160,7 @@ def load(page, server, fragment=""):
 
 
 def go(page, fragment):
-    """Changes the address, as a user does in its field."""
+    """Changes the address, like a user in the address bar."""
     page.js("location.hash = arguments[0]", fragment)
     page.until("location.hash === arguments[0]", "the address", fragment)
 
@@ -174,7 +174,7 @@ def query(page, text):
     page.keys("Backspace", text, "Enter")
 
 
-# Compares both ways to read JSON, and returns large integers that they find.
+# Compares both ways to parse JSON, and returns the large integers that they find.
 NUMBERS = r"""
 const text = '{"a":[1,-2.5e3,9007199254740993,"\\u0041\\n",true,null,[],{"__proto__":{}}],"b":12345678901234567890}';
 const { parseJSON, Reader } = await import(new URL("/api.js", location));
@@ -362,7 +362,7 @@ def stored(path, name, key="3", cls="Person"):
 
 
 FIELD = "[...document.querySelectorAll('#object label')].find((l) => l.firstChild.textContent === arguments[0])"
-# No answer is on its way that would redraw the object while it is typed into.
+# Waits until no pending response can redraw the object during typing.
 SETTLED = "document.querySelector('#object[aria-busy=false]')"
 
 
@@ -626,7 +626,7 @@ def test_accessibility(page):
         page.resize(1280, 800)
 
 
-# Lines that go through a box, not counting where they begin and end.
+# Lines that cross a box other than those at their ends.
 CROSSINGS = """
 const boxes = [...document.querySelectorAll("svg .outline")].map((r) => r.getBBox());
 const bad = [];

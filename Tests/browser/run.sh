@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of `realmfs browse` in a real browser: all of them, or those named (`run.sh scrolling links`). Prints
-# `ok`, `not ok` and `skip` lines and their numbers, and exits 1 if anything failed. REALMFS names the program to test.
+# `ok`, `not ok` and `skip` lines and their numbers, and exits 1 if any failed. REALMFS is the program to test.
 # Needs chromium and chromedriver; E2E_ALLOW_NO_BROWSER=1 skips the tests without them.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-# The limit for anything to happen; generous, so that a busy machine does not fail a test.
+# The time limit of every wait; generous, so that a busy machine does not fail a test.
 LIMIT = 60
 
 KEYS = {
@@ -116,7 +116,7 @@ class Browser:
         return wait_until(lambda: self.js(f"return {expression}", *arguments), what)
 
     def keys(self, *names):
-        """Types keys, by name, or text, into what has the focus. `Control+Home` holds a key down."""
+        """Types keys, by name, or text, into the focused element. `Control+Home` holds a key down."""
         actions = []
         for name in names:
             parts = name.split("+") if "+" in name and len(name) > 1 else [name]
@@ -130,7 +130,7 @@ class Browser:
         self.command("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def click(self, selector):
-        """Clicks the middle of the first visible element, as a pointer does."""
+        """Clicks the middle of the first visible element with the pointer."""
         box = self.until(
             "(() => { const e = [...document.querySelectorAll(arguments[0])].find((x) => x.checkVisibility());"
             "if (!e) return null; e.scrollIntoView({block: 'nearest', inline: 'nearest'});"

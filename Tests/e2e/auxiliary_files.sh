@@ -23,7 +23,7 @@ plant() {
     text) echo "a list of things to do" >"$realm$2" ;;
   esac
 }
-# intact WHAT: nothing happened to what the link leads to, nor to the link.
+# intact WHAT: neither the link nor its target has changed.
 intact() {
   equal "$1: the file it leads to is intact" "$before" "$(sha256sum <"$precious")"
   [ ! -e "$scratch/absent" ] || not_ok "$1: a file was made through the link"
@@ -61,13 +61,13 @@ for suffix in .lock .note .management; do
   done
 done
 
-# The place where the new file of a compaction is named for a moment.
+# The temporary name of the new file of a compaction.
 plant symbolic .tmp_compaction_space
 planted=$(ls -li "$realm.tmp_compaction_space" | cut -d' ' -f1,2,10-)
 check_status "compact names what is in its way" 3 'new file of a compaction' "$realmfs" compact "$realm"
 intact "a link there" .tmp_compaction_space
 
-# An upgrade's backup replaces nothing either.
+# An upgrade's backup does not replace a link either.
 old=$(find "$shared/fixtures/sdk" -name 'v9-java-default1.realm' 2>/dev/null)
 if [ -n "$old" ]; then
   plant none
@@ -82,7 +82,7 @@ else
   skip "no fixture of an older format: the backup of an upgrade was not tried"
 fi
 
-# Lock files that a copy brings along are no obstacle.
+# Lock files that were copied along with a realm do no harm.
 "$realmfs" mount "$fixtures/people.realm" "$point" && "$realmfs" umount "$point"
 wait_until 10 test -s "$fixtures/people.realm.lock"
 for layout in 10 13 14 15; do

@@ -7,14 +7,14 @@ command -v curl >/dev/null || {
   exit
 }
 unset SSH_CONNECTION
-# What servers of other tests leave in the shared directory is not looked at.
+# A directory of this test, so that files of servers in other tests do not matter.
 export TMPDIR=$scratch/tmp
 mkdir -p "$TMPDIR"
 jar=$scratch/jar
 
 # browse ARGUMENT...: starts the server in the background; its id is in $server, its address in $base.
 browse() {
-  # An earlier line must not be taken for this server's.
+  # A line of an earlier server must not be mistaken for one of this server.
   rm -f "$scratch/url" "$jar"
   env --default-signal=INT "$realmfs" browse "$@" >"$scratch/url" 2>"$scratch/errors" &
   server=$!

@@ -19,7 +19,7 @@ else
   skip "../shared/fixtures is absent: files of SDKs were not compared"
 fi
 
-# Single objects, byte by byte against the mount, in every notation.
+# Single objects in every notation, compared with the mount byte by byte.
 for name in all-types primary-keys embedded; do
   for style in plain ejson canonical; do
     point=$(new_directory "mnt-$name-$style")
@@ -39,7 +39,7 @@ check_status "a file of the control directory" 0 '"schema"' "$realmfs" cat "$fil
 check_status "a class that does not exist names those that do" 3 'no class Cat; it has Dog, Person' "$realmfs" cat "$file" Cat
 check_status "an object that does not exist" 3 'Person/99.json' "$realmfs" cat "$file" Person/99.json
 
-# The files of a class whose text is made while it is read.
+# The files of a class that are rendered while they are read.
 point=$(new_directory dots)
 "$realmfs" mount "$file" "$point" || not_ok "mount"
 for name in Person/.all.jsonl Person/.all.csv 'Person/.where/age > 30/.all.jsonl' Person/.count Person/.fields/4/name; do
@@ -48,7 +48,7 @@ done
 "$realmfs" umount "$point"
 check_status "what waits for commits is not printed" 3 'watch' "$realmfs" cat "$file" .realm/changes
 
-# A reader that goes away early.
+# A reader that ends early.
 message=$({ "$realmfs" cat "$fixtures/items-10k.realm" "$("$realmfs" info --json "$fixtures/items-10k.realm" |
   jq -r '.classes[0].name')" | head -1 >/dev/null; } 2>&1)
 equal "a closed pipe ends it quietly" "" "$message"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# .realm/changes: the changes of commits, as they are made.
+# .realm/changes: the changes of each commit as it is made.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
 point=$(new_directory mnt)
-# Where the pipes are that programs wait in.
+# The folder of the pipes that readers wait on.
 XDG_RUNTIME_DIR=$(new_directory runtime)
 export XDG_RUNTIME_DIR
 serve "$file" "$point" || exit
 changes=$point/.realm/changes
 has() { grep -q "$2" "$scratch/$1"; }
-# readers N: so many programs wait, and the mount knows of them. It holds the other end of each pipe.
+# readers N: true if N programs wait and the mount has opened the other end of each of their pipes.
 readers() {
   [ "$(find /proc/[0-9]*/fd -lname "$XDG_RUNTIME_DIR/*(deleted)" 2>/dev/null | wc -l)" -ge $(($1 * 2)) ]
 }
@@ -65,7 +65,7 @@ check "a program that writes to it does not wait" timeout 20 bash -c 'trap "" PI
 stat "$changes" >/dev/null
 check "looking at it leaves no reader" readers 42
 
-# A program that waits can be frozen with the mount, as before a suspend to disk or memory.
+# A waiting program and the mount can be frozen together, as before a suspend to disk or memory.
 group=$(awk '$3 == "cgroup" && $4 ~ /freezer/ {print $2; exit}' /proc/self/mounts)
 [ -n "$group" ] || group=$(awk '$3 == "cgroup2" {print $2; exit}' /proc/self/mounts)
 group=$group/realmfs-$$
@@ -92,10 +92,10 @@ else
   skip "no control group that freezes programs"
 fi
 
-# A reader that does not read keeps no version: space is used again.
+# A reader that does not read keeps no version in use: space is reused.
 exec 4<"$changes"
 churn() { for i in $(seq 150); do echo "{\"age\": $i, \"name\": \"$(printf '%01000d' "$i")\"}" >"$point/Person/18.json" || return; done; }
-# Once there is more than is kept for it, it has two seconds; from then on the file stays as it is.
+# Two seconds after its buffer is full, the reader no longer makes the file grow.
 has_stopped_growing() {
   churn
   local first
@@ -107,7 +107,7 @@ sleep 2.5
 check "the file does not grow because of one that sleeps" wait_until 30 has_stopped_growing
 exec 4<&-
 
-# The end of the mount is the end of the file for those that wait.
+# When the mount ends, waiting readers get the end of the file.
 has_all() { [ "$(tail -n 1 "$scratch/cat" | jq .version)" = "$(cat "$point/.realm/version")" ]; }
 check "cat has all lines" wait_until 20 has_all
 kill -TERM "$server"
@@ -118,7 +118,7 @@ equal "as the end of a file" 0 $?
 check "all of them" wait_until 20 is_dead "$jq"
 wait
 
-# The folder of a mount that was killed goes with the next mount.
+# The next mount removes the folder of a killed mount.
 serve "$file" "$point" || exit
 readlink "$changes" >/dev/null
 abandoned=$(echo "$XDG_RUNTIME_DIR"/realmfs-*)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Keys, values and names with letters of several scalars: a mark that combines with the sign before it, and two forms of
-# one letter. Swift's characters join what files, SQL and shells keep apart.
+# Keys, values and names with letters of several scalars: a mark that combines with the character before it, and two
+# forms of one letter. Swift's Character joins scalars that are separate in files, SQL and shells.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
@@ -17,7 +17,7 @@ equal "as different objects" "8" "$("$realmfs" query k.realm K --count)"
 equal "and printed as they came" "$(sort k.jsonl)" "$("$realmfs" cat k.realm K | sort)"
 equal "a query finds one form" "\"$parts\"" "$("$realmfs" query k.realm K "_id == '$parts'" | jq ._id)"
 
-# Behind a slash or an equals sign.
+# After a slash or an equals sign.
 equal "cat of a key that begins with a mark" "\"${mark}x\"" "$("$realmfs" cat k.realm "K/${mark}x.json" | jq ._id)"
 check "set of one" "$realmfs" set k.realm "K/$mark" n=5 "text=${mark}neu"
 equal "has the value" "[5,\"${mark}neu\"]" "$("$realmfs" cat k.realm "K/$mark" | jq -c '[.n, .text]')"
@@ -48,7 +48,7 @@ check "that takes objects" sh -c 'echo "$1" >"$2/1.json"' sh "{\"${mark}p\": 3}"
 stop_server "$mnt"
 equal "that queries find" "3" "$("$realmfs" query named.realm "${mark}x" "${mark}p == 3" | jq ".\"${mark}p\"")"
 
-# Two properties and two classes whose names only look the same.
+# Two properties and two classes whose names look the same but differ.
 jq -n --arg whole "$whole" --arg parts "$parts" '{schemaVersion: 1, schema: [$whole, $parts] | map({name: .,
   primaryKey: "_id", properties: ({_id: "int", ($whole): "int?", ($parts): "int?",
     ("s" + $whole): "string?", ("s" + $parts): "string?"})})}' >alike.json
@@ -82,7 +82,7 @@ check "a third realm" "$realmfs" create third.realm --schema alike.json
 check "takes the CSV" "$realmfs" import third.realm alike.csv --class "$parts"
 check "and holds the same" "$realmfs" diff alike.realm third.realm
 
-# Where only one form exists, commands take the other one for it, as people type either. A schema means what it says.
+# Where only one form exists, commands accept the other one, too, because users type either. Schemas are exact.
 jq -n --arg whole "$whole" '{schemaVersion: 1, schema: [{name: $whole, primaryKey: "_id",
   properties: {_id: "int", ($whole): "int?"}}]}' >one.json
 check "a realm with one form" "$realmfs" create one.realm --schema one.json
@@ -98,7 +98,7 @@ check "and another class is another class" mkdir "$mnt/$parts"
 equal "beside the first" "2" "$(find "$mnt" -mindepth 1 -maxdepth 1 -type d | wc -l)"
 stop_server "$mnt"
 
-# A quotation mark with a combining mark is a quotation mark to SQL.
+# In SQL, a quotation mark with a combining mark is a quotation mark.
 jq -n --arg name "x\"$mark int); drop table K; --" '{schemaVersion: 1, schema: [{name: "K", primaryKey: "_id",
   properties: {_id: "int", ($name): "int"}}]}' >quoted.json
 check "a property with such a name" "$realmfs" create quoted.realm --schema quoted.json

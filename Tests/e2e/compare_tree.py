@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares what realmfs shows with the tree that it must show.
+"""Compares the output of realmfs with the expected tree.
 
     compare_tree.py mount MOUNTPOINT EXPECTED.tree.jsonl
     compare_tree.py cat EXPECTED.tree.jsonl REALMFS cat [OPTION]... FILE
@@ -8,8 +8,8 @@ EXPECTED has a line for each class, {"path": CLASS, "objects": N}, and for each 
 "value": {...}}, objects in the order of their keys.
 
 `mount` compares the names of the classes and objects, st_size with the bytes read, and every byte of every file with the
-value as `jq .` lays it out. `cat` runs the command for each class and compares every line with the value as `jq -c .`
-lays it out. A real number is right if it has the same value and is written as a real number.
+value as `jq .` prints it. `cat` runs the command for each class and compares every line with the value as `jq -c .`
+prints it. A real number is right if it has the same value and is written as a real number.
 
 Prints at most 20 differences, then `compared N objects, D differences`. Exit status: 0 without difference, 1, or 2.
 """
@@ -29,7 +29,7 @@ def parse(text):
 
 
 def write(value, pretty, indent="\n"):
-    """The value as jq writes it; real numbers as their own text."""
+    """The value as jq writes it; real numbers as in their source."""
     if isinstance(value, Real):
         return str(value)
     if not value or not isinstance(value, (dict, list)):
@@ -59,14 +59,14 @@ def same(got, want):
 
 
 def difference(text, want, pretty):
-    """What is wrong with a text that must show `want`; None if nothing."""
+    """The difference of a text from `want`, or None."""
     try:
         got = parse(text)
     except ValueError as error:
         return f"not JSON ({error}): {text[:200]!r}"
     if not same(got, want):
         return f"expected {json.dumps(want)[:300]}, found {json.dumps(got)[:300]}"
-    # Where the values are the same, only the notation of reals may differ; lay out what was found.
+    # If the values are equal, only the notation of reals may differ; print the value found.
     if text != write(got, pretty) + "\n":
         return "the layout is not that of jq"
     return None

@@ -1,5 +1,5 @@
-# Types lines with the tab key into an interactive shell and compares the arguments that a command gets then with the
-# right ones. completions.py SHELL SCRIPT, in the directory that completions.sh has prepared.
+# Types lines with the tab key into an interactive shell and compares the resulting arguments of a command with the
+# expected ones. completions.py SHELL SCRIPT, in the directory that completions.sh has prepared.
 import json
 import os
 import pty
@@ -9,7 +9,7 @@ import time
 
 shell, script = sys.argv[1:]
 
-# Lines typed before a tab, and what the command gets: the whole way from names to quoted words and back.
+# Lines typed before a tab, and the arguments of the command: from names to quoted words and back.
 CASES = [
     ("the file", "cat n.re\t", ["cat", "n.realm"]),
     ("a class", "cat n.realm Per\t", ["cat", "n.realm", "Person"]),
@@ -110,7 +110,7 @@ for name, typed, expected in CASES:
         wrong += 1
         print(f"not ok - {shell}: {name}: {typed!r} gives {found}, not {expected}")
         if found is None:
-            break  # what the shell waits for would spoil all that follows
+            break  # the shell still waits for input, which would break the following lines
 if not wrong:
     print(f"ok - {shell}: {len(CASES)} lines typed with the tab key have the right words")
 os.kill(process, 9)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The completions of bash, zsh and fish know the classes, properties and objects of a realm: typed into each shell with
-# the tab key, whatever characters the names have. What they ask the program for is asked without a trace.
+# The completions of bash, zsh and fish offer the classes, properties and objects of a realm: typed into each shell with
+# the tab key, whatever characters the names have. Completing leaves no trace.
 source "$(dirname "$0")/lib.sh"
 
 work=$(new_directory work)
 cd "$work" || exit 1
-# Fish makes these from all manual pages if they are not there.
+# If these are missing, fish generates them from all manual pages.
 mkdir -p tools scripts .local/share/fish/generated_completions
 export HOME=$work
-# A command typed in a shell tells the test its arguments; what the completions ask goes to the program.
+# A command typed in a shell reports its arguments to the test; calls by the completions go to the program.
 cat >tools/realmfs <<END
 #!/bin/sh
 [ "\$1" = __complete ] && exec '$(realpath "$realmfs")' "\$@"
@@ -67,7 +67,7 @@ if command -v fish >/dev/null; then
     "$(fish --private -c 'source scripts/realmfs.fish; complete -C "realmfs query my\\ people.realm "' | xargs)"
 fi
 
-# What is asked leaves no trace, waits for nothing and never complains.
+# Completing leaves no trace, does not wait and prints no errors.
 offers() { timeout 10 "$realmfs" __complete words "$@" 2>&1 | tr '\0' '|'; }
 state() { stat -c '%n %s %Y %Z' ./* && sha256sum ./*.realm; }
 mkfifo pipe && head -c 5000 /dev/urandom >noise.realm && cp "$fixtures"/damaged/*.realm . && mkdir folder

@@ -20,7 +20,7 @@ folder, seconds = sys.argv[1], float(sys.argv[2])
 objects = 5
 
 def write(number, results):
-  # Each writer counts in a property of its own; every other save also grows a text that all readers parse.
+  # Each writer counts in a separate property; every other save also extends a text that all readers parse.
   counts = [0] * objects
   end = time.time() + seconds
   while time.time() < end:

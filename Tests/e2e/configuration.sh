@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The configuration, row by row: which realm is mounted, what is done to it first, and what cannot be together.
+# The configuration, option by option: which realm is mounted, how it is changed first, and which options contradict.
 source "$(dirname "$0")/lib.sh"
 
 point=$(new_directory mnt)
@@ -8,7 +8,7 @@ export XDG_DATA_HOME=$scratch/data
 
 mounted() { "$realmfs" mount "$@" 2>"$scratch/error" || { cat "$scratch/error" && return 1; }; }
 unmounted() { "$realmfs" umount "$1"; }
-# Until nobody has the realm open any more.
+# Waits until no program has the realm open.
 released() { wait_until 10 is_free "$1"; }
 is_free() { ! grep -q ":$(stat -c %i "$1.lock") " /proc/locks; }
 
@@ -49,7 +49,7 @@ file=$fixtures/people.realm
 id="test-$$-ä/b"
 folder=/dev/shm/realmfs-$(id -u)
 is_gone() { [ -z "$(find "$folder" -maxdepth 1 -name "test-$$-*" 2>/dev/null)" ]; }
-# Everything that is opened for writing or made, outside of memory.
+# All files that are created or opened for writing, except in memory.
 on_disk() {
   grep -hE 'O_CREAT|O_TMPFILE|O_WRONLY|O_RDWR|mkdir|mkfifo|mknod|link' "$scratch"/trace.* | grep -v ENOENT |
     grep -vE '"(/dev/(null|fuse|shm/realmfs-[0-9]*[/"])|/run/|/proc/)' | grep -vE '/dev/shm|readlink|unlink'
@@ -80,7 +80,7 @@ equal "and why" "has no file" "$(getfattr --only-values -n user.realmfs.error "$
 sleep 6
 equal "an idle mount keeps it" 37 "$(jq .age "$point/Person/1.json")"
 check "umount of the first" unmounted "$point"
-# A process under strace takes its time to end.
+# A process under strace ends slowly.
 [ -z "${tracer:-}" ] || wait "$tracer"
 equal "the second still has it" 37 "$(jq .age "$other/Person/1.json")"
 check "umount of the second" unmounted "$other"
@@ -106,7 +106,7 @@ check_status "--in-memory with a name that is too long" 2 "1 to 200" \
 check_status "--in-memory --read-only needs somebody who has it" 3 "No such file" \
   "$realmfs" mount --read-only --in-memory nobody-has-this "$point"
 
-# ---- --read-only, --immutable and what changes the realm ----
+# ---- --read-only, --immutable and options that change the realm ----
 
 for reading in --read-only --immutable "-o ro"; do
   for changing in --upgrade "--compact-on-launch total>0" "--seed $file" "--schema $scratch/people.json" \
@@ -244,7 +244,7 @@ check "it is not beside the file" test ! -e "$again.note"
 equal "it has the protection of the realm in its folder" "600 $(stat -c '%u %g' "$again")" "$(stat -c '%a %u %g' "$pipes"/realm_*.note)"
 timeout 10 head -c 1 "$pipes"/realm_*.note >"$scratch/rung" &
 listener=$!
-# The listener waits in open until a writer comes.
+# The listener waits in open until there is a writer.
 listens() { [ "$(ps -o comm=,state= --ppid "$listener" | tr -s ' ')" = "head S" ]; }
 wait_until 10 listens
 echo '{"age": 50}' >"$point/Person/1.json"

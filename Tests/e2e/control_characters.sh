@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Names in a realm that a terminal would obey: messages, tables, logs and refusals show them escaped, data in a pipe has
-# them as they are, source code has them in the form of its language.
+# Names in a realm that contain control characters: messages, tables, logs and refusals escape them, data in a pipe
+# contains them unchanged, and source code escapes them as its language does.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
-# Controls of 7 and 8 bits, line ends, directions, and what strings of some language have another meaning for.
+# Control characters of 7 and 8 bits, line ends, text directions, and characters with a meaning in strings of some language.
 python3 - <<'PY'
 import json
 name = "A\x1b]0;X\x07\u009b31m\u202e\n\u2028\x7f\0Z$x\"\\\x0c\u2066"
@@ -19,7 +19,7 @@ PY
 "$realmfs" create --schema schema.json names.realm && "$realmfs" import names.realm lines.jsonl || not_ok "a realm with such names"
 class=$("$realmfs" schema names.realm | jq -r '.schema[0].name | @uri | gsub("%(?<h>..)"; "%\(.h)")')
 
-# Nothing but text, tabs and line feeds.
+# True if the input has only text, tabs and line feeds.
 cat >plain.py <<'PY'
 import sys
 text = sys.stdin.buffer.read().decode("utf-8")
@@ -27,7 +27,7 @@ bad = sorted({hex(ord(c)) for c in text if (ord(c) < 32 and c not in "\n\t" + sy
               or c in "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"})
 sys.exit(f"controls: {' '.join(bad)}" if bad else 0)
 PY
-# shows WHAT COMMAND...: both outputs are plain, and there is some.
+# shows WHAT COMMAND...: the command prints something, and both outputs are plain.
 shows() {
   local what=$1
   shift
@@ -65,7 +65,7 @@ shows "an argument with controls" "$realmfs" mount -o $'x\x1b[2J' names.realm .
 shows "a query with controls" "$realmfs" query names.realm Plain $'n == \x1b[2J'
 shows "a bad record" "$realmfs" import names.realm <(printf '{"$class":"Plain","_id":"x","\\u001b[2J\\u009b":1}\n')
 
-# Watching: the line for a commit.
+# The line that watch prints for a commit.
 "$realmfs" watch other.realm >watched 2>&1 &
 background+=($!)
 number=3
@@ -80,7 +80,7 @@ check "watch: as plain text" python3 plain.py "" <watched
 
 # Data is exact in a pipe, and plain on a terminal.
 equal "a pipe gets values as they are" $'v\x1b[31m\u009b\u202e' "$("$realmfs" export names.realm | jq -r 'select(._id == 1)[] | select(type == "string" and startswith("v"))')"
-# With standard error elsewhere: a line of progress is taken away by a control sequence.
+# With standard error elsewhere, because a progress line is erased by a control sequence.
 terminal() {
   python3 -c 'import os, pty, sys
 pty.spawn(["bash", "-c", "exec \"$@\" 2>/dev/null", "-"] + sys.argv[1:], lambda fd: os.read(fd, 65536))' "$@"
@@ -137,7 +137,7 @@ check "the attribute: plain text" python3 plain.py "" <shown
 stop_server "$point"
 check "the log: plain text" python3 plain.py "" <server.log
 
-# A program that has the realm open can have any name.
+# A program that has the realm open may have any name.
 python3 -c '
 import fcntl, time
 open("/proc/self/comm", "w").write("p\x1b[2J\u009b")

@@ -78,7 +78,7 @@ def run(lines, fixtures, program):
 
 
 def check(block, found):
-    """What is wrong, or None; and the block with the real output."""
+    """The fault, or None; and the block with the real output."""
     fault, text = None, []
     for (command, expected), (actual, status) in zip(commands(block), found):
         shown = expected if matches(expected, actual) else actual

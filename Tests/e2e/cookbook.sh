@@ -19,7 +19,7 @@ command -v tmux >/dev/null || {
   skip "tmux is absent: no terminal"
   exit
 }
-# screen COLUMNS COMMAND: what a terminal of that width shows after the command.
+# screen COLUMNS COMMAND: the screen of a terminal of that width after the command.
 screen() {
   local session=realmfs-cookbook-$$-$1
   tmux -L "$session" new-session -d -x "$1" -y 40 "$2; echo; echo END; exec sleep 60"

@@ -68,7 +68,7 @@ damaged=$scratch/damaged.realm
 python3 - "$fixtures/people.realm" "$damaged" <<'END'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
-# The name of a class is not UTF-8: every reader bears it, a check does not.
+# A class name that is not UTF-8: every reader accepts it, a check reports it.
 data[data.index(b"class_")] ^= 0x80
 open(sys.argv[2], "wb").write(data)
 END

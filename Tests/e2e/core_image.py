@@ -1,8 +1,8 @@
-"""What a core dump of a process would hold of a key: `core_image.py PID KEYHEX`.
+"""Secrets that a core dump of a process would contain: `core_image.py PID KEYHEX`.
 
-Reads the memory that the kernel puts into a core dump, all that is not marked `dd`, and prints the name of each secret
-that is in it: the key, its halves, the words that make its text, and the round keys of AES-256 for encryption and
-decryption, in both orders of bytes.
+Reads the memory that the kernel writes into a core dump, everything not marked `dd`, and prints the name of each secret
+in it: the key, its halves, the words of its text, and the round keys of AES-256 for encryption and decryption, in both
+byte orders.
 """
 import base64
 import os
@@ -75,8 +75,8 @@ def secrets(key):
 
 
 def dumped(pid):
-    """The memory of a core dump, by the default of /proc/PID/coredump_filter: private memory that is not of a file,
-    what was written of a file's, and shared memory that has no file."""
+    """The memory of a core dump, by the default of /proc/PID/coredump_filter: private anonymous memory, modified private
+    file mappings, and shared memory without a file."""
     ranges, current, flags, fields = [], None, "", {}
 
     def end():

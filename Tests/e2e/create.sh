@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs create` makes a realm with the classes of a schema, complete or not at all.
+# `realmfs create` creates a realm with the classes of a schema, completely or not at all.
 source "$(dirname "$0")/lib.sh"
 
 for file in "$fixtures"/*.realm; do

@@ -3,7 +3,7 @@
 # mount.
 source "$(dirname "$0")/lib.sh"
 
-# Overwrites the nodes in the middle of the file, where the objects lie; the header and the top array stay.
+# Overwrites the nodes in the middle of the file, where the objects are, but not the header and the top array.
 file=$(copy_fixture items-10k)
 python3 - "$file" <<'PYTHON'
 import sys
@@ -37,7 +37,7 @@ for class in $(jq -r 'select(.objects) | .path' "$fixtures/items-10k.tree.jsonl"
       ;;
     *) other=$((other + 1)) ;;
   esac
-  # The mount: every name gives its text or EIO.
+  # In the mount, every name has its text or fails with EIO.
   while IFS= read -r path; do
     if text=$(cat "$point/$path" 2>&1); then whole=$((whole + 1)); else
       [[ $text == *"Input/output error"* ]] || { other=$((other + 1)); echo "# $text"; }

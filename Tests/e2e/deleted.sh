@@ -59,7 +59,7 @@ serve "$file" "$point" --read-only || exit
 equal "so has a read-only one" 77 "$(jq .age "$point/.realm/deleted/Person/18.json")"
 stop_server "$point"
 
-# Back into the realm.
+# Objects are restored to the realm.
 check_status "what restoring would do" 0 '\+ Dog/Fido.json' "$realmfs" deleted --restore Dog/Fido --dry-run "$file"
 check_status "objects are restored in one commit" 0 '2 objects restored' \
   "$realmfs" deleted --restore Dog/Fido --restore Person/18.json "$file"
@@ -68,7 +68,7 @@ check "in a sound file" "$realmfs" check "$file"
 check_status "what exists is not restored" 3 "no deleted object Dog/Fido is known for certain" \
   "$realmfs" deleted --restore Dog/Fido "$file"
 check_status "and a bad name is refused" 2 "'Dog' is not an object; write CLASS/NAME" "$realmfs" deleted --restore Dog "$file"
-# What is not in the file is not claimed.
+# Objects that are not in the file are not reported.
 check "a copy has no deleted objects" "$realmfs" backup "$file" "$scratch/copy.realm"
 equal "so none are printed" "" "$("$realmfs" deleted "$scratch/copy.realm" 2>/dev/null)"
 old=$(ls "$fixtures"/old/v5-*.realm | head -1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs diff`: what differs between two realms, by class and object, with the exit codes of diff(1).
+# `realmfs diff` prints the differences of two realms by class and object, with the exit codes of diff(1).
 source "$(dirname "$0")/lib.sh"
 
 for file in "$fixtures"/*.realm; do

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# The names with a dot in the directory of a class, by the tools that people have: .where, .by, .fields, .all.jsonl,
-# .all.csv, .count.
+# The dot names of a class directory, used with common tools: .where, .by, .fields, .all.jsonl, .all.csv, .count.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -49,7 +48,7 @@ equal "one condition after another" "$(query 'dog.name == "Fido" AND age > 24')"
   "$(ls -U 'Person/.by/dog/Fido/.where/age > 24')"
 check_status "lists have no values" 2 'No such file' ls Person/.by/friends
 
-# All in one file.
+# All objects in one file.
 equal ".all.jsonl is what realmfs cat prints" "$("$realmfs" cat --format jsonl "$file" Person | sha256sum)" \
   "$(sha256sum <Person/.all.jsonl)"
 equal "also of a query" 6 "$(wc -l <'Person/.where/age > 30/.all.jsonl')"
@@ -99,7 +98,7 @@ check "and its text is kept" grep -q '"x"' .realm/rejected/Person/.all.jsonl
 equal "and nothing is changed" "$before" "$(version)"
 echo '{"_id": 4, "friends": [12345]}' >"$scratch/link.jsonl"
 check_status "a link to nothing as well, at close" 1 'Invalid argument' cp "$scratch/link.jsonl" Person/.all.jsonl
-# Programs that write another file and rename it.
+# Programs that write a new file and rename it.
 version=$(cat .realm/version)
 check "a loop of commands writes lines" bash -c \
   'for i in 1 2 3; do jq -nc "{_id: 900, age: $i}" || exit; cat /dev/null; done >Person/.all.jsonl'
@@ -116,7 +115,7 @@ check_status "a command in a group is told of a line that is refused" 1 'cat: wr
 check "a program that leaves the file to another one" python3 -c '
 import subprocess, sys
 file = open("Person/.all.jsonl", "w")
-# It writes when the opener has closed its handle.
+# It writes after the opener has closed its handle.
 command = ["sh", "-c", "cat >/dev/null; exec head -n 3000 \"$1\"", "-", sys.argv[1]]
 other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file)
 file.close()
@@ -202,7 +201,7 @@ check_status "the primary key stays" 1 'Operation not permitted' rm Person/.fiel
 check_status "writing through a link is writing to its object" 1 'Invalid argument' \
   bash -c 'echo Rex >Person/.fields/4/dog'
 
-# Nothing of it shows unasked.
+# Dot names are not listed unless requested.
 equal "the class lists its objects only" "$(cat Person/.count)" "$(ls -A Person | wc -l)"
 equal "grep -r sees each object once" 1 "$(grep -rl 'p11@example.com' Person | wc -l)"
 check "git does not see it" bash -c 'cd "$1" && git init -q . 2>/dev/null && cp -r "$2/Person" . && git add -A && test -z "$(git ls-files | grep "/\\.")"' - \
@@ -217,7 +216,7 @@ cd /
 stop_server "$point" 2>/dev/null
 check_status "the file is sound" 0 sound "$realmfs" check "$file"
 
-# Binary data in its own bytes, and a read-only mount.
+# Binary data, byte for byte, and a read-only mount.
 file=$(copy_fixture all-types)
 serve "$file" "$point" || exit
 class=$(ls "$point" | head -1)
@@ -239,7 +238,7 @@ equal "-o show_control lists the names" ".all.csv .all.jsonl .by .count .fields 
   "$(ls -A "$point/$class" | grep '^\.' | tr '\n' ' ' | sed 's/ $//')"
 stop_server "$point"
 
-# A query that takes too long.
+# A query that exceeds its time limit.
 file=$(copy_fixture items-10k)
 serve "$file" "$point" -o query_timeout=0 || exit
 class=$(for c in $(ls "$point"); do echo "$(cat "$point/$c/.count") $c"; done | sort -rn | head -1 | cut -d' ' -f2)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Guids that .NET SDKs before 10.10 wrote: `info` says so, and --dotnet-guids shows them as the app does.
+# Guids written by .NET SDKs before 10.10: `info` reports them, and --dotnet-guids shows them as the app does.
 source "$(dirname "$0")/lib.sh"
 
 source=$shared/fixtures/sdk/v24-dotnet-guids.realm

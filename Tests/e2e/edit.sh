@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `realmfs set`, `insert` and `delete`: changes without a mount, one transaction each; refusals in the words of what was
-# typed, and the file as it was then.
+# `realmfs set`, `insert` and `delete`: changes without a mount, one transaction each; refusals quote the arguments and
+# leave the file unchanged.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
@@ -24,7 +24,7 @@ equal "may be null in words; nothing is the empty text" '["null",""]' "$(field P
 check "set takes a day" "$realmfs" set "$file" Person/4 joined=2024-02-29
 equal "which begins at midnight, UTC" '"2024-02-29T00:00:00Z"' "$(field Person/4 .joined)"
 
-# every type: what cat prints of one object is set on another
+# every type: the output of cat for one object is set on another
 all=$(copy_fixture all-types)
 cat >"$scratch/types.py" <<'PYTHON'
 import json, subprocess, sys
@@ -145,7 +145,7 @@ check_status "2: a mistake in the query" 2 'Dog has no property weigt' "$realmfs
 equal "--json counts" '{"deleted":1}' "$("$realmfs" delete --json "$file" Dog/Fido | jq -c .)"
 check "the realm is sound" "$realmfs" check "$file"
 
-# a terminal is asked
+# confirmation on a terminal
 ask() { # ANSWER ARGUMENT...
   local answer=$1
   shift
@@ -163,7 +163,7 @@ else
   skip "script(1) is absent: nothing was asked on a terminal"
 fi
 
-# what cannot be changed
+# values that cannot be changed
 encrypted=$(copy_fixture people-encrypted)
 check "an encrypted realm" "$realmfs" set -q --key-file "$key_file" "$encrypted" Person/4 age=22
 equal "is changed" "22" "$("$realmfs" cat --key-file "$key_file" "$encrypted" Person/4 | jq .age)"
@@ -191,7 +191,7 @@ if serve "$scratch/shared.realm" "$point"; then
   stop_server "$point"
 fi
 
-# damage: a change that meets it is refused, and says so with 4
+# damage: a change that reaches it is refused with exit code 4
 for item in "$fixtures"/people.realm; do
   for offset in $(seq 24 61 4000); do
     cp "$item" broken.realm && chmod 644 broken.realm

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Random edits through real mounts, of files that Realm's own engine made: the tree shows what a model of it shows, and the
-# file that is left is sound. SEED=n makes one run again; E2E_SECONDS=n goes on with other seeds for that long.
+# Random edits, through real mounts, of files written by Realm's own engine: the tree equals a model of it, and the
+# resulting file is sound. SEED=n repeats one run; E2E_SECONDS=n continues with other seeds for that long.
 source "$(dirname "$0")/lib.sh"
 
 loop=${EDIT_LOOP:-$repository/.build/debug/EditLoop}
@@ -13,7 +13,7 @@ seed=${SEED:-1}
 end=$((SECONDS + ${E2E_SECONDS:-0}))
 point=$(new_directory mnt)
 
-# edit NAME [OPTION]...: edits a copy of a fixture through a mount. What is wrong is printed.
+# edit NAME [OPTION]...: edits a copy of a fixture through a mount and prints faults.
 edit() {
   local name=$1 file output
   shift

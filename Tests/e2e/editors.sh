@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every way in which programs save a file changes the object in place: its key, its inode and the links to it stay.
+# However a program saves a file, the object is changed in place: its key, inode and the links to it do not change.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -10,13 +10,13 @@ object=18.json
 inode=$(stat -c %i $object)
 age=100
 
-# What a change is checked by: the new age, the object key, the inode, the links to and from the object, and that
-# nothing is left over.
+# A change is checked by the new age, the object key, the inode, the links to and from the object, and the absence of
+# leftover files.
 state() {
   echo "age $(jq .age $object) key $(getfattr --only-values -n user.realm.key $object) inode $(stat -c %i $object)" \
     "friends $(jq -c .friends $object) of $(jq -c .friends 4.json) left $(find . -type f ! -name '*.json' | sort | xargs)"
 }
-# saved WHAT COMMAND...: runs the command with a new $age; $new is a file outside with the wanted text.
+# saved WHAT COMMAND...: runs the command with a new $age; $new is a file outside the mount with the new text.
 saved() {
   local what=$1 output
   shift
@@ -27,7 +27,7 @@ saved() {
   output=$("$@" 2>&1) || { not_ok "$what: status $?: $output"; return; }
   equal "$what" "age $age key 3 inode $inode friends [60,67,74] of [18] left " "$(state)"
 }
-# have PROGRAM: whether it is installed; says so if not.
+# have PROGRAM: true if it is installed; otherwise reports a skipped test.
 have() { command -v "$1" >/dev/null || { skip "$1 is absent"; false; }; }
 script() { bash -ec "$1" script; }
 
@@ -140,7 +140,7 @@ if have git; then
   unset GIT_DIR GIT_WORK_TREE
 fi
 
-# The whole class out and in again, by tar.
+# The whole class, archived and extracted again by tar.
 before=$(cat -- *.json | sha256sum)
 tar -c . | tar -x
 equal "tar of a class out and in changes nothing" "$before" "$(cat -- *.json | sha256sum)"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# A mount that is ended while programs still write: complete texts are saved, incomplete ones are reported
-# in the log.
+# A mount that ends while programs are still writing: complete texts are saved, incomplete ones are reported in the log.
 source "$(dirname "$0")/lib.sh"
 
 file=$scratch/people.realm
@@ -12,7 +11,7 @@ for signal in TERM INT HUP; do
 import os, select, signal, sys
 folder, name, server = sys.argv[1], sys.argv[2], int(sys.argv[3])
 for file, text in [("4", '{"name": "whole %s"}'), ("5", '{"name": "half %s'), ("600", '{"name": "new %s"}')]:
-  # Nothing is saved before a close.
+  # The text is not saved before it is closed.
   os.write(os.open(f"{folder}/{file}.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), (text % name).encode())
 descriptor = os.pidfd_open(server)
 os.kill(server, getattr(signal, "SIG" + name))
@@ -20,7 +19,7 @@ select.select([descriptor], [], [], 20)
 PYTHON
   wait "$server" 2>/dev/null
   log=$(cat "$scratch/server.log")
-  # The mount is gone: closing is too late, and says so.
+  # The mount has ended, so close fails.
   { exec 7>&- 8>&- 9>&-; } 2>/dev/null
   equal "SIG$signal: a whole text is saved" "whole $signal" "$("$realmfs" cat "$file" Person/4.json | jq -r .name)"
   equal "a new object too" "new $signal" "$("$realmfs" cat "$file" Person/600.json | jq -r .name)"

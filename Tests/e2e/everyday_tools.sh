@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What git, rsync, find, cp, tar, mv, install and mkdir do around saving: classes keep their properties, trees come back,
-# modes and times are taken, and what is refused has a reason.
+# git, rsync, find, cp, tar, mv, install and mkdir: classes keep their properties, trees can be restored, modes and times
+# can be set, and refusals have a reason.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -12,7 +12,7 @@ people=$(properties Person)
 dogs=$(properties Dog)
 last() { tail -1 "$point/.realm/errors"; }
 
-# ---- classes whose objects are gone keep their properties ----
+# ---- classes without objects keep their properties ----
 original=$scratch/original
 cp -r "$point" "$original"
 back() { "$realmfs" tx "$point" -- cp -r "$original/." .; }
@@ -23,7 +23,7 @@ if have git; then
     not_ok "git add, commit and rm"
   equal "git rm of all objects leaves the properties" "$dogs" "$(properties Dog)"
   equal "and no object" "" "$(ls "$point/Dog")"
-  # What the dogs were linked by is gone with them.
+  # The links to the dogs were removed with them.
   check "git checkout brings the objects back" bash -c 'cd "$1" && git checkout -q HEAD~1 -- Dog' - "$point"
   equal "all of them" "$(ls "$original/Dog")" "$(ls "$point/Dog")"
   git rm -q -r --cached Dog Person
@@ -51,7 +51,7 @@ if have rsync; then
   equal "and goes on" "$(ls "$original/Person")" "$(ls "$point/Person")"
 fi
 
-# ---- a tree whose links lead in circles ----
+# ---- a tree with cyclic links ----
 empty() { rm -f "$point"/Dog/*.json "$point"/Person/*.json; }
 empty
 tar cf "$scratch/tree.tar" -C "$original" Dog Person
@@ -122,7 +122,7 @@ equal "posix_fallocate before a write adds nothing" 37 "$(jq .age 18.json)"
 echo '{"age": 38}' >>18.json
 equal ": >f and >>f" 38 "$(jq .age 18.json)"
 
-# ---- what is refused says why ----
+# ---- refusals have a reason ----
 check_status "mkdir -p below a class that is none" 1 'Operation not permitted' mkdir -p "$point/Cat/kittens/2024"
 check_status "says why" 0 'Cat.*a directory here is a class: .*create_classes' last
 equal "and leaves nothing" "" "$(properties Cat)"
@@ -137,7 +137,7 @@ if have emacs; then
   check_status "what emacs could not save is kept" 0 '^x' cat "$point/.realm/rejected/Person/18.json"
   rm -f 18.json~ "$point/.realm/rejected/Person/18.json"
 fi
-# The same without emacs: the name is moved aside, a text is refused, and the former one comes back.
+# The same without emacs: the file is renamed, a new text is refused, and the former one is restored.
 mv 18.json 18.json~
 (echo x >18.json) 2>/dev/null
 mv 18.json~ 18.json
@@ -153,13 +153,13 @@ equal "sets it" installed "$(cat "$field")"
 printf copied >"$memory/name" && check "cp --remove-destination onto it" cp --remove-destination "$memory/name" "$field"
 equal "sets it" copied "$(cat "$field")"
 rm -r "$memory"
-# A value that was emptied takes what is written in place as a whole.
+# After a value was emptied, the next write is its complete text.
 age=$point/Person/.fields/18/age
 echo 21 >"$age"
 truncate -s 0 "$age"
 check "a value is written in place after truncate" bash -c 'printf 5 1<>"$1"' - "$age"
 equal "it is not mixed with the former one" 5 "$(cat "$age")"
-# Programs that remove an object and put an empty file in its place have not deleted it.
+# Removing an object and creating an empty file under its name does not delete it.
 : >"$scratch/18.json"
 links=$(jq -c '[.dog, .friends]' "$point/Person/18.json")
 # The first removal after the refusal above fails.

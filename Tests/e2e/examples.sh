@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The examples that `realmfs help COMMAND` ends with are run: each command's in a directory with the sample realms and
-# what its examples name. A command without examples fails.
+# Runs the examples at the end of `realmfs help COMMAND`, in a directory with the sample realms and the files that the
+# examples name. A command without examples fails.
 source "$(dirname "$0")/lib.sh"
 
 mkdir "$scratch/tools" && ln -s "$(realpath "$realmfs")" "$scratch/tools/realmfs"
 export PATH=$scratch/tools:$PATH
 
-# prepare COMMAND: makes what the examples of the command take as given, in the current directory.
+# prepare COMMAND: creates the files that the examples of the command need in the current directory.
 prepare() {
   case $1 in
     mount) mkdir people secret notes ;;
@@ -30,16 +30,16 @@ prepare() {
   esac
 }
 
-# expected COMMAND LINE: the exit code of an example. What watch prints and browse serves is tested elsewhere; here they
-# end by the signal, as does a mount that waits for a server which is not there.
+# expected COMMAND LINE: the exit code of an example. Other scripts test watch and browse; here they end by the signal,
+# as does a mount that waits for a missing server.
 expected() {
   case "$1 $2" in
     diff*) echo 1 ;;
     *--static*) echo 0 ;;
     watch* | browse* | *--sync*) echo 124 ;;
-    recover*) echo 4 ;; # something is damaged, so it does not claim that all was saved
+    recover*) echo 4 ;; # the file is damaged, so not everything is known to be saved
     pull*) echo 12 ;; # no server listens there
-    replicate*) echo 1 ;; # nor there
+    replicate*) echo 1 ;; # likewise
     *) echo 0 ;;
   esac
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The exit codes of the manual, each from a case that a user meets.
+# The exit codes of the manual, each in a typical case.
 source "$(dirname "$0")/lib.sh"
 
 file=$fixtures/people.realm
@@ -92,7 +92,7 @@ mkdir "$scratch/full" && touch "$scratch/full/.hidden"
 check_status "9: a mount point with files in it" 9 'not empty: the mount would hide .hidden; .*-o nonempty' \
   "$realmfs" mount "$file" "$scratch/full"
 check_status "9: no mount point" 9 'mount point' "$realmfs" mount "$file" "$scratch/absent"
-# 8 is tested by refuses_held_lock_file.sh. 10: FUSE that is not there.
+# refuses_held_lock_file.sh tests 8. 10: FUSE is missing.
 if unshare --mount true 2>/dev/null; then
   check_status "10: FUSE is missing" 10 'fuse' unshare --mount bash -c \
     'mount -t tmpfs tmpfs /dev && mkdir -p /dev/shm && mknod -m 666 /dev/null c 1 3 && exec "$@"' - \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs export`: every format holds what the realm holds, and appears complete or not at all.
+# `realmfs export`: every format contains all objects of the realm, and appears completely or not at all.
 source "$(dirname "$0")/lib.sh"
 
 with_key() { [[ $1 != *encrypted* ]] || printf '%s\n' --key-file "$key_file"; }
@@ -97,7 +97,7 @@ equal "that of its name" "$("$realmfs" export --format csv --class Dog "$file")"
   "$("$realmfs" export --quiet "$file" Dog.csv && cat Dog.csv && rm Dog.csv)"
 check_status "and it is not left behind" 2 'No such file' ls all.csv
 
-# The suffix of the name says the format, and that it is one file.
+# A suffix in the name selects the format, and a single file.
 for suffix in jsonl ndjson csv tsv json; do
   check "a name in .$suffix" "$realmfs" export --quiet --class Dog "$file" Dog.$suffix
 done
@@ -129,7 +129,7 @@ equal "what failed left nothing" "" "$(find . -maxdepth 1 -name '.realmfs-*')"
 message=$({ "$realmfs" export "$fixtures/items-10k.realm" | head -1 >/dev/null; } 2>&1)
 equal "a closed pipe ends it quietly" "" "$message"
 
-# A damaged object costs itself and no other.
+# Only the damaged object is missing.
 python3 - "$fixtures/items-10k.realm" damaged.realm <<'PY'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -162,8 +162,8 @@ if [ $status -eq 0 ]; then skip "the export was faster than the signal"; else
   equal "and leaves nothing" "" "$(find . -maxdepth 1 -name '.realmfs-*' -o -maxdepth 1 -name interrupted)"
 fi
 
-# A user who may rename folders beside the result cannot redirect anything: only the first step uses the name of the
-# temporary folder.
+# A user who may rename folders beside the result cannot redirect the output: only the first step uses the name of
+# the temporary folder.
 if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
   by_name() { grep -oE '"[^"]*\.realmfs-[^"/]*/[^"]*"' "$1" | sort -u; }
   for format in sqlite xlsx jsonl json; do

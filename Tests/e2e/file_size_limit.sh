@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `ulimit -f`, as after `LimitFSIZE=` of a service: a write beyond the limit of file sizes is an error like any other. The
-# mount answers EFBIG and goes on, a command says what to do and leaves nothing behind, and what was there stays.
+# `ulimit -f`, or `LimitFSIZE=` of a service: a write beyond the file size limit is an ordinary error. The mount returns
+# EFBIG and continues; a command prints a remedy and leaves no file; existing files do not change.
 source "$(dirname "$0")/lib.sh"
 
-# The program with a limit for itself alone, as a program of that name.
+# A program of the same name that sets the limit for realmfs alone.
 program=$realmfs
 mkdir "$scratch/bin"
 limited=$scratch/bin/realmfs
@@ -53,7 +53,7 @@ equal "the file is as it was" "$before" "$(sha256sum <"$file")"
 check "it is sound" "$realmfs" check "$file"
 check "without the limit the same import works" "$realmfs" import "$file" "$scratch/Person.jsonl"
 
-# ---- commands that make a file ----
+# ---- commands that create a file ----
 
 large=$(copy_fixture items-10k)
 before=$(sha256sum <"$large")
@@ -65,7 +65,7 @@ for command in "backup $large $out/new" "recover $large $out/new" "compact $larg
   # shellcheck disable=SC2086
   check_status "${command//$scratch\//}" 1 'File too large: .*ulimit -f' "$limited" $command
 done
-# The library that writes spreadsheets does not look at its writes; the limit meets each of its temporary files.
+# The spreadsheet library ignores failed writes; the limit applies to each of its temporary files.
 for LIMIT in 16 64 200; do
   check_status "export of a spreadsheet, LIMIT=$LIMIT" 1 'File too large: .*ulimit -f' "$limited" export "$large" "$out/new.xlsx"
 done
@@ -77,7 +77,7 @@ equal "query to a file" "1 1" "$? $(grep -c 'File too large: .*ulimit -f' "$scra
 equal "nothing was left" "" "$(ls -A "$out")"
 equal "the realm is as it was" "$before" "$(sha256sum <"$large")"
 
-# ---- no room at all: for the lock file, for a new realm ----
+# ---- no space at all: for the lock file, for a new realm ----
 
 LIMIT=0
 for command in "create $out/new" "export --format json $large $out/new"; do
@@ -90,7 +90,7 @@ check_status "a change without room for the lock file" 1 'File too large: .*ulim
   "$limited" import "$file" "$scratch/Person.jsonl"
 equal "nothing was made" "" "$(ls -A "$out")"
 
-# ---- programs that realmfs starts have the usual effect of the signal ----
+# ---- the signal has its usual effect in programs that realmfs starts ----
 
 key='grep SigIgn /proc/self/status >&2; cat '
 check_status "programs that are started are not affected" 0 'SigIgn:\s*[0-9a-f]{9}[02468ace][0-9a-f]{6}' \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Realms on other file systems: folders shown elsewhere, encrypted folders, disks of Windows. All that lies beside a realm
-# must work there, and what is written must be whole.
+# Realms on other file systems: bind mounts, encrypted folders, Windows disks. The files beside a realm must work there,
+# and written files must be complete.
 source "$(dirname "$0")/lib.sh"
 
 if [ "$(id -u)" -ne 0 ]; then
@@ -9,7 +9,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 printf 'secret' >"$scratch/password"
 
-# place NAME: mounts a file system at $disk; fails if it cannot be had.
+# place NAME: mounts a file system at $disk; fails if it is not available.
 place() {
   local lower=$scratch/$1.lower
   mkdir -p "$lower"
@@ -64,7 +64,7 @@ for name in bindfs gocryptfs fuse-overlayfs ntfs-3g xfs btrfs; do
   umount "$disk"
 done
 
-# A file system that other machines use too: what they write is not noticed.
+# A file system shared with other machines, whose writes are not noticed.
 disk=$(new_directory disk-sshfs) file=$disk/people.realm point=$(new_directory mnt-sshfs)
 mkdir "$scratch/sshfs" && bindfs -o subtype=sshfs "$scratch/sshfs" "$disk"
 cp "$fixtures/people.realm" "$file"

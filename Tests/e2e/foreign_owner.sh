@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Root and the realms of other users: root reads them without taking part, and says so; changes them while no other
-# program has them open; and takes part only with --trust-owner.
+# Root and realms of other users: root reads them without joining the session and reports this, changes them while no
+# other program has them open, and joins the session only with --trust-owner.
 source "$(dirname "$0")/lib.sh"
 [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null || { skip "only root can test what root does" && exit; }
 
@@ -78,7 +78,7 @@ equal "everything is the owner's" "" "$(find "$folder" ! -uid 61001)"
 
 serve "$file" "$point" --trust-owner
 ls "$point/Person" >"$scratch/list"
-# A program of the owner's.
+# A program of the owner.
 "${as_owner[@]}" flock -F -s "$file.lock" sleep 600 &
 background+=("$!")
 stop_server "$point"
@@ -106,7 +106,7 @@ rm -rf "$file.lock"
 serve "$file" "$point"
 equal "with a lock file of root's all is as usual" "" "$(cat "$scratch/server.log")"
 check "and written to" bash -c 'echo "{\"age\": 86}" >"$1/Person/4.json"' - "$point"
-# The realm is given away while it is mounted: the place in the session is kept, and is not taken again.
+# The owner changes while the realm is mounted: the mount stays in the session, but does not join it again.
 chown 61001 "$file" "$file.lock"
 check "a realm that is given away is read on" wait_until 15 bash -c 'flock -xn "$1" true' - "$file.lock"
 equal "after the mount has left it" 86 "$(age)"

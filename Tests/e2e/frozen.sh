@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A frozen mount shows one version for good. Files are opened without asking it, so sizes must be exact before anything
-# is read, of texts that are made while they are read too.
+# A frozen mount always shows one version. The kernel opens files without asking it, so sizes must be exact before the
+# first read, also for files that are rendered while they are read.
 source "$(dirname "$0")/lib.sh"
 
 for name in people strings numbers; do
@@ -16,7 +16,7 @@ for name in people strings numbers; do
   done
 done
 
-# Texts that are made while they are read.
+# Files that are rendered while they are read.
 file=$(copy_fixture people)
 point=$(new_directory mnt)
 check "mount" "$realmfs" mount -o frozen,show_control "$file" "$point"
@@ -45,7 +45,7 @@ with open(sys.argv[1], "rb") as file:
     mapped = mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)
     sys.exit(mapped[:] != whole)' "$point/Person/4.json"
 
-# What others commit does not show, and what they free stays readable.
+# Commits by other programs are not shown, and space that they free stays readable.
 other=$(new_directory other)
 check "another mount, for writing" "$realmfs" mount "$file" "$other"
 before=$(cat "$point/Person/4.json"; cat "$lines")
@@ -58,7 +58,7 @@ equal "queries are of its version" 0 "$(ls "$point/Person/.where/age == 53" | wc
 check "umount" "$realmfs" umount "$point"
 check "umount of the other" "$realmfs" umount "$other"
 
-# A realm that nobody protects: texts of one version, or an error.
+# A version that is not held: texts of one version, or an error.
 check "mount without a place among the writers" "$realmfs" mount --immutable -o frozen "$file" "$point"
 known=$(cat "$point/Person/4.json")
 "$realmfs" mount "$file" "$other"
@@ -68,7 +68,7 @@ check_status "what is not fails" 1 'Stale file handle' cat "$point/Person/74.jso
 check "umount" "$realmfs" umount "$other"
 check "umount" "$realmfs" umount "$point"
 
-# Many objects: the kernel is given the texts of those that come next.
+# Many objects: the kernel gets the texts of the next ones in advance.
 python3 "$repository/Benchmarks/make_realm.py" 3000 "$scratch/many.realm" >/dev/null
 equal "3000 objects" 3000 "$("$realmfs" cat "$scratch/many.realm" Item | jq -c . | wc -l)"
 "$realmfs" cat "$scratch/many.realm" Item | jq -S -c . | sha256sum >"$scratch/expected"
@@ -107,7 +107,7 @@ equal "with a single thread" "$(cat "$scratch/expected")" \
   "$(find "$point/Item" -type f -print0 | xargs -0 cat | jq -S -c . | sha256sum)"
 check "umount" "$realmfs" umount "$point"
 
-# What cannot be read has no size, so it fails where it is looked up.
+# An unreadable object has no size, so its lookup fails.
 for damaged in "$fixtures"/damaged/*.realm; do
   "$realmfs" mount --immutable "$damaged" "$point" 2>/dev/null || continue
   (cd "$point" && find . -type f -not -path './.realm/*' | sort | while read -r path; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Encrypted folders of ext4 and others, by the kernel's own calls: fscrypt.py encrypt|unlock FOLDER KEY, lock FOLDER,
-policy PATH. KEY is a file with the raw key. Nothing is configured on the machine."""
+"""Encrypted folders of ext4 and others, by kernel calls: fscrypt.py encrypt|unlock FOLDER KEY, lock FOLDER, policy PATH.
+KEY is a file with the raw key. The configuration of the machine does not change."""
 import fcntl
 import os
 import struct
@@ -21,7 +21,7 @@ def call(path, request, data):
 
 
 def add_key(folder, key_file):
-    """Gives the file system a key; its identifier."""
+    """Adds a key to the file system and returns its identifier."""
     with open(key_file, "rb") as file:
         key = file.read()
     done = call(folder, ADD_KEY, struct.pack("<II32xII32x", BY_IDENTIFIER, 0, len(key), 0) + key)

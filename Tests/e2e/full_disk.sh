@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A disk that fills up: a save that does not fit fails with ENOSPC at close and leaves the object as it was, its text can
-# be read, and once there is space the same save works.
+# A full disk: a save that does not fit fails with ENOSPC at close and leaves the object unchanged; its text can be read,
+# and once there is space the same save succeeds.
 source "$(dirname "$0")/lib.sh"
 
 disk=$(new_directory disk)
@@ -42,7 +42,7 @@ equal "and is there" 900000 "$(jq '.name | length' "$point/Person/4.json")"
 check "umount" "$realmfs" umount "$point"
 check "the file is sound" "$realmfs" check "$disk/people.realm"
 
-# Commands that make a file: exit code 1, the reason, and nothing is left.
+# Commands that create a file end with exit code 1 and the reason, and leave no file.
 head -c 1990000 /dev/zero >"$disk/filler" 2>/dev/null
 before=$(ls -A "$disk")
 large=$fixtures/items-10k.realm
@@ -52,7 +52,7 @@ for command in "backup $large @/out" "recover $large @/out" "convert --local $fi
   # shellcheck disable=SC2086
   check_status "$command" 1 "$disk/(out|people.realm)[^ :]*: No space left on device( \\(.*\\))?\$" "$realmfs" ${command//@\//$disk/}
 done
-# SQLite ends the transaction by itself, wherever it is: in an object, its lists, or at the end.
+# SQLite rolls back the transaction on its own, in the middle of an object, in its lists, or at the end.
 names=$fixtures/all-types.realm
 for room in 20 60 100 140 180; do
   truncate -s -${room}k "$disk/filler"
@@ -81,7 +81,7 @@ equal "--read-only needs none" 19 "$(ls "$point/Person" | wc -l)"
 stop_server "$point"
 umount "$disk"
 
-# The library that writes spreadsheets copies each sheet once more, and does not notice where that ends.
+# The spreadsheet library copies each sheet again, and ignores errors of that.
 for size in 3000k 4000k 5000k; do
   mount -t tmpfs -o size=$size tmpfs "$disk"
   check_status "export of a spreadsheet where $size are too little" 1 'No space left on device' \

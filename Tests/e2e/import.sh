@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# `realmfs import`: what export wrote comes back as the same tree; records are taken whole or not at all.
+# `realmfs import`: importing an export gives the same tree; an import takes all records or none.
 source "$(dirname "$0")/lib.sh"
 
 for file in "$fixtures"/*.realm; do
   name=$(basename "$file" .realm)
-  # JSON has one NaN; the sets of this file hold several that differ in their bits.
+  # JSON has one NaN; the sets of this file contain several that differ in their bits.
   [ "$name" != rare-states ] || continue
-  # A link to no object becomes the null that it shows as, which comes first in a set.
+  # An unresolved link becomes null, as it is shown, and null is first in a set.
   [ "$name" != unresolved-links ] || continue
   options=()
   [[ $name != *encrypted* ]] || options=(--key-file "$key_file")
@@ -56,7 +56,7 @@ printf '%s\n' '{"name":"Rex","weight":3}' >Dog.jsonl
 "$realmfs" import new.realm Dog.jsonl
 equal "an object with the key is changed, and keeps what is not named" '{"name":"Rex","weight":3.0,"good":false}' \
   "$("$realmfs" cat new.realm Dog | head -1)"
-# Required properties that records do not give: said once for each, with the number of objects.
+# Required properties that records lack are reported once each, with the number of objects.
 fresh
 printf '%s\n' '{"name":"D0","good":true}' >Dog.jsonl && seq -f '{"name":"D%g"}' 500 >>Dog.jsonl
 check_status "required properties that were not given are named" 0 'new.realm: Dog.weight is required and was not given: 501 objects have 0.0' \
@@ -94,7 +94,7 @@ cp schema.json schema.txt
 check_status "a source of no known form" 1 "name the format" "$realmfs" import new.realm schema.txt
 check_status "a synced realm is refused" 1 'sync history' "$realmfs" import "$fixtures/synced.realm" Dog.jsonl
 
-# Enough records to be read ahead of the transaction, with links to later ones, and two that are none.
+# Enough records to be read ahead of the transaction, with links to later ones, and two invalid ones.
 jq -n '{schemaVersion: 0, schema: [{name: "Item", primaryKey: "_id", properties: {_id: {type: "int"},
   name: {type: "string"}, next: {type: "object", objectType: "Item", optional: true}}}]}' >many.json
 seq 3000 | jq -c '{_id: ., name: "n\(.)", next: (if . % 5 == 1 and . <= 2500 then . + 500 else null end)}' |
@@ -113,7 +113,7 @@ rm -f many.realm && "$realmfs" create --schema many.json many.realm
 check "many records of CSV" "$realmfs" import many.realm many-csv
 check "many records of CSV: all are there" diff good.jsonl <("$realmfs" export --class Item many.realm -)
 
-# arrays, and objects over several lines
+# arrays, and objects that span several lines
 fresh
 "$realmfs" cat "$file" Dog | jq -s . >Dog.json
 "$realmfs" cat "$file" Person | jq . >people.txt

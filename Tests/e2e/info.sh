@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `realmfs info` of files that do not open: what the file looks like, which versions are left, what to do, exit codes.
+# `realmfs info` on files that cannot be opened: their kind, the remaining versions, the remedy, and the exit code.
 source "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit
 
-# explains WHAT STATUS PATTERN FILE [OPTION]...: one line of the explanation matches, and JSON says the same.
+# explains WHAT STATUS PATTERN FILE [OPTION]...: one line of the explanation matches, and JSON contains the same.
 explains() {
   local what=$1 status=$2 pattern=$3 file=$4
   shift 4
@@ -52,7 +52,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 644 "$people"
 fi
 
-# Who has it open is told of any file, sound or not.
+# The programs that have a file open are listed for any file, sound or not.
 point=$(new_directory mnt)
 cp "$people" held.realm
 if serve "$scratch/held.realm" "$point"; then

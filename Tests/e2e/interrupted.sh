@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# SIGTERM and Ctrl-C end every command at once, whatever it is doing, and nothing half-made is left: the commands hang in
-# the middle of a call for ever, so that only the signal can end them.
+# SIGTERM and Ctrl-C end every command at once, whatever it is doing, and leave no incomplete files. The commands hang in
+# the middle of a call, so that only the signal can end them.
 source "$(dirname "$0")/lib.sh"
 
 compiler=$(command -v cc || command -v gcc || command -v clang) || { skip "no C compiler" && exit; }
@@ -79,7 +79,7 @@ head -c 64 /dev/urandom >"$new_key"
 begin() {
   local signal=$1
   rm -f "$scratch/mark"
-  # The shell starts background jobs with SIGINT ignored, which a program is right to respect.
+  # The shell starts background jobs with SIGINT ignored, and programs respect that.
   HANG_IN=$2 HANG_AT=$3 HANG_MARK=$scratch/mark LD_PRELOAD=$scratch/hang.so env --default-signal=INT \
     "$realmfs" "${@:4}" >/dev/null 2>"$scratch/err" &
   process=$!
@@ -90,7 +90,7 @@ begin() {
 # end SIGNAL: sends it; the exit status of the command is in $status.
 end() {
   kill "-$1" "$process"
-  # Ten times what it takes at most, because machines can be busy.
+  # Ten times the longest duration seen, for busy machines.
   { wait_until 10 is_dead "$process"; } 2>/dev/null || { not_ok "SIG$1 is ignored" && kill -9 "$process"; }
   { wait "$process"; } 2>/dev/null
   status=$?
@@ -123,7 +123,7 @@ interrupted "export to standard output" "$items" write 2 export "$file" -
 for format in json jsonl csv; do
   interrupted "export --format $format" "$items" write 2 export --format "$format" "$file" "$folder/out"
 done
-# The work goes on meanwhile, and fails because its directory goes away. That is not what ended it.
+# The command continues meanwhile, and fails when its directory is removed. That did not end it.
 GO_ON=1 interrupted "export that goes on" "$items" write 2 export --format json "$file" "$folder/out"
 equal "and says so only" "realmfs: interrupted: nothing was left behind" "$(cat "$scratch/err")"
 interrupted "export --format sqlite" "$items" pwrite 2 export --format sqlite "$file" "$folder/out"
@@ -147,7 +147,7 @@ for named in "" 1; do
 done
 unset NAMED
 
-# A migration: its command is ended too, and the mounts that it works in go.
+# A migration: its command is ended, too, and its mounts are removed.
 find "$folder" -mindepth 1 -delete
 cp "$people" "$file" && chmod 644 "$file"
 "$realmfs" schema "$people" | jq '.schemaVersion = 7 | .schema[0].properties.added = "int?"' >"$scratch/schema.json"
@@ -168,7 +168,7 @@ for signal in TERM INT HUP; do
   equal "a migration: SIG$signal leaves no mount" "" "$(grep fuse.realmfs /proc/self/mounts | grep "$scratch")"
 done
 
-# What other programs know of the command is taken back: a mount can compact only where no other has the realm open.
+# The command has left the session: a mount can compact only if no other program has the realm open.
 point=$(new_directory mnt)
 for signal in TERM INT HUP; do
   find "$folder" -mindepth 1 -delete

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every object of the fixtures that hold all types, through `jq .` and back: nothing changes, so nothing is committed.
+# Writing back every object of the fixtures with all types as `jq .` prints it changes nothing, so nothing is committed.
 source "$(dirname "$0")/lib.sh"
 
 for name in all-types nested; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a core dump of a program with an encrypted realm would hold: neither the key nor anything that gives it away, such
-# as the round keys of AES that libcrypto works with.
+# A core dump of a program with an encrypted realm contains neither the key nor values derived from it, such as the AES
+# round keys of libcrypto.
 source "$(dirname "$0")/lib.sh"
 [ -r /proc/self/smaps ] || { skip "the memory of a process cannot be looked at" && exit; }
 
@@ -15,7 +15,7 @@ equal "a mount that read and saved" "" "$(image "$server")"
 check "it goes on" bash -c 'echo "{\"age\": 4}" >"$1/Person/4.json" && cat "$1/Person/4.json"' - "$point"
 stop_server "$point"
 
-# From a command, the environment and a descriptor; the mount in the background, which forks.
+# Keys from a command, the environment and a descriptor, and a background mount, which forks.
 key=$(tr -d '\n' <"$key_file")
 for source in "--key-command 'cat $key_file'" "--key-env REALM_KEY" "--key-fd 9"; do
   [[ $source == *REALM_KEY ]] && export REALM_KEY=$key
@@ -26,7 +26,7 @@ for source in "--key-command 'cat $key_file'" "--key-env REALM_KEY" "--key-fd 9"
   check "umount" "$realmfs" umount "$point"
 done
 
-# A command in the middle of its work: its output is a pipe that is not read.
+# A command in the middle of its output: its pipe is not read.
 mkfifo "$scratch/pipe"
 sleep 600 <"$scratch/pipe" &
 background+=("$!")
@@ -36,7 +36,7 @@ background+=("$command")
 wait_until 10 bash -c '[ "$(awk "{print \$3}" /proc/$1/stat)" = S ]' - "$command"
 equal "a command" "" "$(image "$command")"
 
-# The look itself finds what is there.
+# The search finds secrets that are there.
 python3 -c '
 import sys, time
 key = bytes.fromhex(open(sys.argv[1]).read())

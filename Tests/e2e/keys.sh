@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Encryption keys: every source, every form, and what is said when the key is missing, wrong or no key. The key itself
-# never shows.
+# Encryption keys: every source, every form, and the messages for missing, wrong and malformed keys. The key itself is
+# never shown.
 source "$(dirname "$0")/lib.sh"
 
 file=$fixtures/people-encrypted.realm
@@ -63,7 +63,7 @@ check "mount with --key-file -" mounted --key-file - <"$scratch/hex"
 check "mount with --key-fd 0" mounted --key-fd 0 <"$scratch/hex"
 check "mount with --key-env" mounted --key-env SECRET
 serve "$file" "$point" --key-env SECRET
-# `grep -c` prints 0 and fails where nothing is found.
+# `grep -c` prints 0 and fails if there is no match.
 equal "the key is wiped from the environment of the mount" "0" "$(tr '\0' '\n' <"/proc/$server/environ" | grep -c "$hex")"
 equal "the key is not in the command line" "0" "$(tr '\0' '\n' <"/proc/$server/cmdline" | grep -c "$hex")"
 stop_server "$point"

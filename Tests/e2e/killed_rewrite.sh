@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# compact, rekey, decrypt and upgrade killed before each call that changes something on disk: the old file or the new
-# one is there, whole, and the next run leaves nothing of the one that was killed. The order of the calls promises the
-# same for a power cut. set, insert, delete, import and migrations killed in the same way, and at random times: all that a
-# command has said it did is there, and of the one that was killed all or nothing.
+# compact, rekey, decrypt and upgrade are killed before each call that changes something on disk: the old file or the new
+# one is complete, and the next run removes everything else. The order of the calls guarantees the same for a power cut.
+# set, insert, delete, import and migrations are killed in the same way, and at random times: everything that a command
+# has reported exists, and the killed command has made all of its changes or none.
 source "$(dirname "$0")/lib.sh"
 
 compiler=$(command -v cc || command -v gcc || command -v clang) || { skip "no C compiler" && exit; }
 
-# A library that counts the calls, notes them in CALLS, and ends the process before the one of number KILL_AT.
+# A library that counts the calls, lists them in CALLS, and ends the process before call number KILL_AT.
 cat >"$scratch/calls.c" <<'C'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -89,7 +89,7 @@ head -c 64 /dev/urandom >"$new_key"
 folder=$(new_directory place)
 file=$folder/a.realm
 
-# content: what the file holds, with whichever key opens it; nothing if it is not sound.
+# content: the objects of the file, with whichever key opens it; empty if it is not sound.
 content() {
   local options
   for options in "" "--key-file $old_key" "--key-file $new_key"; do
@@ -98,7 +98,7 @@ content() {
   done
 }
 
-# strangers: the files in the folder that belong neither to the realm nor to those who have it open.
+# strangers: the files in the folder that belong neither to the realm nor to programs that have it open.
 strangers() { find "$folder" -mindepth 1 ! -name 'a.realm' ! -name '*.lock' ! -path '*.management*' ! -name '*.note' \
   ! -name '*.backup.realm'; }
 
@@ -109,8 +109,8 @@ run() {
   { CALLS=$scratch/log KILL_AT=$1 LD_PRELOAD=$scratch/calls.so "$realmfs" "${@:2}" "$file" >/dev/null 2>&1; } 2>/dev/null
 }
 
-# killed WHAT FIXTURE COMMAND...: runs the command killed before its first call, its second, and so on; of many calls
-# some in the middle, and the last ones, which name the file.
+# killed WHAT FIXTURE COMMAND...: kills the command before its first call, its second, and so on; if there are many calls,
+# before some in the middle and before the last ones, which name the file.
 killed() {
   local what=$1 fixture=$2 total wrong=0 left=0 alive=0 number want
   shift 2
@@ -121,7 +121,7 @@ killed() {
     run "$number" "$@"
     [ $? -eq 137 ] || alive=$((alive + 1))
     [ "$(content | sha256sum)" = "$want" ] || wrong=$((wrong + 1))
-    # Whatever was killed, the command can be given again; where the first was done already, that is refused.
+    # The command can be run again, unless the first run had finished: then it is refused.
     "$realmfs" "$@" "$file" >/dev/null 2>&1
     [ "$(content | sha256sum)" = "$want" ] || wrong=$((wrong + 1))
     [ -z "$(strangers)" ] || left=$((left + 1))
@@ -135,7 +135,7 @@ killed "compact" "$fixtures/items-10k.realm" compact
 killed "rekey" "$fixtures/people-encrypted.realm" rekey --key-file "$old_key" --new-key-file "$new_key"
 killed "decrypt" "$fixtures/people-encrypted.realm" decrypt --key-file "$old_key"
 killed "upgrade" "$fixtures/old/v5-core-1.5.1.realm" upgrade
-# Where files cannot be without a name.
+# On a file system without unnamed files.
 export NAMED=1
 killed "compact in a named file" "$fixtures/people.realm" compact
 killed "upgrade in named files" "$fixtures/old/v5-core-1.5.1.realm" upgrade
@@ -143,17 +143,17 @@ killed "upgrade in named files" "$fixtures/old/v5-core-1.5.1.realm" upgrade
 unset NAMED
 
 checker=$shared/tools/realmcheck.py
-# sound: what is wrong with the file.
+# sound: prints the faults of the file.
 sound() {
   "$realmfs" check "$file" >"$scratch/said" 2>&1 || { cat "$scratch/said" && return; }
   [ ! -e "$checker" ] || python3 "$checker" verify "$file" >"$scratch/said" 2>&1 || cat "$scratch/said"
 }
 
-# state: what a file without key holds.
+# state: the content of an unencrypted file.
 state() { "$realmfs" export "$file" 2>&1 | sha256sum; }
 
-# changed WHAT COMMAND...: a command that changes people.realm, where FILE stands for it, killed before some of its calls,
-# the last ones above all, which make the change count.
+# changed WHAT COMMAND...: kills a command that changes people.realm, called FILE in it, before some of its calls, above
+# all the last ones, which commit the change.
 changed() {
   local what=$1 total number before after now bad="" olds=0 kills=0
   shift
@@ -188,7 +188,7 @@ echo '{"_id": 4, "name": "Other"}' >"$scratch/Person.jsonl"
 changed "import" import --format jsonl --class Person FILE "$scratch/Person.jsonl"
 
 RANDOM=${SEED:-1}
-# Random times: each command that ended with 0 counts, and is there at the end.
+# Random times: the changes of each command that ended with 0 exist at the end.
 rm -rf "${folder:?}"/*
 cp "$fixtures/people.realm" "$file" && chmod 644 "$file"
 for number in $(seq 2000 2024); do
@@ -197,7 +197,7 @@ for number in $(seq 2000 2024); do
   sleep "0.0$((RANDOM % 30 + 10))"
   { kill -9 $process; } 2>/dev/null
   { wait $process; } 2>/dev/null
-  # Killed too late is done.
+  # The command had ended before the kill.
   status=$?
   [ $status -ne 0 ] || echo "$number" >>"$scratch/done"
 done
@@ -206,7 +206,7 @@ missing=$(while read -r number; do "$realmfs" cat "$file" "Person/$number" >/dev
 equal "insert, killed at random times: each of the $(wc -l <"$scratch/done") of 25 that were done is there" "" "$missing"
 equal "and the file is sound" "" "$(sound)"
 
-# A migration, killed while its command works and at random times: the old realm or the new one.
+# A migration, killed while its command runs and at random times: the old realm or the new one remains.
 "$realmfs" schema "$fixtures/people.realm" | jq '.schemaVersion = 7' >"$scratch/schema.json"
 mkdir -p "$scratch/point"
 bad="" olds=0 news=0
@@ -222,7 +222,7 @@ for number in $(seq 1 8); do
   if [ "$number" -gt 5 ]; then wait_until 20 is_mounted "$scratch/point"; else sleep "0.$((number * 5 + 10))"; fi
   { kill -9 $process && wait $process; } 2>/dev/null
   grep " fuse.realmfs " /proc/self/mounts | awk '{print $2}' | grep "^$scratch" | while read -r point; do umount -l "$point"; done
-  # Its mounts may still hold the file for a moment.
+  # Its mounts may hold the file a little longer.
   wait_until 20 "$realmfs" check "$file" || bad+=" $number: not sound;"
   now=$(state)
   if [ "$now" = "$before" ]; then olds=$((olds + 1))
@@ -232,7 +232,7 @@ for number in $(seq 1 8); do
 done
 equal "a migration, killed 8 times: the realm is as it was ($olds) or all new ($news), and sound" "" "$bad"
 
-# A power cut: the content is on disk before the name, and the name before the command ends.
+# For a power cut: the content is synced before the name, and the name before the command ends.
 fixture=$fixtures/items-10k.realm
 run 0 compact
 order=$(awk '$1 == "pwrite" || $1 == "pwrite64" {last = NR} $1 == "fsync" && !synced {synced = NR}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Files whose app removed properties and classes: what Realm's own engine leaves behind there is no damage, and every
-# command and the mount work on it.
+# Files whose app removed properties and classes: the leftovers of Realm's own engine do not count as damage, and all
+# commands and mounts work.
 source "$(dirname "$0")/lib.sh"
 
 file=$scratch/app.realm

@@ -16,7 +16,7 @@ realmfs=${REALMFS:-$repository/.build/release/realmfs}
 key_file=$fixtures/encrypted.key.hex
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/realmfs-e2e.XXXXXX")
-# Where mounts leave what was not saved.
+# The place where mounts write unsaved files.
 export XDG_STATE_HOME=$scratch/state
 background=()
 # Opening a file for writing may change it, so tests use a copy.
@@ -30,7 +30,7 @@ clean_up() {
   for pid in "${background[@]}"; do
     { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
   done
-  # The innermost mounts come last in the table, so they go first.
+  # The innermost mounts are last in the table and are unmounted first.
   awk '{print $2}' /proc/self/mounts | grep "^$scratch" | tac | while read -r point; do
     umount -l "$point" 2>/dev/null || fusermount3 -uz "$point" 2>/dev/null
   done
@@ -105,11 +105,11 @@ serve() {
   serve_at "$point" "$@" "$file"
 }
 
-# serve_at MOUNTPOINT ARGUMENT...: the same with all arguments that come before the mount point.
+# serve_at MOUNTPOINT ARGUMENT...: the same with all arguments that precede the mount point.
 serve_at() {
   local point=$1
   shift
-  # The shell starts background jobs with SIGINT ignored, which a program is right to respect.
+  # The shell starts background jobs with SIGINT ignored, and programs respect that.
   env --default-signal=INT "$realmfs" mount -f "$@" "$point" >"$scratch/server.log" 2>&1 &
   server=$!
   background+=("$server")
@@ -120,7 +120,7 @@ serve_at() {
   fi
 }
 
-# crash_server: kills the last `serve` without warning. Waiting takes the shell's own message about it away.
+# crash_server: kills the last `serve` with SIGKILL. Waiting suppresses the shell's message about it.
 crash_server() { { kill -9 "$server" && wait "$server"; } 2>/dev/null; }
 
 # stop_server MOUNTPOINT: ends the last `serve`.

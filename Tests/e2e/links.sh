@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Several names of one realm file: symbolic links, which Realm's engine locks by the name that it is given, and hard links.
-# Whoever comes second coordinates with the first, waits, or is refused; no save and no import is lost.
+# Several names of one realm file: symbolic links, which Realm's engine locks by the given name, and hard links. The second
+# program coordinates with the first, waits, or is refused; no save and no import is lost.
 source "$(dirname "$0")/lib.sh"
 
 point=$(new_directory mnt)
@@ -12,7 +12,7 @@ start_over() {
   cp "$fixtures/people.realm" "$real"
   ln -s real.realm "$link"
 }
-# Whether a program has the realm open by this name.
+# True if a program has the realm open by this name.
 is_locked() { grep -q ":$(stat -c %i "$1.lock" 2>/dev/null || echo none) " /proc/locks; }
 is_free() { ! is_locked "$1"; }
 age() { "$realmfs" cat "$1" Person/4.json | jq .age; }
@@ -103,7 +103,7 @@ equal "and shows the same" 60 "$(jq .age "$second/Person/4.json")"
 check "umount" "$realmfs" umount --discard "$second"
 check "umount" "$realmfs" umount --discard "$point"
 
-# A mount that is idle lets other programs use the other name. What it shows then cannot be saved, and a shell is told.
+# While a mount is idle, other programs can use the other name. A save through the mount then fails, and a shell reports it.
 "$realmfs" mount -o lock_timeout=0.5 "$real" "$point" 2>/dev/null || not_ok "mount"
 check "a mount that is idle lets go" wait_until 30 flock -n -x "$real.lock" true
 if "$realmfs" mount "$link" "$second" 2>/dev/null; then
@@ -118,7 +118,7 @@ fi
 check "then it can be saved" bash -c 'echo "{\"age\": 62}" >"$1"' - "$point/Person/4.json"
 check "umount" "$realmfs" umount --discard "$point"
 
-# Ten imports each, by two names, at once.
+# Ten imports by each of two names, concurrently.
 start_over
 rm "$link"
 ln "$real" "$link"

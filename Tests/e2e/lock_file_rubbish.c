@@ -1,5 +1,5 @@
-// A user who may write to a lock file, and does: `lock_file_rubbish FILE FIRST COUNT SEED` writes random bytes and
-// words into COUNT bytes from FIRST on, and now and then what was there at first, until it is killed.
+// A hostile user with write access to a lock file: `lock_file_rubbish FILE FIRST COUNT SEED` writes random bytes and
+// words into COUNT bytes from FIRST on, and sometimes the original content, until it is killed.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 static char **words_of_command;
 
-// The file was begun anew: the same again on what it is now.
+// The file was created again: continue with the new one.
 static void again(int number) {
   sigset_t none;
   sigemptyset(&none);

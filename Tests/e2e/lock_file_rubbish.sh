@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The lock file is memory that every user shares who may write to the realm. Whatever one of them writes into it, into the
-# mutexes or anywhere else, the programs of the others go on: a call fails, none crashes.
+# The lock file is memory that all users with write access to the realm share. Whatever one of them writes into it, into
+# the mutexes or elsewhere, a call of another program may fail, but no program crashes.
 source "$(dirname "$0")/lib.sh"
 
 here=$repository/Tests/e2e
 compiler=$(command -v cc || command -v gcc || command -v clang) || { skip "no C compiler" && exit; }
 
-# ---- our mutexes are those of other programs ----
+# ---- our mutexes are compatible with other programs ----
 
 "$compiler" -O2 -w -pthread -I "$repository/Sources/CLinux" "$here/robust_mutexes.c" \
   "$repository/Sources/CLinux/robust_mutex.c" -o "$scratch/robust_mutexes" || { not_ok "the C compiler fails" && exit; }
@@ -17,7 +17,7 @@ timeout 120 "$scratch/robust_mutexes" || not_ok "robust_mutexes ended with statu
 "$compiler" -O2 -w "$here/lock_file_rubbish.c" -o "$scratch/rubbish" || { not_ok "the C compiler fails" && exit; }
 point=$(new_directory mnt)
 
-# work SECONDS: reads and saves through the mount, and prints how that went in words.
+# work SECONDS: reads and saves through the mount, and prints the outcomes.
 work() {
   python3 - "$point/Person" "$1" <<'PYTHON'
 import errno, os, sys, time
@@ -59,7 +59,7 @@ rubbish() {
   umount -l "$point"
 }
 
-# The three mutexes are at 48 to 168; 0 is all of the file.
+# The three mutexes are at bytes 48 to 168; 0 means the whole file.
 rubbish "mutexes" people 48 120
 rubbish "the whole file" people 0 0
 rubbish "version list" people 432 0

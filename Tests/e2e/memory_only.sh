@@ -21,7 +21,7 @@ check "into a class a file can be copied" cp "$folder/notes.txt" "$point/Person/
 check "and another one" cp "$folder/notes.txt" "$point/Dog/"
 equal "they are there" "remember the milk" "$(cat "$point/Dog/notes.txt")"
 equal "and unsaved" $'Dog/notes.txt\nPerson/photo 1.jpg' "$(cat "$point/.realm/unsaved")"
-# Editors and tools make such files all the time.
+# Editors and tools often create such files.
 check "sed -i" sed -i 's/"name": "[^"]*"/"name": "Sed"/' "$point/Person/4.json"
 check "a file of an editor" cp "$folder/notes.txt" "$point/Person/.4.json.swp"
 check "a backup of an editor" cp "$folder/notes.txt" "$point/Person/4.json~"
@@ -35,7 +35,7 @@ rm "$point"/Dog/note\ *
 check_status "a refused text" 1 'Invalid argument' bash -c 'echo "{\"age\": \"old\"}" >"$1"' - "$point/Person/4.json"
 equal "is unsaved, too" 1 "$(grep -c '^.realm/rejected/Person/4.json$' "$point/.realm/unsaved")"
 
-# A folder that is copied is no change of the schema.
+# Copying a folder does not change the schema.
 check_status "cp -r of a folder is refused" 1 'Operation not permitted' cp -r "$folder" "$point/"
 equal "and leaves no class" "$before" "$(schema)"
 check "nor a directory" test ! -e "$point/folder"
@@ -44,7 +44,7 @@ check_status "so is mkdir" 1 'Operation not permitted' mkdir "$point/Cat"
 
 mkdir "$point/.realm/tx/open" "$point/.realm/tx/untouched"
 echo '{"age": 6}' >"$point/.realm/tx/open/Person/18.json"
-# Nothing of this vanishes silently.
+# No such file is discarded silently.
 check_status "umount refuses" 9 'stays mounted' "$realmfs" umount "$point"
 output=$("$realmfs" umount "$point" 2>&1)
 for path in .realm/tx/open 'Person/photo 1.jpg' Dog/notes.txt .realm/rejected/Person/4.json; do

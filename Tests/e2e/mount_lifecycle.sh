@@ -21,16 +21,16 @@ check "the process ends with the mount" wait_until 5 is_dead "$pid"
 check_status "umount of what is no mount" 9 'nothing is mounted' "$realmfs" umount "$point"
 check_status "umount of somebody else's mount" 9 'not of realmfs' "$realmfs" umount /proc
 
-# Output that is captured must not wait for the process in the background.
+# Capturing the output must not wait for the background process.
 check "\$(realmfs mount) returns" timeout 10 bash -c 'text=$("$1" mount "$2" "$3" 2>&1); [ -z "$text" ]' \
   - "$realmfs" "$file" "$point"
-# Of a pipe of its own the server has both ends.
+# The server has both ends of its own pipes.
 equal "descriptors of the caller do not stay open" "" \
   "$(ls -l "/proc/$(pgrep -f "^$realmfs mount $file $point\$")/fd" | grep -o 'pipe:.*' | sort | uniq -u)"
 check "umount --lazy of a busy mount" bash -c 'cd "$1" && "$2" umount --lazy "$1"' - "$point" "$realmfs"
 check "it is gone" is_not_mounted "$point"
 
-# A relative path keeps its meaning although the process changes its directory.
+# A relative path keeps its meaning when the process changes its directory.
 check "a relative file and mount point" bash -c 'cd "$1" && "$2" mount people.realm ./mnt' - "$scratch" "$realmfs"
 cp "$file" "$scratch/new.realm" && mv "$scratch/new.realm" "$file"
 equal "the file can be replaced by rename" "19" "$(ls "$point/Person" | wc -l)"
@@ -62,8 +62,8 @@ crash_server
 check "umount of a dead mount" "$realmfs" umount "$point"
 check "it is gone" is_not_mounted "$point"
 
-# fusermount3 opens the mount point to find out whether the server is gone. If the kernel is just then ending the
-# connection, the answer is ECONNABORTED instead of ENOTCONN, and fusermount3 leaves the mount: 1 of 40 times.
+# fusermount3 opens the mount point to detect a dead server. If the kernel is ending the connection at that moment, it
+# returns ECONNABORTED instead of ENOTCONN, and fusermount3 leaves the mount: 1 of 40 times.
 for attempt in 1 2 3 4 5; do
   serve "$file" "$point" -o auto_unmount
   crash_server
@@ -91,7 +91,7 @@ for socket in "$scratch/notify.socket" "@realmfs-e2e-$$"; do
     "$(python3 "$scratch/notify.py" "$socket" "$realmfs" mount -f "$file" "$point" 2>&1)"
 done
 
-# A lock file that somebody took for a left-over: who has the realm alone goes on, and lets others in.
+# A removed lock file: a mount that is the only user of the realm continues, and others can join.
 kept=$(copy_fixture people)
 serve "$kept" "$point" || exit
 save() { echo "{\"age\": $1}" >"$point/Person/4.json"; }
@@ -124,7 +124,7 @@ check "come there when the lock file is removed, and saving goes on" save 47
 stop_server "$point"
 equal "or when it is emptied and the mount ends" 47 "$("$realmfs" cat "$kept" Person/4.json | jq .age)"
 
-# Where several have it, nothing can be saved, and a shell is told by its write.
+# If several programs use the realm, saves are refused, and a shell's write reports it.
 kept=$(copy_fixture people)
 second=$(new_directory second)
 "$realmfs" mount "$kept" "$point" && "$realmfs" mount "$kept" "$second" || not_ok "two mounts"
@@ -135,7 +135,7 @@ check_status "write reports that the lock file was removed" 1 'write error' \
 check "with the reason" grep -q 'the lock file was removed or overwritten' "$point/.realm/errors"
 "$realmfs" umount --discard "$point" 2>/dev/null && "$realmfs" umount --discard "$second" || not_ok "umount"
 
-# A copy in a folder that lets no file be made beside it cannot be saved to, so it is mounted read-only, and says so.
+# A copy in a folder where no file can be created is mounted read-only, and the mount reports this.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   mkdir "$scratch/closed" && chmod 755 "$scratch" "$scratch/closed"
   "$realmfs" backup "$fixtures/people.realm" "$scratch/closed/copy.realm" 2>/dev/null && chmod 666 "$scratch/closed/copy.realm"
@@ -147,7 +147,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   check "umount" other "$realmfs" umount "$point"
 fi
 
-# What cannot be mounted leaves nothing behind.
+# A mount that fails leaves no files.
 check_status "a mount point that does not exist" 9 'No such file' "$realmfs" mount "$file" "$scratch/absent"
 check_status "a mount point that is a file" 9 'not a directory' "$realmfs" mount "$file" "$file"
 check_status "a mount point that would hide the file" 9 'holds the realm file' "$realmfs" mount "$file" "$scratch"

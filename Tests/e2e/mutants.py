@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs every command, and mounts that write and migrate, on damaged files: each ends in time, within its memory, on
-SIGTERM at once, and never by a trap. What it says of the file does not matter here.
+"""Runs every command, and mounts that write and migrate, on damaged files: each ends in time, within its memory limit, on
+SIGTERM at once, and never by a trap. Its output does not matter.
 
-    mutants.py [OPTION]... PROGRAM FILE...      the files as they are
+    mutants.py [OPTION]... PROGRAM FILE...      the files unchanged
     mutants.py --mutants TOOL --count N ...     N damaged copies of them, made by .build/debug/MutantFiles
 
-Prints a line for each fault and a summary; exit status 1 if there are faults. The faulty files stay in --keep.
+Prints a line for each fault and a summary; exit status 1 if there are faults. The files with faults stay in --keep.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ SYSTEM_ENDS = {signal.SIGTERM}
 
 
 class Faults:
-    """What went wrong with one file."""
+    """A fault with one file."""
 
     def __init__(self, name, keep, file):
         self.name, self.keep, self.file, self.found = name, keep, file, []
@@ -71,7 +71,7 @@ class Runner:
         return process.returncode
 
     def stop(self, process, what):
-        """Ends a program by SIGTERM, or says that it ignores it."""
+        """Ends a program by SIGTERM, or reports that it ignores the signal."""
         os.kill(process.pid, signal.SIGTERM)
         status = self.wait(process, self.options.patience)
         if status is None:
@@ -81,7 +81,7 @@ class Runner:
         return status
 
     def is_held_up(self, process):
-        """Whether a program is not asleep, and has not had half of its time on a processor."""
+        """True if a program is not asleep and has had less than half of its time on a processor."""
         with open(f"/proc/{process.pid}/stat", encoding="utf-8") as text:
             fields = text.read().rsplit(")", 1)[1].split()
         used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -89,7 +89,7 @@ class Runner:
 
     @staticmethod
     def stack(process):
-        """Where the threads of a program wait, as far as the system says."""
+        """Where the threads of a program wait, if the system reports it."""
         places = []
         for thread in sorted(os.listdir(f"/proc/{process.pid}/task")):
             try:
@@ -100,7 +100,7 @@ class Runner:
         return f" (threads in {' '.join(places)})"
 
     def judge(self, what, status, endings=()):
-        """Says what is wrong with how a program ended."""
+        """Reports a faulty end of a program."""
         with open(self.log, "rb") as log:
             text = log.read(4000)
         last = text.decode(errors="replace").strip()[-300:]
@@ -116,7 +116,7 @@ class Runner:
             self.faults.add(what, f"took {memory} MB")
 
     def run(self, what, command):
-        """Runs a program to its end. One that waits for a busy disk or processor does not hang."""
+        """Runs a program to its end. Waiting for a busy disk or processor is not a hang."""
         process = self.start(command)
         status, rounds = self.wait(process, self.options.limit), 0
         while status is None and self.is_held_up(process) and rounds < 60:
@@ -166,7 +166,7 @@ class Runner:
 
 
 def attempt(body, *words):
-    """What a damaged file refuses does not matter."""
+    """Ignores refusals by a damaged file."""
     try:
         return body(*words)
     except (OSError, ValueError):
@@ -188,7 +188,7 @@ def save(path, data):
 
 
 def visitor(edits):
-    """A program that reads what a mount shows, and changes it in every way there is."""
+    """A program that reads the files of a mount, and changes them in every way."""
 
     def visit(point):
         snapshot = os.path.join(point, ".realm/snapshots/s")
@@ -259,7 +259,7 @@ def value(facts):
 
 
 class Plan:
-    """What is done to copies of a file: the classes and objects are those of the file before it was damaged."""
+    """The operations on copies of a file. Classes and objects are those of the file before it was damaged."""
 
     def __init__(self, program, file, folder, key):
         self.file = file
@@ -294,7 +294,7 @@ class Plan:
         return [facts["name"] for facts in self.classes][:2] or ["A"]
 
     def commands(self, copy, folder):
-        """The commands, each with what it is called here; `copy` is a fresh file for one that changes it."""
+        """The commands, each with its name here; `copy` is a fresh file for a command that changes it."""
         out = os.path.join(folder, "out")
         for words in (["info", "--long"], ["info", "--json"], ["schema"], ["schema", "--format", "swift"],
                       ["schema", "--format", "svg"], ["cat"], ["check"], ["diff", "--previous"],
@@ -304,7 +304,7 @@ class Plan:
             yield ["export", format], ["export", *self.key, "--format", format, self.present, out + format]
         yield ["browse", "--static"], ["browse", *self.key, "--static", out + "html", self.present]
         yield ["verify-replica"], ["verify-replica", *self.key, self.present, out + "sqlite"]
-        # Without a server, what is read of the realm is its newest version and schema.
+        # Without a server, only the newest version and the schema of the realm are read.
         yield ["replicate"], ["replicate", *self.key, "--once", self.present, "host=/nowhere dbname=none"]
         yield ["diff", "to"], ["diff", *self.key, "--json", self.file, self.present]
         yield ["diff", "from"], ["diff", *self.key, "--json", self.present, self.file]
@@ -342,14 +342,14 @@ class Plan:
         yield ["undo", "--list"], ["undo", *self.key, "--list", self.present]
         yield ["undo"], ["undo", *self.key, copy()]
         yield ["undo", "--redo"], ["undo", *self.key, "--redo", copy()]
-        # A plain file is not decrypted, nor an encrypted one encrypted again; finding that out must end, too.
+        # A plain file is not decrypted, nor an encrypted one encrypted again; the refusal must end, too.
         some_key = self.key or ["--key-file", self.new_key]
         yield ["encrypt"], ["encrypt", *some_key, copy()]
         yield ["decrypt"], ["decrypt", *some_key, copy()]
         yield ["rekey"], ["rekey", *some_key, "--new-key-file", self.new_key, copy()]
 
     def run(self, options, file, folder, faults):
-        """Everything, on one file."""
+        """Runs all operations on one file."""
         runner = Runner(options, faults, folder)
         self.present, self.new_key = file, os.path.join(folder, "new.key")
         with open(self.new_key, "wb") as out:
@@ -385,7 +385,7 @@ class Plan:
 
 def work(options, jobs, results):
     """Runs jobs until there are no more."""
-    # A program that goes wild does not take the machine along.
+    # Limits that protect the machine from a program out of control.
     resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, 4 << 30))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -413,13 +413,13 @@ def work(options, jobs, results):
             runner = plans[file].run(options, target, place, faults)
             results.put((faults.found, runner.runs, runner.slowest, runner.largest, name, runner.used))
             shutil.rmtree(place)
-        except BaseException:  # told to the parent, which waits for a result
+        except BaseException:  # reported to the parent, which waits for a result
             results.put(([f"{file} {seed}: {traceback.format_exc()}"], 0, (0, ""), (0, ""), file, set()))
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def commands_of(program):
-    """The commands that the program has and that read a realm file."""
+    """The commands of the program that read a realm file."""
     text = subprocess.run([program, "help"], stdout=subprocess.PIPE, check=False, timeout=60).stdout.decode()
     usage = [line.split()[1] for line in text.splitlines() if line.startswith("  realmfs ") and "[OPTION]" in line]
     return set(usage) - {"umount", "create", "version", "help", "status", "tx", "pull"}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every command, mounts that write and a migration, on damaged files: hostile ones end within 2 s of processor time and
-# 100 MB, random ones in time; all end on SIGTERM, none by a trap. SEED=n sets the first random one, FIXTURES=text the
-# files; E2E_SECONDS=n goes on for that long, MUTANTS=n for so many. Faulty files stay in .build/mutants.
+# Every command, writing mounts and a migration, on damaged files: with hostile ones they end within 2 s of processor time
+# and 100 MB, with random ones in time; all end on SIGTERM, none by a trap. SEED=n sets the first random one,
+# FIXTURES=text the files, E2E_SECONDS=n the time, MUTANTS=n the number. Files that reveal a fault stay in .build/mutants.
 source "$(dirname "$0")/lib.sh"
 
 tool=${MUTANT_FILES:-$repository/.build/debug/MutantFiles}
@@ -10,7 +10,7 @@ keep=$repository/.build/mutants
 
 check "files that are made to hurt, in every command" \
   python3 "$runner" --limit 20 --patience 10 --cpu 2 --memory 100 --keep "$keep" "$realmfs" "$fixtures"/damaged/*.realm
-# The runner itself sees what it looks for.
+# The runner detects the faults that it looks for.
 printf '#!/bin/sh\ntrap "" TERM\n[ "$1" != cat ] || sleep 60 & wait\n[ "$1" != schema ] || kill -SEGV $$\n' >"$scratch/bad"
 chmod +x "$scratch/bad"
 check_status "a command that hangs, ignores SIGTERM or crashes would be seen" 1 \
@@ -21,7 +21,7 @@ if [ ! -x "$tool" ]; then
   skip "$tool is not there; 'make build' makes it"
   exit
 fi
-# Large files would take the time of all others.
+# Large files would take most of the time.
 files=$(find "$fixtures" -name '*.realm' -size -140k -path "*${FIXTURES:-}*" ! -path '*/damaged/*' | sort)
 seconds=${E2E_SECONDS:-8}
 seed=${SEED:-1}

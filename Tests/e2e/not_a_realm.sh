@@ -18,7 +18,7 @@ head -c 8192 /dev/zero >zeros
 head -c 8192 /dev/urandom >random
 cp "$secret" encrypted
 
-# every_command STATUS PATTERN FILE: what each command that opens a realm says of the file.
+# every_command STATUS PATTERN FILE: status and message of each command that opens a realm.
 every_command() {
   local status=$1 pattern=$2 file=$3 before
   before=$(sha256sum <"$file")
@@ -70,7 +70,7 @@ done
 head -c $((size - 4096)) encrypted >cut
 check_status "cut between pages, the right key" 4 'cut short; the key is right' "$realmfs" cat --key-file "$key_file" cut Dog
 
-# An app makes a new realm of an empty file, and so does what makes a realm.
+# An app turns an empty file into a realm, and so do commands that create realms.
 "$realmfs" schema "$fixtures/people.realm" >schema.json
 check "mount --schema" "$realmfs" mount --schema schema.json --compact-on-launch 'total > 0' empty "$point"
 equal "an empty file has become a realm" "Dog Person" "$(ls "$point" | paste -sd' ')"

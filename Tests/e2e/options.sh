@@ -13,7 +13,7 @@ owner=$(stat -c %u:%g "$file")
 with() {
   local what=$1 expected=$2 command=$3 found
   shift 3
-  # The realm is another user's.
+  # The realm belongs to another user.
   if "$realmfs" mount -o trust_owner "$@" "$file" "$point" 2>"$scratch/error"; then
     found=$(eval "$command" 2>&1)
     equal "$what" "$expected" "$found"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Other users write through a mount of root: what is refused is theirs to read, and theirs alone.
+# Other users write through a mount of root: only they can read their refused texts.
 source "$(dirname "$0")/lib.sh"
 
 [ "$(id -u)" -eq 0 ] || { skip "needs root to be several users"; exit; }
@@ -50,7 +50,7 @@ check_status "refused at truncate" 1 'failed to truncate|Invalid argument' as 65
 equal "likewise" "65533 65533 600" "$(stat -c '%u %g %a' "$others/39.json")"
 check "who is refused can save it again" as 65533 bash -c 'sed "s/.*/{}/" "$1/25.json" >"$2/25.json"' - "$others" "$person"
 
-# A transaction belongs to the user who began it.
+# A transaction belongs to the user who started it.
 tx=$point/.realm/tx
 check "another user begins a transaction" as 65534 mkdir "$tx/t"
 check_status "which a third one cannot remove" 1 'not permitted' as 65533 rmdir "$tx/t"
@@ -81,7 +81,7 @@ done
 { kill "$committer" && wait "$committer"; } 2>/dev/null
 equal "the first access to a fresh mount is never refused beside commits" 0 "$refused"
 
-# A realm that only its owner may read.
+# A realm that only its owner can read.
 chmod 600 "$file"
 if serve "$file" "$point" -o allow_other; then
   check_status "others do not get in there" 1 'Permission denied' \
@@ -91,7 +91,7 @@ if serve "$file" "$point" -o allow_other; then
 fi
 check "the realm is sound" "$realmfs" check "$file"
 
-# Who may read a realm, and make files in its folder, may still not put another file in its place.
+# A user who can read a realm and create files in its folder cannot replace it.
 chmod 644 "$file" && chmod 777 "$(dirname "$file")"
 rm -rf "$file".*
 check_status "compact is for who may write to the realm" 3 'Permission denied.*not write to it' as 65534 "$realmfs" compact "$file"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The Debian package: what it contains, how it is installed, mounts by fstab, and removed without a trace. Runs in a copy
-# of this system's root that exists only for the test (an overlay in a mount namespace of its own), or in PACKAGE_ROOT.
+# The Debian package: its content, installation, mounts by fstab, and complete removal. Runs in an overlay of this
+# system's root in a separate mount namespace, or in PACKAGE_ROOT.
 if [ -z "${PACKAGE_NAMESPACE:-}" ]; then
   if [ "$(id -u)" -ne 0 ] || ! unshare --mount true 2>/dev/null; then
     echo "skip - a mount namespace needs root"
@@ -52,7 +52,7 @@ equal "the helper leads to the program" "/usr/local/bin/realmfs" "$(readlink "$i
 check "make uninstall" make -C "$repository" uninstall DESTDIR="$into"
 equal "make uninstall leaves no file" "" "$(find "$into" ! -type d)"
 
-# ---- a root of its own ----
+# ---- a separate root ----
 
 root=${PACKAGE_ROOT:-$scratch/root}
 if [ -z "${PACKAGE_ROOT:-}" ]; then
@@ -66,10 +66,10 @@ if [ -z "${PACKAGE_ROOT:-}" ]; then
 fi
 mount --rbind /dev "$root/dev"
 mount -t proc none "$root/proc"
-# A system that was booted has this link; one that was only unpacked has not, and fusermount3 wants it.
+# fusermount3 needs this link, which a booted system has and an unpacked one lacks.
 [ -e "$root/etc/mtab" ] || ln -s /proc/self/mounts "$root/etc/mtab"
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
-# Caches, logs and the package lists of dpkg are not the package's.
+# Caches, logs and dpkg's package lists do not belong to the package.
 listing() {
   (cd "$root" && find etc usr/bin usr/sbin usr/share/{man,doc,bash-completion,zsh,fish} usr/lib/systemd 2>/dev/null | sort)
 }
@@ -115,7 +115,7 @@ check "umount" inside umount /srv/realmfs-test/people
 check "umount -a by type" inside umount -a -t fuse.realmfs
 equal "nothing is mounted" "0" "$(inside grep -c ' /srv/realmfs-test/.* fuse.realmfs ' /proc/self/mounts)"
 
-# As after a reboot: nothing of the former mounts is there, but for the files.
+# As after a reboot: only the files of the former mounts remain.
 rm -rf "$data"/*.lock "$data"/*.note "$data"/*.management
 check "mount again" inside mount /srv/realmfs-test/people
 equal "what was saved is there" "77" "$(inside cat /srv/realmfs-test/people/Person/4.json | jq .age)"

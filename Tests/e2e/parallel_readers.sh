@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sixteen readers of five kinds at once: no error, and no growth of memory. E2E_SECONDS sets the time (20; 60 with
+# Sixteen concurrent readers of five kinds: no errors, and no growth of memory. E2E_SECONDS sets the time (20; 60 with
 # E2E_LONG=1).
 source "$(dirname "$0")/lib.sh"
 
@@ -30,7 +30,7 @@ read_until() {
   echo "$rounds" >>"$scratch/rounds"
 }
 
-# One round of each first: the caches that are meant to fill are then full.
+# One round of each first, to fill the caches.
 for kind in find grep cat tar rsync; do read_once $kind; done 2>>"$scratch/errors"
 before=$(resident)
 end=$(($(date +%s) + seconds))
@@ -54,8 +54,7 @@ fi
 if [ "$after" -lt 65536 ]; then ok "$after kB are below 64 MB"; else not_ok "$after kB are too much"; fi
 stop_server "$point"
 
-# A request that takes long keeps no other waiting: neither a query, which no one expects to take long, nor saves that
-# wait for another writer.
+# A long request does not delay others: neither a slow query, nor saves that wait for another writer.
 mkdir "$scratch/long"
 echo '{"schemaVersion":0,"schema":[{"name":"Item","primaryKey":"_id","properties":{"_id":"int","title":"string"}}]}' \
   >"$scratch/long/schema.json"
@@ -82,7 +81,7 @@ equal "files are read while a query runs" "5 beside it" "$(answered_beside $aski
 wait $asking
 equal "and the query ends well" 0 $?
 
-# An import holds the realm until its input ends.
+# An import holds the writer lock until its input ends.
 mkfifo "$scratch/long/lines"
 "$realmfs" import --quiet --class Item --format jsonl "$long" - <"$scratch/long/lines" &
 importer=$!

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What system calls answer on a mount that saves: as POSIX and Linux have it, and EPERM where a tree of objects has no such
-# thing. Object files, scratch files and class directories.
+# Results of system calls on a writable mount: as in POSIX and Linux, and EPERM for what a tree of objects does not have.
+# Object files, scratch files and class directories.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -57,7 +57,7 @@ test("write through a handle for reading", "EBADF", opened("4.json", os.O_RDONLY
 test("read through a handle for writing", "EBADF", opened("4.json", os.O_WRONLY, lambda fd: os.read(fd, 1)))
 test("read beyond the end", b"", opened("4.json", os.O_RDONLY, lambda fd: os.pread(fd, 10, 1 << 30)))
 
-# scratch files behave as files do
+# scratch files behave like ordinary files
 def scratch_file():
   with open("notes.tmp", "w+b") as file:
     file.write(b"hello")
@@ -86,7 +86,7 @@ test("flock", "ok", opened("4.json", os.O_RDONLY, lambda fd: fcntl.flock(fd, fcn
 test("record locks", "ok", opened("notes.tmp", os.O_RDWR, lambda fd: fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)))
 test("fsync of a directory", "ok", opened(".", os.O_RDONLY, os.fsync))
 
-# file handles, as NFS servers use them: they outlast what the kernel remembers
+# file handles, as NFS servers use them, outlive the kernel's caches
 class Handle(ctypes.Structure):
   _fields_ = [("count", ctypes.c_uint), ("kind", ctypes.c_int), ("data", ctypes.c_ubyte * 128)]
 def handle_of(path):
@@ -162,7 +162,7 @@ test("RENAME_NOREPLACE onto a file", "EEXIST", lambda: renameat2("other.tmp", "4
 test("RENAME_NOREPLACE onto nothing", "ok", lambda: renameat2("other.tmp", "third.tmp", 1))
 test("RENAME_WHITEOUT", "EINVAL", lambda: renameat2("third.tmp", "x.tmp", 4))
 
-# what a tree of objects does not have
+# operations that a tree of objects does not have
 test("a hard link", "EPERM", lambda: os.link("4.json", "link.tmp"))
 test("a symbolic link", "EPERM", lambda: os.symlink("4.json", "symlink.tmp"))
 test("a pipe", "EPERM", lambda: os.mkfifo("pipe.tmp"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sourced behind lib.sh by tests of replicas: a PostgreSQL server of the test's own, in its scratch directory, which goes
-# away with it. PGHOST and the like lead psql to it.
+# Sourced after lib.sh by tests of replicas: a PostgreSQL server in the scratch directory of the test, which is removed
+# with it. PGHOST and the like make psql connect to it.
 # shellcheck shell=bash
 
 postgres_bin=$(find /usr/lib/postgresql/*/bin -maxdepth 0 2>/dev/null | sort -V | tail -1)
@@ -12,7 +12,7 @@ fi
 # The server refuses to run as root.
 as_postgres() { if [ "$(id -u)" -eq 0 ]; then (cd / && runuser -u postgres -- "$@"); else "$@"; fi; }
 
-# start_postgres [SETTING]...: starts the server; makes it first. Settings are options of postgres(1).
+# start_postgres [SETTING]...: creates the server if necessary and starts it. Settings are options of postgres(1).
 start_postgres() {
   if [ ! -d "$postgres_data" ]; then
     mkdir -p "$postgres" && chmod 755 "$scratch" && if [ "$(id -u)" -eq 0 ]; then chown postgres "$postgres"; fi
@@ -32,5 +32,5 @@ export PGHOST PGUSER PGDATABASE PGPORT PGTZ=UTC
 database="host=$postgres port=$PGPORT user=postgres dbname=postgres"
 trap 'stop_postgres 2>/dev/null; clean_up' EXIT
 
-# sql QUERY: its rows, fields separated by |.
+# sql QUERY: prints its rows, fields separated by |.
 sql() { psql -XAtq -v ON_ERROR_STOP=1 -c "$1"; }

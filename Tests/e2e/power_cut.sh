@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A power cut right after a command: the file that it reported is there, complete. The disk is a file with ext4,
-# which is shut down without writing data that exists only in memory.
+# A power cut right after a command: the file that it reported exists and is complete. The disk is an ext4 image, which is
+# shut down without writing data that is only in memory.
 source "$(dirname "$0")/lib.sh"
 
 disk=$(new_directory disk) image=$scratch/memory/image
-# In memory, because syncs are fast there.
+# In memory, where syncs are fast.
 mkdir "$scratch/memory"
 if ! mount -t tmpfs tmpfs "$scratch/memory" 2>/dev/null || ! truncate -s 256M "$image" ||
   ! mkfs.ext4 -q -F "$image" 2>/dev/null || ! mount -o loop "$image" "$disk" 2>/dev/null; then
@@ -12,7 +12,7 @@ if ! mount -t tmpfs tmpfs "$scratch/memory" 2>/dev/null || ! truncate -s 256M "$
   exit
 fi
 
-# The disk loses what was not synced, and comes back. Fails where it cannot be shut down.
+# The disk loses unsynced data, and is mounted again. Fails if it cannot be shut down.
 cut_power() {
   # EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
   python3 -c 'import fcntl, os, struct, sys
@@ -24,7 +24,7 @@ echo lost >"$disk/unsynced"
 cut_power || { not_ok "the disk cannot be shut down"; exit; }
 check "a file that nobody synced is lost" test ! -s "$disk/unsynced"
 
-# Few files are synced one by one, many by the file system.
+# Few files are synced individually, many by syncing the file system.
 for file in people items-10k; do
   for format in json jsonl csv sqlite; do
     # CSV of several classes is a directory, which has no suffix.

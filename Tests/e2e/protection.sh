@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# What is made beside a realm has the protection of the realm and its folder: owner, group, mode, ACLs, encryption. At no
-# moment is there anything that others could read who cannot read the realm.
+# Files created beside a realm have the protection of the realm and its folder: owner, group, mode, ACLs, encryption. At no
+# moment can users who cannot read the realm read any of them.
 source "$(dirname "$0")/lib.sh"
 
 chmod 755 "$scratch"
 point=$(new_directory mnt)
 chmod 777 "$point"
-# What there is of a realm, the realm itself apart: mode, owner, group, type and name.
+# The files beside a realm: mode, owner, group, type and name.
 beside() { (cd "$1" && find . -mindepth 1 ! -name x.realm ! -name 'key*' -printf '%m %U:%G %y %f\n' | sort -k4); }
 released() { wait_until 10 is_free "$1"; }
 is_free() { ! grep -q ":$(stat -c %i "$1.lock") " /proc/locks; }
 
-# Fails if something appears in FOLDER that others may read, write or enter: looks at each new name at once.
+# Fails if anything appears in FOLDER that others can read, write or enter: checks each new name at once.
 cat >"$scratch/guard.py" <<'PY'
 import ctypes, os, stat, struct, sys
 folder, mask, log = sys.argv[1], int(sys.argv[2], 8), open(sys.argv[3], "w")
@@ -46,7 +46,7 @@ unguarded() {
   equal "$1" "" "$(cat "$scratch/exposed")"
 }
 
-# everything FOLDER [COMMAND-PREFIX]...: all that makes files beside a realm.
+# everything FOLDER [COMMAND-PREFIX]...: all operations that create files beside a realm.
 everything() {
   local folder=$1 realm=$1/x.realm
   shift

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs pull`: a realm of a sync server as a file, on from where it ended, and every way in which it cannot be had.
+# `realmfs pull`: downloads a realm of a sync server, continues an interrupted download, and reports every failure.
 source "$(dirname "$0")/sync_lib.sh"
 
 cd "$scratch" || exit 1
@@ -27,7 +27,7 @@ tell cut 3000
 check_status "a connection that is cut" 0 "version 53 of $url" "$realmfs" pull "$url" cut.realm
 check "gives the same" bash -c 'diff <("$1" cat out.realm P) <("$1" cat cut.realm P)' - "$realmfs"
 
-# The token is no argument, and is read anew for each connection.
+# The token is not passed as an argument, and is read again for each connection.
 echo secret-1 >token
 check "--token-file" "$realmfs" pull -q --token-file token "$url" out.realm
 equal "the server gets it" "GET /realm-sync?baas_at=secret-1 HTTP/1.1" "$(tell request)"
@@ -37,7 +37,7 @@ check_status "a command that fails" 12 'token command ended with status 3' "$rea
 check_status "a file that is not there" 12 'token file .*/none: No such file' "$realmfs" pull --token-file none "$url" out.realm
 check_status "~ is the user" 0 "realm://127.0.0.1:$port/anna/test" "$realmfs" pull --user anna "realm://127.0.0.1:$port/~/test" anna.realm
 
-# What cannot be had: the reason, and no file.
+# If a download is impossible: the reason, and no file.
 before=$(ls -A)
 absent=realm://127.0.0.1:1/test
 check_status "~ without a user" 2 "name it with --user" "$realmfs" pull "realm://127.0.0.1:$port/~/test" none.realm
@@ -81,7 +81,7 @@ check_status "a mirror of another realm" 8 "a mirror of $url, not of $absent" "$
 rm -rf people.realm* none.realm*
 equal "and no file is left" "$before" "$(ls -A)"
 
-# Ctrl-C in the middle: the file is a version that the server had, and the next one goes on.
+# Ctrl-C in the middle: the file is a version of the server's history, and the next pull continues.
 tell message 1
 # shellcheck disable=SC2046
 tell add $(seq 100 3000)
@@ -118,7 +118,7 @@ wait_until 20 test -s never.realm && sleep 0.5 && kill -INT $pull
 wait $pull
 equal "Ctrl-C before there was a server leaves nothing" "130 never.out" "$? $(echo never*)"
 
-# The server forgot everything: a new copy takes the place.
+# The server has lost its data: a new copy replaces the file.
 tell wipe 3
 check "a server that forgot" "$realmfs" pull -q "$url" long.realm
 equal "has what the server has now" "3 long.out long.realm long.realm.lock long.realm.management" \
@@ -140,7 +140,7 @@ else
   skip "a file system of its own needs root"
 fi
 
-# TLS, by a proxy as before a real server.
+# TLS, by a proxy in front of the server.
 certificate() {
   openssl req -x509 -newkey rsa:2048 -nodes -keyout "$1.key" -out "$1.pem" -subj "/CN=$1" -days 2 \
     -addext "subjectAltName=$2" 2>/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs query` and `export --where`: objects that a query finds, as cat prints them; mistakes at their column.
+# `realmfs query` and `export --where` print the objects that a query finds, as cat does; errors give the column.
 source "$(dirname "$0")/lib.sh"
 
 file=$fixtures/people.realm

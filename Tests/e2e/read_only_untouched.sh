@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Reading changes no byte and no timestamp of the realm file or its directory, leaves nothing next to it, and needs no
-# write permission anywhere.
+# Reading changes no byte and no timestamp of the realm file or its directory, leaves no file beside it, and needs no write
+# permission.
 source "$(dirname "$0")/lib.sh"
 
 read_everything() {
@@ -14,7 +14,7 @@ read_everything() {
   return $status
 }
 
-# What must stay. The times come first, for looking at the content changes them.
+# The state that must not change. The times come first, because reading the content changes them.
 times() { stat -c '%n size=%s mode=%f owner=%u:%g inode=%i atime=%.9X mtime=%.9Y ctime=%.9Z' "$1/people.realm" "$1"; }
 first_but_access_time() { head -n 1 <<<"$1" | sed 's/ atime=[^ ]*//'; }
 content() { sha256sum "$1/people.realm" && find "$1" -mindepth 1 -printf '%P\n' | sort; }
@@ -34,7 +34,7 @@ equal "no byte changed, and nothing was left in the folder" "$content_before" "$
 if command -v strace >/dev/null; then
   traced() {
     strace -f -qq -e signal=none -o "$scratch/trace" -e trace=%file,flock,ftruncate,fchmod,fchown,futimesat "$@" >/dev/null
-    # Looking at the attributes of the lock file is harmless; opening or locking it is not.
+    # Reading the attributes of the lock file is harmless; opening or locking it is not.
     grep -E "$folder|flock\(" "$scratch/trace" | grep -vE 'execve\(|O_RDONLY|stat|readlink|access\('
   }
   equal "system calls of info: the file is opened for reading, nothing else happens" "" \
@@ -57,7 +57,7 @@ check "umount" "$realmfs" umount "$point"
 equal "it is still the same copy" "$before" "$(sha256sum "$folder/copied.realm")"
 umount "$folder" 2>/dev/null
 
-# A folder that nobody can write to.
+# A folder without write permission.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   folder=$(new_directory closed)
   cp "$fixtures/people.realm" "$folder/people.realm"
@@ -77,7 +77,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   check_status "so does a mount of a file that is write-protected" 0 "so the realm is mounted as with --immutable" \
     "${as_user[@]}" "$realmfs" mount "$folder/people.realm" "$user_point"
   "${as_user[@]}" "$realmfs" umount "$user_point"
-  # A lock file of somebody else.
+  # A lock file of another user.
   (umask 077 && : >"$folder/people.realm.lock")
   check "a lock file that may not be opened is no obstacle either" \
     "${as_user[@]}" "$realmfs" mount --read-only "$folder/people.realm" "$user_point"
@@ -90,7 +90,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
     set -- ${command//@/$folder/people.realm}
     "${as_user[@]}" "$realmfs" "$@" >"$scratch/shown" 2>&1
     status=$?
-    # diff ends with 1 if something differs.
+    # diff exits with 1 if there are differences.
     check "$command works there" test $status -eq 0 -o "$1 $2 $status" = "diff --previous 1" -a -s "$scratch/shown"
   done
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The remains of damaged files are saved, and losses are reported.
+# Readable objects of damaged files are saved, and losses are reported.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -89,7 +89,7 @@ for name in git-lfs-pointer:'git lfs pull' adb-cat:'No such file or directory' a
   done
 done
 
-# As git with core.autocrlf and FTP in ASCII mode leave a file; there are line feeds behind carriage returns in some.
+# Files as git with core.autocrlf and FTP in ASCII mode leave them; some contain line feeds after carriage returns.
 for name in people strings primary-keys; do
   text=$scratch/text-$name.realm
   perl -pe 's/\n/\r\n/g' "$fixtures/$name.realm" >"$text"

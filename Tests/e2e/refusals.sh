@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A text that cannot be saved: every program that writes it fails and reports this, and nothing is lost: not the
-# object, not the links to it, not the text.
+# A text that cannot be saved: every program that writes it fails and reports this, and neither the object nor the links
+# to it nor the text are lost.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -17,7 +17,7 @@ state() {
     "$(getfattr --only-values -n user.realm.key $object)" "$(find . -type f ! -name '*.json' | sort | xargs)"
 }
 before=$(state)
-# have PROGRAM: whether it is installed; says so if not.
+# have PROGRAM: true if it is installed; otherwise reports a skipped test.
 have() { command -v "$1" >/dev/null || { skip "$1 is absent"; false; }; }
 
 # refused WHAT COMMAND...: the command ends with an error and a message, and nothing is changed or lost.
@@ -70,7 +70,7 @@ except OSError:
 have node && refused "node" node -e 'require("fs").writeFileSync(process.env.object, process.env.bad)'
 have awk && refused "awk" bash -c 'awk "{ print }" "$new" >$object'
 
-# Programs that remove the file first, or rename over it.
+# Programs that first remove the file, or rename over it.
 refused "mv from elsewhere" mv "$new" $object
 equal "mv from elsewhere leaves the source" "$bad" "$(cat "$new" 2>&1)"
 refused "cp --remove-destination" cp --remove-destination "$new" $object
@@ -92,7 +92,7 @@ if have vim; then
 fi
 equal "its inode is the same after all that" "$inode" "$(stat -c %i $object)"
 
-# Longer than any single request of the kernel, and not one text only.
+# A text longer than any single request of the kernel, and more than one text.
 python3 - $object <<'PYTHON' >"$scratch/long" 2>&1
 import errno, os, sys
 def outcome(text, piece):
@@ -113,7 +113,7 @@ PYTHON
 equal "long texts are judged by their last write" \
   "$(for _ in 1 2 3; do echo "write EINVAL taken write EINVAL"; done)" "$(cat "$scratch/long")"
 
-# Rewriting in place, out of order, and cutting afterwards: what is right in the end is saved.
+# Rewriting in place, out of order, and truncating afterwards: a text that is valid in the end is saved.
 good=$(jq -c '.age = 51 | .name = "in place"' $object)
 equal "over an existing text, out of order" "51" "$(python3 - $object "$good" <<'PYTHON' 2>&1; jq .age $object
 import os, sys
@@ -145,7 +145,7 @@ os.close(handle)
 PYTHON
 )"
 
-# An object that a program means to remove is removed.
+# An object that a program removes on purpose is removed.
 equal "removed twice, by the program whose text was refused, and by others" \
   "EINVAL EPERM removed; EINVAL EPERM removed" "$(python3 - 25.json 39.json <<'PYTHON' 2>&1
 import errno, os, subprocess, sys
@@ -166,7 +166,7 @@ equal "a shell that clears up keeps the object" "52" \
   "$(jq '.age = 52' 60.json >"$scratch/good" && cat "$scratch/good" >60.json; { echo "$bad" >60.json || rm -f 60.json; } 2>/dev/null; jq .age 60.json)"
 printf 'all:\n.DELETE_ON_ERROR:\n60.json: FORCE\n\techo "$$bad" >$@\nFORCE:\n' >"$scratch/Makefile"
 have make && equal "and so does make" "52" "$(make -s -f "$scratch/Makefile" 60.json >/dev/null 2>&1; jq .age 60.json)"
-# One program removes the object, another one makes the name: that is a new object.
+# If one program removes the object and another creates the name, that is a new object.
 printf '%s\n' "$bad" >scratch
 check_status "what one program removes and another one replaces" 1 'mv: cannot move' bash -c 'rm 46.json; mv scratch 46.json'
 equal "is removed" "" "$(ls 46.json 2>/dev/null)"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# While another program has a realm for itself, or shares it in a way that this program does not know, a mount refuses
-# and names it, unless --immutable is given. What the other program left in the lock file stays.
+# While another program has a realm open exclusively, or shares it in a way unknown to realmfs, mount fails and names the
+# program, unless --immutable is given. The lock file does not change.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
 point=$(new_directory mnt)
 
-# Takes a lock on FILE, `EX` or `SH`, and keeps it.
+# Locks FILE, `EX` or `SH`, and holds the lock.
 hold() {
   rm -f "$scratch/held"
   python3 -c '

@@ -1,8 +1,8 @@
 """The table of replaced_realm.sh: operations on the realm file of a mount, by the state of the mount.
 
-Each pair is a mount that has acknowledged a save (age 41 of Person/4). After the operation: what the mount shows, how the
-next save ends, how the close of a handle ends that was written before, that the text of a refused save is kept, and that
-the acknowledged save is in the file in which it was made, under whatever name that has. docs/SEMANTICS.md has the table.
+Each pair is a mount that has acknowledged a save (age 41 of Person/4). After the operation, the test checks the content of
+the mount, the result of the next save, the result of closing a handle written before, that the text of a refused save is
+kept, and that the acknowledged save is in the file in which it was made, whatever its name. docs/SEMANTICS.md has the table.
 """
 import concurrent.futures
 import errno
@@ -22,7 +22,7 @@ PATIENCE = 60
 
 
 def say(line):
-    # One write: print gives a line and its end apart, and the lines of two threads mix.
+    # One write: print writes a line and its end separately, so lines of two threads would mix.
     os.write(1, f"{line}\n".encode())
 
 
@@ -42,7 +42,7 @@ def until(condition, what):
 
 
 class Case:
-    """A mount in its own folder: a.realm, whose Person/4 has age 41; new.realm, where it has 900."""
+    """A mount in a separate folder: a.realm, whose Person/4 has age 41; new.realm, where it has 900."""
 
     def __init__(self, operation, state):
         self.operation, self.state = operation, state
@@ -90,7 +90,7 @@ class Case:
             try:
                 os.write(handle, f'{{"age": {age}}}'.encode())
             except OSError:
-                # The close says it again.
+                # The close fails, too.
                 try:
                     os.close(handle)
                 except OSError:
@@ -181,12 +181,12 @@ class Case:
                 subprocess.run(["umount", "-l", self.point], capture_output=True)
 
     def session_of(self):
-        """Whether the operation meets a mount that has the realm open."""
+        """True if the mount has the realm open during the operation."""
         return self.state != "idle"
 
 
 class Operation:
-    """Something done to the realm file: what is shown then, how saves end, which file holds what was acknowledged."""
+    """An operation on the realm file, and the expected content, result of saves, and file with the acknowledged save."""
 
     is_encrypted = is_read_only = False
     base = None
@@ -209,7 +209,7 @@ class Operation:
 
 
 class Rewrite(Operation):
-    """A command that needs the realm for itself: refused while the mount has it open, and nothing changes then."""
+    """A command that needs exclusive access: while the mount has the realm open, it is refused and changes nothing."""
 
     def __init__(self, name, words, shown="old", saved=0, is_encrypted=False, plain_after=False):
         super().__init__(name, None, shown, saved, "a")
@@ -287,7 +287,7 @@ def recover_and_move(case):
 
 
 class AppDeletes(Rewrite):
-    """What an app does that deletes its realm: refused while anyone has the lock file, else all but that file goes."""
+    """An app that deletes its realm: refused while a program holds the lock file, otherwise all other files are removed."""
 
     def __init__(self):
         Operation.__init__(self, "an app deletes it", None, "old", errno.ESTALE, None)
@@ -308,7 +308,7 @@ class AppDeletes(Rewrite):
 
 
 class Convert(Operation):
-    """A local copy of a synced realm takes its place. The mount stays as it was begun: read-only."""
+    """A local copy replaces a synced realm. The mount stays read-only, as it began."""
 
     is_read_only, base = True, "synced"
 
@@ -322,7 +322,7 @@ class Convert(Operation):
 
 
 class Upgrade(Operation):
-    """A file of an older format is upgraded in its place."""
+    """A file of an older format is upgraded in place."""
 
     is_read_only, base = True, "old/v9"
 
@@ -361,8 +361,8 @@ def verify_read_only(case):
     run(realmfs, "check", case.file)
 
 
-# Name, what is done, what the mount shows, how a save ends, which file must hold what was acknowledged, and how a handle
-# ends that was written before, where that differs.
+# Name, operation, content of the mount, result of a save, the file that must hold the acknowledged save, and the result of
+# closing a handle written before, where that differs.
 STALE = errno.ESTALE
 OPERATIONS = [
     Operation("mv away", move, "old", STALE, "b"),
@@ -427,7 +427,7 @@ def main():
         say("skip - rsync is absent")
         pairs = [pair for pair in pairs if not pair[0].name.startswith("rsync")]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        # What is idle has given its place up; all of them do that at once.
+        # Idle mounts leave the session, all at once.
         idle = [case for case in pool.map(prepare, [pair for pair in pairs if pair[1] == "idle"]) if case]
         busy = [pair for pair in pairs if pair[1] != "idle"]
         list(pool.map(lambda pair: (lambda case: case and check(case))(prepare(pair)), busy))

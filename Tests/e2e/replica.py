@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares a replica in PostgreSQL with the export of its realm, value by value, by reading the tables in SQL. It knows
-nothing of how realmfs writes them but docs/POSTGRESQL.md and the table _realmfs_columns.
+"""Compares a replica in PostgreSQL with the export of its realm, value by value, by reading the tables in SQL. It relies
+only on docs/POSTGRESQL.md and the table _realmfs_columns.
 
 usage: replica.py PROGRAM FILE SCHEMA [OPTION OF EXPORT]...   (the database is that of psql's environment)"""
 
@@ -64,7 +64,7 @@ def raw(value):
 
 
 def scalar(form, value, text, exact):
-    """Whether the text of a column and of the one beside it is the value."""
+    """True if the text of a column and of its additional column represents the value."""
     if value is None:
         return text is None and exact is None
     if text is None and exact is None:
@@ -108,7 +108,7 @@ def scalar(form, value, text, exact):
 
 
 def key_text(value):
-    """What a key is in a column."""
+    """The representation of a key in a column."""
     if isinstance(value, dict) and "$numberLong" in value:
         return value["$numberLong"]
     if isinstance(value, int):
@@ -199,7 +199,7 @@ def main(program, file, schema, options):
             elif "$key" in item:
                 row_key = str(item.pop("$key"))
             else:
-                # The primary key can be null, so the row is known by its object key: it is found by its content.
+                # The primary key can be null, so the row has an object key: find it by its content.
                 row_key = None
             candidates = [found.get(row_key)] if row_key is not None else list(found.values())
             best = None
@@ -213,7 +213,7 @@ def main(program, file, schema, options):
                     form = part["form"]
                     if form.startswith("link "):
                         target = value["$id"] if isinstance(value, dict) and "$id" in value else value
-                        # A target whose primary key can be null is known by its object key, which an export does not show.
+                        # A target whose primary key can be null has an object key, which an export does not contain.
                         has_null = tables.get(form.split(" ", 2)[2].rpartition("(")[0], {}).get("form") == "_object_key" and not isinstance(target, int)
                         good = (text is None) == (value is None) if has_null else text == (None if value is None else key_text(target))
                     elif form == "jsonb":

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# realmfs replicate and verify-replica, on a PostgreSQL server of their own. REPLICA_KILLS and REPLICA_COMMITS make it
-# longer.
+# realmfs replicate and verify-replica, on a separate PostgreSQL server. REPLICA_KILLS and REPLICA_COMMITS extend the test.
 source "$(dirname "$0")/lib.sh"
 source "$(dirname "$0")/postgres.bash"
 check "a server starts" start_postgres
@@ -11,7 +10,7 @@ drop() { sql 'DROP SCHEMA IF EXISTS realm CASCADE' 2>/dev/null; }
 differences=0 values=0
 names="all-types embedded nested people-encrypted primary-keys rare-states strings unresolved-links
   old/v2-core-0.89.9-encrypted old/v9-core-5.23.9"
-# All of them, and those beside the repository, take a minute.
+# All of them, including those beside the repository, take a minute.
 if [ -n "${E2E_LONG:-}" ]; then names=$(cd "$fixtures" && find . -name '*.realm' -not -path './damaged/*' | sed 's/\.realm$//'); fi
 for name in $names; do
   file=$fixtures/$name.realm
@@ -50,7 +49,7 @@ equal "links in order, the same one twice" "18|4|18" \
   "$(sql 'SELECT target FROM realm."Person_friends" WHERE owner = 4 ORDER BY position' | paste -sd'|')"
 equal "an object's name is no SQL" 1 "$(sql "SELECT count(*) FROM realm.\"Dog\" WHERE name LIKE 'Robert%'")"
 
-# Properties and a class come.
+# Properties and a class are added.
 "$realmfs" schema "$file" | jq '(.schema[] | select(.name == "Person").properties) +=
   {"nick": {"type": "string"}, "tags": {"type": "list", "objectType": "string"}}
   | .schema += [{"name": "Cat", "properties": {"owner": {"type": "object", "objectType": "Person", "optional": true}}}]' \
@@ -63,13 +62,13 @@ check "a change of the schema is one of the tables" wait_until 20 is_followed
 equal "with defaults of properties, as the realm has them" "|{}" "$(sql 'SELECT nick, tags FROM realm."Person" WHERE _id = 4')"
 equal "and links of the new class" 4 "$(sql 'SELECT owner FROM realm."Cat"')"
 
-# The server goes and comes; the realm goes on.
+# The server restarts while the realm changes.
 stop_postgres immediate
 for age in 1 2 3 4 5; do "$realmfs" set --quiet "$file" Person/18 age=$age; done
 start_postgres
 check "after a crash of the server it goes on" wait_until 30 is_followed
 
-# Another file takes the realm's place.
+# Another file replaces the realm.
 cp "$fixtures/people.realm" "$scratch/other.realm" && chmod 644 "$scratch/other.realm"
 "$realmfs" set --quiet "$scratch/other.realm" Person/4 age=1
 mv "$scratch/other.realm" "$file"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Kills a replica at random moments, in three ways, while writers commit: the replicating process with SIGKILL, the
-server as a crash does, and connections in the middle by a proxy. At the end the replica holds what the realm holds, and
-a trigger has seen each value once.
+"""Interrupts a replica at random moments, in three ways, while writers commit: kills the replicating process with SIGKILL,
+stops the server as in a crash, and cuts connections through a proxy. At the end the replica equals the realm, and a
+trigger has seen each value once.
 
 usage: replica_kills.py KILLS ADDRESS_WITHOUT_PORT PORT RESTART_COMMAND REPLICATE... -- WRITER... [-- WRITER...]...
 
-ADDRESS and the port of the proxy are the last argument of REPLICATE. Each writer is a command that ends by itself. Prints
-what was done: the number of kills of each kind, and with REPLICA_FILE the largest size of that file."""
+ADDRESS and the port of the proxy are the last argument of REPLICATE. Each writer is a command that ends. Prints the number
+of kills of each kind, and with REPLICA_FILE the largest size of that file."""
 
 import os
 import random
@@ -19,7 +19,7 @@ import time
 
 
 class Proxy(threading.Thread):
-    """Passes connections on to the server; cuts them when asked, perhaps in the middle of a message."""
+    """Forwards connections to the server; cuts them on request, perhaps in the middle of a message."""
 
     def __init__(self, target):
         super().__init__(daemon=True)
@@ -84,7 +84,7 @@ def main():
     replica = subprocess.Popen(command, stdout=log, stderr=log)
     largest, file = 0, os.environ.get("REPLICA_FILE")
     for _ in range(kills):
-        # A server that is not there when it starts ends it, and a service manager starts it again.
+        # replicate ends if the server is missing when it starts, and a service manager starts it again.
         if replica.poll() is not None:
             restarts += 1
             replica = subprocess.Popen(command, stdout=log, stderr=log)
@@ -119,7 +119,7 @@ def main():
     except subprocess.TimeoutExpired:
         replica.kill()
         problems.append("replicate does not end after SIGTERM")
-    # The counts come whatever happened, so that a long run is not lost.
+    # The counts are printed in any case, so that a long run is not lost.
     print(" ".join(f"{count} {kind}" for kind, count in done.items()), f"{restarts} restarts")
     if file:
         print(f"largest {max(largest, os.path.getsize(file))} bytes")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sourced by the tests of files that change under a replica: a realm, its replica, and what became of it.
+# Sourced by the tests of files that change while they are replicated: a realm, its replica, and checks of both.
 # shellcheck shell=bash disable=SC2034
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/postgres.bash"
@@ -22,13 +22,13 @@ begin() {
   cp "$scratch/people.realm" "$file"
   once --quiet
 }
-# What the replica holds: rows, their content, and the version.
+# The content of the replica: rows and version.
 content() {
   sql "SELECT (SELECT md5(string_agg(p::text, '|' ORDER BY _id)) FROM realm.\"Person\" p) || (SELECT count(*) FROM realm.\"Dog\")
     || (SELECT version FROM realm._realmfs)" 2>&1
 }
-# stops WHAT STATUS PATTERN: the command ends so, and the replica is what it was; with --accept-replacement it goes on,
-# unless the file cannot be read.
+# stops WHAT STATUS PATTERN: the command ends with STATUS, and the replica is unchanged; with --accept-replacement it
+# continues, unless the file cannot be read.
 stops() {
   local before
   before=$(content)
@@ -40,7 +40,7 @@ stops() {
     check "$1: and so does the next pass" once --quiet
   fi
 }
-# follows WHAT: the command goes on by itself.
+# follows WHAT: the command continues without an option.
 follows() {
   local what=$1
   shift

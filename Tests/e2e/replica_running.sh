@@ -3,7 +3,7 @@
 source "$(dirname "$0")/replica_lib.sh"
 
 
-# run: begins, and follows.
+# run: starts replicating and following.
 run() {
   begin
   "$realmfs" replicate --quiet "$file" "$database" >"$scratch/running" 2>&1 &
@@ -14,7 +14,7 @@ run() {
   before=$(content)
 }
 has_ended() { ! kill -0 $follower 2>/dev/null; }
-# ended WHAT STATUS PATTERN: the command ended so, and the replica is what it was.
+# ended WHAT STATUS PATTERN: the command ended with STATUS, and the replica is unchanged.
 ended() {
   check "$1: ends" wait_until 30 has_ended
   kill -KILL $follower 2>/dev/null
@@ -98,7 +98,7 @@ check "many: only the one that a commit emptied is followed" wait_until 60 is_in
   "a=failed b=failed c=failed d=following e=following f=failed"
 is_empty() { [ "$(counts)" = "a|19 b|19 c|19 d|0 e|19 f|19" ]; }
 check "many: the rows of the others stay" wait_until 30 is_empty
-# The file may have been looked at while it was half a copy.
+# The file may have been read while it was an incomplete copy.
 says_why() { [ "$(sql "SELECT reason LIKE '%--accept-replacement%' FROM realm._realmfs WHERE realm = 'c'")" = t ]; }
 check "many: the reason is in the database" wait_until 30 says_why
 kill -TERM $follower && wait $follower

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every way in which the file of a realm can change while `realmfs replicate` is stopped: what a commit removes is
-# removed; what only looks like the realm takes nothing from the replica.
+# The file of a realm changes in every way while `realmfs replicate` is stopped: removals by a commit are applied; a file
+# that only resembles the realm removes nothing from the replica.
 source "$(dirname "$0")/replica_lib.sh"
 
-# ---- the file cannot be read, or lost its content ----
+# ---- the file is unreadable or has lost its content ----
 
 begin
 head -c 16 /dev/zero | dd of="$file" conv=notrunc status=none

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Commands and mounts take little more memory for a realm of 45 MB than for one of 1 MB, pages of the file included.
-# alone: it measures memory, which others make scarce
+# alone: it measures memory, which other scripts use up
 
 source "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -19,7 +19,7 @@ for key in range(count):
     print(json.dumps({"_id": key, "text": f"{key:05}" * 500, "next": others[0], "others": others}))
 EOF
 }
-# peak COMMAND...: the most memory that it had, in MB; its output goes to a file.
+# peak COMMAND...: its peak memory in MB; its output goes to a file.
 peak() {
   python3 - "$@" <<'EOF'
 import resource, subprocess, sys
@@ -37,7 +37,7 @@ for size in small:400 large:16000; do
 done
 check "the large one has more than 40 MB" test "$(stat -c %s large.realm)" -gt 40000000
 
-# little WHAT MB COMMAND...: SIZE in the command stands for the realm.
+# little WHAT MB COMMAND...: SIZE in the command is replaced by the realm.
 little() {
   local what=$1 most=$2 small large
   shift 2
@@ -46,7 +46,7 @@ little() {
   check "$what: $small MB and $large MB" test "$((large - small))" -lt "$most"
 }
 little check 28 "$realmfs" check SIZE.realm
-# Two files of 45 MB: how much is mapped around a page that is read depends on how the system keeps them.
+# Two files of 45 MB: how much the system maps around a page that is read depends on its page cache.
 little diff 45 "$realmfs" diff SIZE.realm SIZE-copy.realm
 little query 28 "$realmfs" query --count SIZE.realm Item 'text CONTAINS "9999"'
 little export 28 "$realmfs" export SIZE.realm SIZE-out
@@ -54,7 +54,7 @@ little compact 40 "$realmfs" compact SIZE-copy.realm
 "$realmfs" create --schema schema.json small-new.realm
 "$realmfs" create --schema schema.json large-new.realm
 little import 45 "$realmfs" import --class Item SIZE-new.realm SIZE.jsonl
-# Many small objects: what is kept for each of them counts.
+# Many small objects: the memory for each of them counts.
 echo '[{"name": "Small", "primaryKey": "_id", "properties": {"_id": "int"}}]' >numbers.json
 for size in few:200000 many:3000000; do
   name=${size%:*}

@@ -1,5 +1,5 @@
-// Programs that use our robust mutexes and programs that use glibc's on one mutex: every pair of them, as threads of
-// one program and as processes that are killed. Prints `ok - ...` and `not ok - ...`. Built with
+// Programs that share one mutex, some with our robust mutexes, some with glibc's: every pair of them, as threads of one
+// program and as processes that are killed. Prints `ok - ...` and `not ok - ...`. Built with
 // Sources/CLinux/robust_mutex.c.
 #define _GNU_SOURCE
 #include "robust_mutex.h"
@@ -96,7 +96,7 @@ static void count_for_ever(struct kind *kind) {
 }
 
 static void pairs(struct kind *a, struct kind *b) {
-  // Held by one, the other waits, and is woken.
+  // One holds the mutex; the other waits, and is woken.
   start();
   pid_t child = CHILD({
     a->lock(&shared->mutex, 1000);
@@ -130,7 +130,7 @@ static void pairs(struct kind *a, struct kind *b) {
   if (again == 0) a->unlock(&shared->mutex);
   test(first == EOWNERDEAD && second == EOWNERDEAD && again == 0, "finds a dead holder, and mends", a, b);
 
-  // Not in the order in which they were taken; what is held at the end is found, what is not, is not.
+  // Released in another order than acquired: only mutexes held at the end are found.
   start();
   child = CHILD({
     a->lock(&shared->other, 1000);
@@ -143,7 +143,7 @@ static void pairs(struct kind *a, struct kind *b) {
   b->unlock(&shared->other);
   test(first == EOWNERDEAD && second == 0, "what was unlocked out of order is free", a, b);
 
-  // Left unmended.
+  // Left inconsistent.
   start();
   end(CHILD(a->lock(&shared->mutex, 1000)));
   end(CHILD({
@@ -153,7 +153,7 @@ static void pairs(struct kind *a, struct kind *b) {
   first = b->lock(&shared->mutex, 1000), second = b->lock(&shared->mutex, 1000);
   test(first == ENOTRECOVERABLE && second == ENOTRECOVERABLE, "what was left unmended stays unusable", a, b);
 
-  // Processes and threads that are killed at random moments while they count.
+  // Processes and threads are killed at random moments while they count.
   start();
   pid_t children[4];
   for (int i = 0; i < 4; i++) children[i] = CHILD(count_for_ever(i & 1 ? a : b));
@@ -163,7 +163,7 @@ static void pairs(struct kind *a, struct kind *b) {
     int victim = i & 3;
     kill(children[victim], SIGKILL);
     end(children[victim]);
-    // A process that died between two instructions leaves the mutex to be had by anyone.
+    // A process that died between two instructions leaves the mutex available.
     int found = b->lock(&shared->mutex, 20000);
     if (found == 0 || found == EOWNERDEAD) {
       b->unlock(&shared->mutex);
@@ -186,7 +186,7 @@ static void pairs(struct kind *a, struct kind *b) {
 }
 
 static void rubbish(void) {
-  // Words of all kinds in the mutex while it is used: a call may fail, the process goes on.
+  // Random words in the mutex while it is used: a call may fail, but the process continues.
   start();
   pid_t child = CHILD({
     unsigned seed = 1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `cat` and `query` in every form: JSON Lines and arrays, CSV, TSV and tables; columns along paths; sums and groups; what
-# a terminal shows.
+# `cat` and `query` in every form: JSON Lines and arrays, CSV, TSV and tables; columns along paths; sums and groups; output
+# on a terminal.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
@@ -81,7 +81,7 @@ print("ok" if len(rows) == 21 and rows[1].startswith("---") and not wide else (l
 PYTHON
 )"
   done
-  # Where more than half of the columns find no room, each object is a record.
+  # If more than half of the columns do not fit, each object is a record.
   script -qec "stty cols 16; '$realmfs' cat '$file' Person" /dev/null | tr -d '\r' >table
   equal "on a narrow terminal records are one below the other" \
     '-[ 2 ]----|_id      4|name     Person…|age      21|email    p1@exa…|dog      Fido|friends  [18]|joined   2020-0…' \
@@ -99,7 +99,7 @@ fi
 equal "and elsewhere only their names" $'Dog\nPerson' "$("$realmfs" cat "$file")"
 equal "in an encrypted file" "Dog Person" "$("$realmfs" cat --key-file "$key_file" "$fixtures/people-encrypted.realm" | xargs)"
 
-# damage: every form ends by itself
+# damage: every form ends
 for item in "$fixtures"/damaged/export-*.realm; do
   for format in json csv table; do
     while IFS= read -r class; do

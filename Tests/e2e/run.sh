@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the end-to-end tests: all scripts beside it, or those named (`run.sh keys xattr`). Prints their lines, then
-# `N passed, N failed`, and exits 1 if anything failed. REALMFS names the program to test.
+# Runs the end-to-end tests: all scripts in this directory, or those named (`run.sh keys xattr`). Prints their lines, then
+# `N passed, N failed`, and exits 1 if any failed. REALMFS is the program to test.
 #
-# E2E_JOBS (2) scripts run at the same time, because most of them wait most of the time; the lines of each come when it
-# ends. Scripts with a line `# alone: WHY` run one after another behind all others.
+# E2E_JOBS (2) scripts run concurrently, because most of them mostly wait; the lines of each appear when it ends. Scripts
+# with a line `# alone: WHY` run one after another, after all others.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 
@@ -26,7 +26,7 @@ jobs=${E2E_JOBS:-2}
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-# run SCRIPT: its lines, then what came of it.
+# run SCRIPT: prints its lines, then its result.
 run() {
   local start status
   start=$(date +%s%N)
@@ -37,7 +37,7 @@ run() {
   echo "# $1: $((($(date +%s%N) - start) / 1000000)) ms"
 }
 
-# run_beside SCRIPT: the same beside others, so that its lines come together.
+# run_beside SCRIPT: the same while others run; its lines appear together.
 run_beside() {
   run "$1" >"$logs/$1"
   flock "$logs" cat "$logs/$1"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Saving, making and removing objects; what is refused, with which errno, and where the reason is.
+# Saving, creating and removing objects; refusals, their errno, and where the reason is.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -8,7 +8,7 @@ serve "$file" "$point" -o create_classes || exit
 person=$point/Person
 version() { cat "$point/.realm/version"; }
 
-# put PATH TEXT: writes and closes as a program does; prints nothing, or the errno's name.
+# put PATH TEXT: writes and closes like a program; prints nothing, or the name of the errno.
 put() {
   python3 -c '
 import errno, os, sys
@@ -22,7 +22,7 @@ text = sys.argv[2].encode()
 while text: text = text[run(lambda: os.write(handle, text)):]
 run(lambda: os.close(handle))' "$@"
 }
-# call EXPRESSION ARGUMENT...: a Python call of module os; prints nothing, or the errno's name.
+# call EXPRESSION ARGUMENT...: a Python call of module os; prints nothing, or the name of the errno.
 call() {
   python3 -c '
 import ctypes, errno, os, sys
@@ -168,7 +168,7 @@ try:
 except OSError as error: print(errno.errorcode[error.errno])' "$person/4.json" "$scratch/long")"
 equal "a name that is too long" ENAMETOOLONG "$(put "$person/$(printf 'x%.0s' {1..256}).json" '{}')"
 equal "nothing of that was committed" "$before" "$(version)"
-# told WHAT PATH PATTERN: a refusal is told where those who look for it look.
+# told WHAT PATH PATTERN: a refusal is reported in the attribute, in .realm/errors and in the log.
 told() {
   check_status "$1: the reason is in .realm/errors" 0 "$3" tail -1 "$point/.realm/errors"
   check_status "$1: and in the attribute" 0 "$3" getfattr -n user.realmfs.error "$2"

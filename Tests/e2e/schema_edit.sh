@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `realmfs class` and `realmfs property`: changes of the schema without a mount. New names keep keys, values and links;
-# what holds data goes with --force alone.
+# `realmfs class` and `realmfs property`: schema changes without a mount. Renaming keeps keys, values and links; data is
+# removed only with --force.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
@@ -74,7 +74,7 @@ equal "and objects have their object keys" '[0,19]' \
 check "the file is sound" "$realmfs" check "$file"
 equal "the schema version stays" 0 "$("$realmfs" info --json "$file" | jq .schemaVersion)"
 
-# undo brings back what was removed, with its objects
+# undo restores removed classes and properties, with their objects
 for command in "property rm --force" "class rm --force"; do
   cp "$fixtures/people.realm" work.realm && chmod 644 work.realm
   "$realmfs" property rm -q --force work.realm Person dog

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Files in memory take little more than their bytes, never more than the mount may use, and go when they are removed.
-# alone: it measures memory, which others make scarce
+# Files in memory take little more than their bytes, never exceed the limit of the mount, and are freed on removal.
+# alone: it measures memory, which other scripts use up
 
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
 point=$(new_directory mnt)
 serve "$file" "$point" || exit
-# The most memory that the server ever had, in MB; what it was at the start is not the files'.
+# The peak memory of the server in MB, without that at the start.
 peak() { awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$server/status"; }
 start=$(peak)
 below() { [ "$(($(peak) - start))" -lt "$1" ] || { echo "$(peak) MB, $start MB at the start"; false; }; }
@@ -31,7 +31,7 @@ check "saving as an object a text that is too large for a second copy fails, and
   bash -c '! mv "$1/scratch" "$1/4.json" 2>/dev/null && jq -e ".age == 5" "$1/4.json"' - "$point/Person"
 rm -f "$point/Person/scratch"
 check "many empty files are counted too" bash -c 'cd "$1" && seq -f "x%g" 1 2000 | xargs touch && rm x*' - "$point/Person"
-# Lines that are saved in one commit wait beside the realm, and so does what they change.
+# Lines that are saved in one commit are stored beside the realm until then, and so are their changes.
 check "umount" "$realmfs" umount "$point"
 serve "$file" "$point" || exit
 start=$(peak)
@@ -42,13 +42,13 @@ equal "all of them" 8019 "$(cat "$point/Person/.count")"
 equal "the last, too" 6000 "$(jq -r .name "$point/Person/8999.json" | tr -d '\n' | wc -c)"
 check "in less than 40 MB" below 40
 equal "nothing is left beside the realm" "" "$(find "$(dirname "$file")" -maxdepth 1 -name '*spool*')"
-# A line that is too long takes neither memory nor disk.
+# A line that is too long takes neither memory nor disk space.
 start=$(peak)
 check_status "a line of 200 MB is refused when it is written" 1 'File too large' \
   bash -c 'python3 -c "print(chr(123) + chr(32) * 200_000_000)" | dd of="$1/Person/.all.jsonl" bs=1M iflag=fullblock status=none' - "$point"
 check "in less than 40 MB" below 40
 check "and says so" grep -q 'the last line is longer than 128 MB' "$point/.realm/errors"
-# Snapshots of one version share what they need, and others need little.
+# Snapshots of one version share memory, and those of others need little.
 start=$(peak)
 check "100 snapshots of one version" bash -c 'cd "$1" && mkdir $(seq -f "s%g" 100)' - "$point/.realm/snapshots"
 check "100 of others" bash -c 'for i in $(seq 100); do echo "{\"age\": $i}" >"$1/Person/4.json" && mkdir "$1/.realm/snapshots/v$i"; done' - "$point"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs seal` and `check --seal`: every changed byte of a sealed file is noticed, also where the format cannot tell.
+# `realmfs seal` and `check --seal` detect every changed byte of a sealed file, also where the format cannot.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -9,7 +9,7 @@ equal "beside it" "1" "$(ls "$file.seal" | wc -l)"
 check_status "it is as it was" 0 'matches its seal: 8192 bytes' "$realmfs" check --seal "$file"
 equal "as JSON" 'true 8192 []' "$("$realmfs" check --seal --json "$file" | jq -c '"\(.intact) \(.size) \(.differences)"' -r)"
 
-# A letter of a name: another name, to the format.
+# A changed letter of a name, which is a valid name.
 cp "$file" "$scratch/sound.realm"
 at=$(grep -abo 'Ada' "$file" | head -1 | cut -d: -f1)
 if [ -z "$at" ]; then at=$(grep -abo 'Person' "$file" | head -1 | cut -d: -f1); fi
@@ -38,7 +38,7 @@ bad=$scratch/fixtures/damaged/shared-nodes-20.realm
 check_status "damage is not sealed" 4 'not sealed|damaged' "$realmfs" seal "$bad"
 equal "and no seal is made" "" "$(ls "$bad.seal" 2>/dev/null)"
 
-# A backup stays as it is, byte for byte, until something is committed to it.
+# A backup does not change by a byte until the first commit to it.
 backup=$scratch/backup.realm point=$(new_directory mnt)
 "$realmfs" backup "$(copy_fixture people)" "$backup" >/dev/null && "$realmfs" seal "$backup" >/dev/null
 echo '[{"_id": 4, "age": 5}, {"_id": 4, "age": "x"}]' >"$scratch/half.json"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What another program commits shows at the next access: values, sizes, new and deleted objects. A file that was replaced
-# shows too. Handles and directory streams that are open meanwhile stay usable.
+# Commits by another program are visible at the next access: values, sizes, new and deleted objects; so is a file that
+# replaces the realm. Open handles and directory streams stay usable.
 source "$(dirname "$0")/lib.sh"
 
 point=$(new_directory mnt)
@@ -15,14 +15,14 @@ commit() {
 # The same by another implementation.
 peer_commit() { python3 "$peer" set "$1" "$2" "$4" "$5" "$6" --count "$7"; }
 
-# shows_commits COMMIT MANY: what COMMIT commits shows; MANY commits are made while reading.
+# shows_commits COMMIT MANY: the commits of COMMIT are visible; MANY of them are made during reads.
 shows_commits() {
   local commit=$1 many=$2
   file=$(copy_fixture people)
   serve "$file" "$point" --immutable || exit 0
   object=$point/Person/4.json
   key=$(key_of "$object")
-  # What stat shows may lag behind by the 20 ms between two looks for a new version.
+  # stat may be late by the 20 ms between two checks for a new version.
   has_size() { [ "$(stat -c %s "$object")" = "$1" ]; }
   is_newer_than() { [ "$(stat -c %Y "$object")" -gt "$1" ]; }
   set_age() { "$commit" "$file" Person 4 "$key" age "$1" "${2:-1}" >"$scratch/peer.log" 2>&1; }
@@ -51,7 +51,7 @@ shows_commits() {
   equal "a new handle has the new one" "123456" "$(jq .age "$object")"
   exec 8<&-
 
-  # Commits while readers read: each text is whole, and the last value shows at the end.
+  # Commits during reads: each text is complete, and the last value is visible at the end.
   set_age 1000000 "$many" &
   writer=$!
   background+=("$writer")
@@ -76,7 +76,7 @@ else
   skip "../shared/tools/realmpeer.py is absent: commits of another implementation were not tested"
 fi
 
-# New, deleted and changed objects, by putting another file in place: the whole tree changes at once.
+# New, deleted and changed objects, by replacing the file: the whole tree changes at once.
 file=$scratch/changing.realm
 cp "$fixtures/primary-keys.realm" "$file"
 serve "$file" "$point" --immutable || exit 0
@@ -106,7 +106,7 @@ read -r -t 10 -u "${COPROC[0]}" listed
 equal "a directory stream of what is gone says so" "begun ESTALE" "$begun $listed"
 stop_server "$point"
 
-# A directory stream over versions of the same realm loses no object and shows none twice.
+# A directory stream across versions of one realm neither loses an object nor lists one twice.
 file=$(copy_fixture items-10k)
 serve "$file" "$point" --immutable || exit 0
 classes=$(for class in "$point"/*/; do echo "$(ls -U "$class" | wc -l) $class"; done | sort -rn | head -1)

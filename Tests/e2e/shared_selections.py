@@ -1,4 +1,4 @@
-"""Readers and writers of shared_selections.sh: every commit gives all objects of a class the same round."""
+"""Readers and writers of shared_selections.sh: every commit sets the same round in all objects of a class."""
 
 import csv
 import json

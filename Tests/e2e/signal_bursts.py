@@ -1,7 +1,7 @@
-"""Bursts of signals at a server, from its start to its end: `signal_bursts.py REALMFS FILE POINT ROUNDS SEED`.
+"""Sends bursts of signals to a server, from its start to its end: `signal_bursts.py REALMFS FILE POINT ROUNDS SEED`.
 
 Each round mounts FILE, saves objects from two threads, and at a random moment sends SIGTERM, SIGINT and SIGHUP, 5 to 20
-of them or until the process is gone. Prints a line for each round that ends otherwise than it must, then a summary.
+of them or until the process has ended. Prints a line for each round with a wrong end, then a summary.
 """
 import json, os, random, signal, subprocess, sys, threading, time
 
@@ -18,7 +18,7 @@ def mounts():
 
 
 def save(name, value):
-    """Saves an object; returns whether that was acknowledged."""
+    """Saves an object; returns True if the save was acknowledged."""
     try:
         file = os.open(f"{point}/Person/{name}.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     except OSError:
@@ -45,7 +45,7 @@ def writer(name, acknowledged, attempted, stop):
 
 
 def has_ended(process, seconds):
-    """Whether the process ends in that time; unlike `wait`, without naps between the looks."""
+    """True if the process ends in that time; unlike `wait`, polls without sleeping."""
     end = time.monotonic() + seconds
     while process.poll() is None:
         if time.monotonic() > end: return False
@@ -84,7 +84,7 @@ for number in range(rounds):
         problem += f" left a mount, status {status}"
         subprocess.run(["umount", "-l", point])
     for thread in threads: thread.join()
-    # Before there is anything to unmount, a signal ends the process as it does any other.
+    # Before the mount exists, a signal ends the process like any other.
     if status != 0 and (seen or -status not in signals): problem += f" status {status}"
     for name, value in acknowledged.items():
         text = subprocess.run([realmfs, "cat", file, f"Person/{name}.json"], capture_output=True).stdout

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Signals that come in numbers, from the start of a mount to the end of its process: the first one ends the mount as
-# usual, the others change nothing. No mount is left, the status is 0, and what was acknowledged is in the file.
-# E2E_ROUNDS and SEED choose how many rounds and which.
+# Bursts of signals, from the start of a mount to the end of its process: the first one ends the mount as usual, the
+# others have no effect. No mount remains, the status is 0, and acknowledged saves are in the file. E2E_ROUNDS sets the
+# number of rounds, SEED selects them.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -11,7 +11,7 @@ summary=$(python3 "$repository/Tests/e2e/signal_bursts.py" "$realmfs" "$file" "$
 equal "signals in bursts" "0 of ${E2E_ROUNDS:-60} rounds failed, seed $seed" "$summary"
 check "the file is sound" "$realmfs" check "$file"
 
-# In the background, and five signals from outside before the first is done.
+# In the background, with five signals from outside before the first is handled.
 "$realmfs" mount "$file" "$point"
 pid=$(pgrep -f "^$realmfs mount $file $point\$")
 kill -TERM "$pid"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What one handle says of its size and what it reads agree, whatever another program commits: for read, mmap and tar.
+# The size of a handle equals the number of bytes that it reads, whatever another program commits: for read, mmap and tar.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -9,7 +9,7 @@ serve "$file" "$other" || exit
 committer=$server
 serve "$file" "$point" || exit
 
-# Another process commits texts of two sizes through its own mount, as fast as it can.
+# Another process commits texts of two sizes through a separate mount, as fast as it can.
 python3 - "$other/Person/4.json" "$scratch/commits" <<'PYTHON' &
 import os, sys
 count = 0
@@ -33,7 +33,7 @@ how, count = sys.argv[2], int(sys.argv[3])
 outcomes, sizes = collections.Counter(), set()
 end = time.time() + 60
 round = 0
-# On a busy machine the other program may need more time to commit often.
+# On a busy machine the other program may need more time for enough commits.
 while round < count or len(sizes) < 2 and time.time() < end:
   round += 1
   if how == "stat": os.stat(sys.argv[1])
@@ -64,7 +64,7 @@ equal "for several readers at once" "3 0 of 1000 differ, both sizes" \
   "$(cat "$scratch"/reader-* | sort | uniq -c | xargs)"
 equal "and for mmap" "0 of 1000 differ, both sizes" "$(rounds mmap 1000)"
 for _ in $(seq 50); do
-  # It warns that the file changed while it was read, which is so.
+  # tar correctly warns that the file changed while it was read.
   tar -C "$point/Person" -c 4.json 2>/dev/null | tar -xO 2>&1 | jq -r '.name | length' 2>&1
 done | sort -u >"$scratch/lengths"
 check "tar takes whole texts" bash -c '! grep -vxE "5|9005" "$1"' - "$scratch/lengths"
@@ -76,7 +76,7 @@ server=$committer
 stop_server "$other"
 check "the realm is sound" "$realmfs" check "$file"
 
-# A listing that tells sizes makes the texts of many objects. What is kept of them does not grow with the texts.
+# A listing with sizes renders the texts of many objects. The memory kept does not grow with the texts.
 python3 -c '
 import json
 for key in range(1, 301): print(json.dumps({"_id": key, "name": str(key) * (400000 // len(str(key)))}))' >"$scratch/Item.jsonl"

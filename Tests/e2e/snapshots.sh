@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# .realm/snapshots: versions that stay, each as a whole tree.
+# .realm/snapshots: held versions, each as a whole tree.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -22,7 +22,7 @@ equal "the snapshot has what was there" "$before" "$(tree "$snapshots/before")"
 check_status "diff shows what changed" 1 'Only in .*: 11.json' diff -r "$snapshots/before/Person" "$point/Person"
 equal "an object that is gone is copied out" "$(jq -c .name "$snapshots/before/Person/11.json")" \
   "$(cp "$snapshots/before/Person/11.json" "$point/Person/11.json" && jq -c .name "$point/Person/11.json")"
-# What changed since then, one line an object.
+# Changes since the snapshot, one line for each object.
 changes=$snapshots/before/.changes
 equal "the lines of objects that changed" $'{"age":21} {"age":77}\n{"friends":[11,18]} {"friends":[18]}' \
   "$(jq -rc 'select(.class == "Person" and .op == "update") | "\(.before) \(.after)"' "$changes")"
@@ -53,7 +53,7 @@ for change in 'echo "{}" >"$1/before/Person/4.json"' 'rm "$1/before/Person/4.jso
   'mkdir "$1/before/Cat"' 'mv "$1/before/Person/4.json" "$1/before/Person/x"' 'rmdir "$1/before/Dog"'; do
   check_status "nothing is changed in it: ${change%% *}" 1 'Read-only file system' bash -c "$change" - "$snapshots"
 done
-# All of it comes back, in one commit, which the other snapshot undoes.
+# A restore is one commit, which the other snapshot undoes.
 pid_version() { cat "$point/.realm/version"; }
 now=$(tree "$point")
 version=$(pid_version)
@@ -88,7 +88,7 @@ check "the name is free again" mkdir "$snapshots/after"
 rmdir "$snapshots/after"
 mv "$snapshots/later" "$snapshots/after"
 
-# While a version is held, what it needs is not used again, but what later commits made and released is.
+# While a version is held, its space is not reused, but space that later commits allocated and released is.
 size() { stat -c %s "$file"; }
 churn() { for i in $(seq 150); do echo "{\"age\": $i, \"name\": \"$(printf '%01000d' "$i")\"}" >"$point/Person/18.json" || return; done; }
 check "many commits while it is held" churn
@@ -105,7 +105,7 @@ serve "$file" "$point" || exit
 equal "snapshots end with the mount" "" "$(ls "$snapshots")"
 stop_server "$point"
 
-# Another program has the realm open, so the versions in use outlive the mount.
+# Another program has the realm open, so the session outlives the mount.
 "$realmfs" watch "$file" >"$scratch/watched" &
 background+=($!)
 serve "$file" "$point" || exit
@@ -124,7 +124,7 @@ stop_server "$point"
 
 # --max-versions counts them.
 serve "$file" "$point" --max-versions 4 || exit
-# Whether there is room is known at close, which cp looks at.
+# The limit is checked at close, whose error cp reports.
 save() { echo "{\"age\": $1}" >"$scratch/18.json" && cp "$scratch/18.json" "$point/Person/18.json"; }
 hold_some() {
   for i in 1 2 3 4; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # CSV as spreadsheets write it: byte order marks, semicolons and tabs, decimal commas, TRUE, empty cells, encodings; and
-# the messages for refused cells, in the terms of the file. The files are byte for byte what Excel writes.
+# the messages for refused cells, which quote the file. The files are byte for byte those that Excel writes.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
@@ -15,7 +15,7 @@ dogs() { "$realmfs" cat new.realm Dog; }
 fresh
 
 # "CSV UTF-8" where the comma is the decimal mark: a byte order mark, semicolons, CRLF, line feeds within cells, and the
-# rows that were emptied.
+# emptied rows.
 printf '\xef\xbb\xbfname;weight;good;born;nick;note;age;price\r\n' >Dog.csv
 printf '\xc3\x84nne;1,5;TRUE;2024-05-01;;;;\r\n"a;""b""";10;FALSE;2024-05-01 10:00:00;x;"two\nlines";007;1,25\r\n;;;;;;;\r\n' >>Dog.csv
 check_status "CSV UTF-8 with semicolons" 0 "fields are separated by ';', and 1,5 is 1.5" "$realmfs" import new.realm Dog.csv
@@ -29,7 +29,7 @@ check "cells that were emptied" "$realmfs" import new.realm Dog.csv
 equal "are null where that can be, else the empty string" 'null ""' \
   "$(dogs | jq -r 'select(.name == "a;\"b\"") | "\(.nick) \(.note | tojson)"')"
 
-# "Unicode text": UTF-16 with tabs. "CSV": the encoding of the country.
+# "Unicode text": UTF-16 with tabs. "CSV": the regional encoding.
 fresh
 printf 'name\tweight\tgood\r\nR\xc3\xa9x\t2,5\tTRUE\r\n"B\t""o"""\t3.25\tfalse\r\n' | iconv -f UTF-8 -t UTF-16 >Dog.txt
 check_status "Unicode text" 0 'read as UTF-16' "$realmfs" import --format csv --class Dog new.realm Dog.txt
@@ -64,14 +64,14 @@ check_status "a byte that is no text in the encoding" 1 'Dog.csv: line 2, column
 check_status "a character that the end cuts" 1 'line 2, column 4: byte 0xC3 is not text in utf-16le' \
   "$realmfs" import --encoding utf-16le new.realm <(iconv -t UTF-16LE <<<$'name\nabc' | head -c -2; printf '\303') --class Dog --format csv
 check_status "an encoding that does not exist" 1 'unknown encoding klingon' "$realmfs" import --encoding klingon new.realm Dog.csv
-# More than is converted at a time, with characters of several bytes across the borders.
+# More than one conversion buffer, with multi-byte characters across the boundaries.
 fresh
 python3 -c 'print("name,note\n" + "".join(f"n{i},{chr(0x10000 + i % 1000)}ä€{i}\n" for i in range(20000)), end="")' >many.csv
 iconv -f UTF-8 -t UTF-16LE many.csv >Dog.csv
 check "a large file" "$realmfs" import --encoding UTF-16LE new.realm Dog.csv
 check "a large file: every text" diff <(tail -n +2 many.csv | cut -d, -f2) <(dogs | jq -r .note)
 
-# What separates fields.
+# Field separators.
 fresh
 printf 'sep=;\r\nname;good\r\nsep;1\r\n' >Dog.csv
 check "a first line that names the separator" "$realmfs" import new.realm Dog.csv
@@ -164,7 +164,7 @@ check_status "--skip-bad keeps the record and the reason" 1 '1 created, 0 change
 equal "the reject" '2 x,abc Dog.csv: line 2, field "age": expected a whole number, found "abc"' \
   "$(jq -r '"\(.line) \(.record) \(.reason)"' rejects)"
 
-# What we write is read as it was, whatever the names and texts look like.
+# Exported CSV is imported unchanged, whatever the names and texts.
 python3 - <<'PY'
 import json
 names = ["a;b", "sep=;", "c\td", "\ufeffe", "x,y", 'q"z', "n\nl"]
@@ -238,7 +238,7 @@ equal "and groups, in the order of their numbers" "-9007199254741005 -9007199254
 equal "JSON keeps the form that readers of doubles need" '{"max(id)":{"$numberLong":"4611686018427387916"}}' \
   "$("$realmfs" query --max id --format jsonl joins.realm Game)"
 
-# Forms of days and times that have one meaning.
+# Unambiguous forms of dates and times.
 fresh
 python3 - >Dog.csv <<'PY'
 days = ["2024-01-31", "2024-01-31T10:00:00.5Z", "2024-01-31T10:00:00+02:00", "2024-01-31 09:05", "2024/1/31", "31.1.2024",
@@ -252,7 +252,7 @@ equal "as moments in UTC" "2024-01-31T00:00:00Z 2024-01-31T10:00:00.500Z 2024-01
 2024-01-31T00:00:00Z 2024-01-31T00:00:00Z 2024-02-01T00:00:00Z 2024-01-31T00:00:00Z 2024-01-31T09:05:00Z \
 2024-01-31T09:05:07Z 2024-01-31T21:05:07Z 2024-02-02T00:00:00Z 2024-01-31T00:00:00Z" "$(dogs | jq -r .born | paste -sd' ')"
 
-# Everything comes back from CSV and TSV: all types, nulls, lists, with any separator and decimal mark.
+# CSV and TSV preserve everything: all types, nulls, lists, with any separator and decimal mark.
 round_trip() {
   local fixture=$1 export=$2 import=$3 copy=$scratch/copy.realm
   rm -rf "$copy"* csv

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# df shows the realm file as the used space, on top of what is free where it lies.
+# df shows the size of the realm file as used space, and the free space of its file system.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture strings)

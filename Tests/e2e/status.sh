@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# `realmfs status` lists the mounts with what each tells about itself, also those that answer nothing; and a command
-# that finds a realm in use names the mount that uses it.
+# `realmfs status` lists the mounts with the status that each reports, also those that do not answer; and a command that
+# finds a realm in use names the mount that uses it.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
 point=$(new_directory mnt)
 # of POINT FILTER: the entry of a mount in `status --json`.
 of() { "$realmfs" status --json | jq -c --arg point "$1" ".[] | select(.mountPoint == \$point) | $2"; }
-# holds_lock: the mount takes part in the realm.
+# holds_lock: true if the mount is in the session of the realm.
 holds_lock() { "$realmfs" info "$file" | grep -q "^in use by  *process"; }
 holds_no_lock() { ! holds_lock; }
 
@@ -23,15 +23,15 @@ check_status "below titles" 0 "^FILE +MOUNT POINT +PROCESS +MODE +IDLE +SNAPSHOT
 equal "it is an attribute of the root" "$server" \
   "$(getfattr --only-values -n system.realmfs.status "$point" 2>/dev/null | jq .pid)"
 
-# A command that needs the realm for itself names the mount, and how to end it. The snapshot keeps the mount at the realm.
+# A command that needs exclusive access names the mount, and how to end it. The snapshot keeps the mount in the session.
 holder="process $server \(realmfs mounted at $point; 'realmfs umount $point'\)"
 check_status "compact names the mount" 8 "$holder; it must be closed there first" "$realmfs" compact "$file"
 check_status "encrypt too" 8 "$holder" "$realmfs" encrypt --key-file "$key_file" "$file"
 check_status "info too" 0 "^in use by +$holder" "$realmfs" info "$file"
 rmdir "$point/.realm/snapshots/before"
 
-# A status request does not count as use: the mount leaves the realm after five idle seconds although it is asked all the
-# time. Other programs that look into the mount only make this take longer.
+# A status request does not count as use: the mount leaves the session after five idle seconds despite frequent requests.
+# Other programs that look into the mount only delay this.
 asked_and_left() { [ "$(of "$point" .idleSeconds)" -ge 4 ] && holds_no_lock; }
 check "status requests neither keep the mount at the realm nor need it" wait_until 120 asked_and_left
 stop_server "$point"
@@ -42,7 +42,7 @@ stop_server "$point"
 serve "$file" "$point" --immutable
 equal "an immutable mount, which takes no part in the realm" '"immutable" null' "$(of "$point" '.mode, .idleSeconds' | paste -sd' ')"
 
-# A mount that does not answer is listed all the same, and can be ended.
+# A mount that does not answer is listed, too, and can be ended.
 kill -STOP "$server"
 check_status "a server that is stopped" 0 "^$file +$point +does not answer$" timeout 20 "$realmfs" status
 equal "in JSON" '"does not answer"' "$(of "$point" .problem)"
@@ -65,7 +65,7 @@ check "a mount point with a space" "$realmfs" mount "$file" "$spaces"
 equal "is listed as it is" '"read-write"' "$(of "$spaces" .mode)"
 check "umount" "$realmfs" umount "$spaces"
 
-# A mount that only another mount namespace has.
+# A mount that exists only in another mount namespace.
 if unshare -m true 2>/dev/null; then
   unshare -m sh -c '"$1" mount "$2" "$3" && touch "$4" && while [ -e "$4" ]; do sleep 0.1; done' \
     - "$realmfs" "$file" "$point" "$scratch/namespace" 2>/dev/null &
@@ -88,7 +88,7 @@ else
   skip "no mount namespaces"
 fi
 
-# A server in another PID namespace has another number there.
+# A server in another PID namespace has a different number there.
 if unshare -m -p -f --mount-proc true 2>/dev/null; then
   unshare -m -p -f --mount-proc sh -c \
     '"$1" mount "$2" "$3" && touch "$4" && while [ -e "$4" ]; do sleep 0.1; done' \
@@ -104,7 +104,7 @@ else
   skip "no PID namespaces"
 fi
 
-# A realm that one program has for itself: the refusal of the engine, with the process behind it.
+# A realm that one program has open exclusively: the engine's refusal, with the process.
 : >"$file.lock"
 exec 5>>"$file.lock"
 flock 5

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs mount --sync`: others' changes come, saves go to the server, once, and what cannot be done says why.
+# `realmfs mount --sync`: changes by others arrive, saves reach the server once, and refusals have a reason.
 source "$(dirname "$0")/sync_lib.sh"
 
 cd "$scratch" || exit 1
@@ -7,7 +7,7 @@ start_server 50
 point=$(new_directory mnt) other=$(new_directory other)
 mirror=$scratch/mirror.realm
 
-# Everything shows, and follows.
+# All objects are visible, and so are changes.
 serve_synced "$url" "$point" --mirror "$mirror" --timeout 20 || exit
 equal "the objects are there" "50 7" "$(ls "$point/P" | wc -l) $(jq .i "$point/P/7.json")"
 equal "sync.json" "$url $mirror live true 51 true 14 null" \
@@ -36,7 +36,7 @@ check "which comes here" wait_until 20 has_90
 stop_server "$other"
 server=$mirror_server
 
-# What goes wrong.
+# Failures.
 tell refuse
 equal "the server refuses: EPERM" EPERM "$(write "$point/P/7.json" '{"_id": 7, "i": 71, "s": "no"}')"
 equal "nothing changed" 70 "$(jq .i "$point/P/7.json")"
@@ -74,7 +74,7 @@ check "but it follows" wait_until 20 test -e "$point/P/60.json"
 equal "and sends nothing" 6 "$(tell uploads)"
 stop_server "$point"
 
-# --query shows some.
+# --query lists a part of the objects.
 serve_synced "$url" "$point" --mirror "$mirror" --query 'P: i >= 1000' || exit
 equal "--query lists what it finds" "1.json 2.json 3.json" "$(cd "$point/P" && echo *)"
 check "and says that everything is downloaded" grep -q 'whole realm is downloaded' "$scratch/server.log"
@@ -84,7 +84,7 @@ equal "which lists it" "1.json 2.json 3.json 7.json" "$(cd "$point/P" && echo *)
 stop_server "$point"
 check_status "a wrong query" 3 'P has no property zz' "$realmfs" mount -f --sync "$url" --mirror "$mirror" --query 'P: zz > 1' "$point"
 
-# Without the server.
+# Offline.
 serve_synced "$url" "$point" --mirror "$mirror" || exit
 end_server
 check "without the server" wait_until 20 has_state .state offline
@@ -103,7 +103,7 @@ check_status "a first mount needs it" 12 'Connection refused; gave up after 1 s'
 equal "and leaves no file" "new.realm*" "$(echo new.realm*)"
 check "the mirror is sound" "$realmfs" check "$mirror"
 
-# A program that does not know of mirrors.
+# A program that is unaware of mirrors.
 start_server 3
 serve_synced "$url" "$point" --mirror "$scratch/intruded.realm" || exit
 wait_until 20 has_state .canSave true
@@ -116,7 +116,7 @@ equal "and sends nothing" 0 "$(tell uploads)"
 stop_server "$point"
 end_server
 
-# The server goes away between the removal of an object and the text that is to replace it.
+# The server becomes unreachable between the removal of an object and the text that replaces it.
 start_server 3
 relay() {
   exec {from_relay}< <(exec python3 -c '
@@ -165,12 +165,12 @@ equal "and brings the removed object back" 1 "$(jq .i "$point/P/1.json")"
 stop_server "$point"
 end_server
 
-# The mirror of a program that does not know of mirrors.
+# A mirror that such a program has written.
 "$realmfs" convert --local "$mirror" "$scratch/written.realm" >/dev/null
 check_status "a realm that is no mirror" 8 'not a mirror of a synced realm' \
   "$realmfs" mount -f --sync "$url" --mirror "$scratch/written.realm" "$point"
 
-# A name server that does not answer: the mount ends all the same.
+# A name server that does not answer does not delay the end of the mount.
 if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
   python3 -c '
 import socket

@@ -1,4 +1,4 @@
-# Sourced by the tests of synced realms: a sync server of its own on the loopback interface, and what is said to it.
+# Sourced by the tests of synced realms: a sync server on the loopback interface, and commands to it.
 # shellcheck shell=bash disable=SC2034
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -8,7 +8,7 @@ if [ ! -x "$sync_server" ]; then
   exit
 fi
 
-# start_server OBJECTS: its id is in $sync_pid, its port in $port, the realm's address in $url.
+# start_server OBJECTS: starts it; its process id is in $sync_pid, its port in $port, the realm's address in $url.
 start_server() {
   coproc SYNC { exec "$sync_server" "$1" 2>&1; }
   sync_pid=$SYNC_PID
@@ -18,7 +18,7 @@ start_server() {
   url=realm://127.0.0.1:$port/test
 }
 
-# tell COMMAND...: says something to the server, and prints its answer.
+# tell COMMAND...: sends a command to the server, and prints its answer.
 tell() {
   echo "$*" >&"$to_server"
   local answer
@@ -35,7 +35,7 @@ serve_synced() {
   serve_at "$point" --sync "$url" "$@"
 }
 
-# state FILTER: what .realm/sync.json says.
+# state FILTER: a value of .realm/sync.json.
 state() { jq -r "$1" "$point/.realm/sync.json"; }
 # has_state FILTER VALUE
 has_state() { [ "$(state "$1")" = "$2" ]; }

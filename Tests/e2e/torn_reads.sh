@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# While a program writes a file anew, all others read the stored text with its size: by rsync, tar, mmap, read, and in
-# the process that writes.
+# While a program rewrites a file, all others read the stored text with its size: by rsync, tar, mmap, read, and in the
+# process that writes.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -8,7 +8,7 @@ point=$(new_directory mnt)
 serve "$file" "$point" || exit
 target=$point/Person/4.json
 
-# A handle that has written a part: what others see, and what its own program sees.
+# A handle that has written a part: the view of others, and of its own program.
 stored=$(cat "$target")
 size=$(stat -c %s "$target")
 (
@@ -30,7 +30,7 @@ wait "$writer"
 equal "then the text is saved" 7 "$(jq .age "$target")"
 
 # The program's own handle has its own size, by stat and by seeking to its end; a handle that it opens later reads the
-# stored text, whatever it has written.
+# stored text, whatever the first has written.
 equal "a program that writes knows what it has written" "ok" "$(python3 - "$target" <<'PYTHON'
 import os, sys
 path = sys.argv[1]
@@ -88,7 +88,7 @@ writer=$!
 background+=("$writer")
 check "a program writes all the time" wait_until 60 test -e "$scratch/going"
 
-# Whether a text is one of the two, whole.
+# True if a text is one of the two, complete.
 judge() { jq -r '.name | length' "$@" 2>&1; }
 for _ in $(seq 60); do
   rm -f "$scratch/copy.json"
@@ -121,7 +121,7 @@ equal "by mmap" "{'whole': 2000}" "$(readers mmap 2000)"
 rm "$scratch/run"
 wait "$writer"
 
-# A program that reads the file by another handle while it writes it.
+# A program that reads the file through one handle while it writes it through another.
 equal "a program reads the stored text while it writes" "{'whole': 200}" "$(python3 - "$target" <<'PYTHON'
 import collections, json, os, sys
 outcomes = collections.Counter()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `realmfs tx` ends with 0 only if the commit is there: mounts are killed, ended and detached at random times.
-# TRANSACTION_ROUNDS=n makes more rounds; SEED=n replays one sequence of delays.
+# `realmfs tx` ends with 0 only if the commit was made: mounts are killed, ended and detached at random times.
+# TRANSACTION_ROUNDS=n sets the number of rounds; SEED=n repeats one sequence of delays.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)

@@ -77,7 +77,7 @@ mkdir "$tx/f"
 equal "a transaction that changed nothing is not" "" "$(cat "$point/.realm/unsaved")"
 rmdir "$tx/f"
 
-# The command.
+# realmfs tx.
 was=$(version)
 check "tx runs a command in a transaction" "$realmfs" tx "$point" -- bash -c \
   'for i in 1 2 3; do echo "{\"name\": \"t$i\"}" >"Person/95$i.json" || exit; done; test "$PWD" = "$REALMFS_TX"'
@@ -119,7 +119,7 @@ equal "a signal goes to the command, whose exit code counts" 42 $?
 equal "nothing is left" "" "$(ls "$tx")"
 equal "nothing was removed" 3 "$(ls "$point/Person" | grep -c '^95[123]\.')"
 
-# All or none, whenever the mount is killed.
+# All changes or none, whenever the mount is killed.
 count=${TRANSACTION_OBJECTS:-2000}
 lines() { seq "$count" | sed "s/.*/{\"_id\":1000&,\"name\":\"$1 &\"}/"; }
 stop_server "$point"
@@ -133,7 +133,7 @@ for i in $(seq "$killed"); do
   cp "$scratch/lines" "$tx/k/Person/.all.jsonl" || exit
   (echo 1 >"$tx/k/.commit") 2>/dev/null &
   writer=$!
-  # Sooner or later within the commit, or after it.
+  # At various times within the commit, or after it.
   sleep "0.$(printf %03d $((RANDOM % ${TRANSACTION_KILL_WITHIN:-200})))"
   crash_server
   wait $writer 2>/dev/null
@@ -143,7 +143,7 @@ for i in $(seq "$killed"); do
 done
 check_status "after $killed kills the file is sound" 0 sound "$realmfs" check "$file"
 equal "each commit was made whole or not at all" "$killed" $((none + all))
-# A commit that nothing disturbs is made, so that the above means something.
+# An undisturbed commit succeeds, so the kills above can fail the test.
 serve "$file" "$point" || exit
 mkdir "$tx/k" && lines whole >"$scratch/lines" && cp "$scratch/lines" "$tx/k/Person/.all.jsonl"
 check "without a kill it is made" touch "$tx/k/.commit"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `.realm/trash` in a mount and `--trash DIR`: what was changed or deleted can be copied back.
+# `.realm/trash` in a mount and `--trash DIR`: changed and deleted objects can be copied back.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -55,7 +55,7 @@ rm "$point"/Dog/D*.json
 equal "are all in the trash" 2000 "$(ls "$point/.realm/trash/Dog" | wc -l)"
 stop_server "$point"
 
-# What another user controls leads nothing elsewhere.
+# A directory controlled by another user cannot redirect writes.
 [ "$(id -u)" -eq 0 ] || { skip "needs root to be several users"; exit; }
 command -v setpriv >/dev/null || { skip "setpriv is absent: no other user to test with"; exit; }
 chmod 755 "$scratch"

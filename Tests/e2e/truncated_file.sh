@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Somebody cuts the realm file while it is mounted: reads fail with EIO, the process lives, and the mount can be ended.
+# The realm file is truncated while it is mounted: reads fail with EIO, the process survives, and the mount can be ended.
 source "$(dirname "$0")/lib.sh"
 
 point=$(new_directory mnt)
@@ -27,7 +27,7 @@ for size in 0 100 4096 100000; do
   equal "cut to $size bytes: exit status" 0 $?
 done
 
-# The commands on a file that is cut short.
+# The commands on a truncated file.
 head -c 100000 "$fixtures/strings.realm" >"$scratch/cut.realm"
 for command in info schema check; do
   "$realmfs" $command "$scratch/cut.realm" >"$scratch/out" 2>&1

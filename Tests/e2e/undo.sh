@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `realmfs undo` takes back the last commit, and those before it step by step: of objects with their links, of the schema, of a mount, of an encrypted
-# realm; and says why where it cannot.
+# `realmfs undo` undoes the last commit, and earlier ones step by step: of objects with their links, of the schema, of a
+# mount, of an encrypted realm; and reports why it cannot.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
@@ -34,7 +34,7 @@ for command in "set Person/4 age=99 dog=null friends=[]" "delete Dog/Rex Dog/Fid
   rm -rf work.realm*
 done
 
-# The schema, through a mount that stays where it is.
+# The schema, while the realm stays mounted.
 point=$(new_directory mnt)
 cp "$file" work.realm
 serve "$scratch/work.realm" "$point" -o create_classes
@@ -56,7 +56,7 @@ check_status "is as before" 0 '^$' "$realmfs" diff --key-file "$key_file" "$fixt
 equal "--json has the versions" "true" \
   "$("$realmfs" undo --redo --json --key-file "$key_file" secret.realm | jq '.undone == .restored + 1 and .version == .undone + 1')"
 
-# Step by step, each commit once, until the older versions are gone; never back and forth.
+# Each undo reverts one more commit, until no older version is left; never back and forth.
 "$realmfs" create --schema <("$realmfs" schema "$file") steps.realm
 for value in 1 2 3 4 5 6; do
   "$realmfs" insert --quiet steps.realm Dog "name=dog $value"
@@ -73,7 +73,7 @@ while "$realmfs" undo --quiet steps.realm 2>/dev/null; do undone=$(("${undone:-0
 check_status "in the end nothing is left to undo" 3 'nothing to undo' "$realmfs" undo steps.realm
 check "and the realm is sound" "$realmfs" check steps.realm
 
-# A terminal is asked.
+# Confirmation on a terminal.
 if command -v script >/dev/null; then
   cp "$file" asked.realm
   "$realmfs" delete --quiet asked.realm Dog/Rex

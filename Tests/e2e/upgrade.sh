@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A file of an older format becomes one that can be written, its backup stays, and a failure changes nothing.
+# An upgrade makes a file of an older format writable, keeps a backup, and changes nothing if it fails.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -43,7 +43,7 @@ for old_file in "$shared"/fixtures/sdk/v[2-9]-*.realm "$shared"/fixtures/sdk/v[1
 done
 [ $found = 1 ] || skip "no files of Realm's SDKs at ../shared/fixtures/sdk"
 
-# A mount of an older format is read-only, and says what to do.
+# A mount of an older format is read-only, and prints the remedy.
 point=$(new_directory hint)
 cp "$fixtures/old/v9-core-5.23.9.realm" "$scratch/hint.realm"
 check_status "a read-only mount names upgrade" 0 "only format 24 is written; 'realmfs upgrade'" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An ordinary user mounts, reads and unmounts through fusermount3; nobody else gets in.
+# An ordinary user mounts, reads and unmounts through fusermount3; other users have no access.
 source "$(dirname "$0")/lib.sh"
 
 as_user=()

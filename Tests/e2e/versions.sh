@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The versions that remain in a file: `realmfs versions`, `--version N`, `undo --list`, `.realm/versions`; beside other programs, after a killed writer,
-# of encrypted realms, and without touching anything.
+# The versions that remain in a file: `realmfs versions`, `--version N`, `undo --list`, `.realm/versions`; while other
+# programs run, after a killed writer, of encrypted realms, and without changing a file.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
@@ -8,7 +8,7 @@ file=$(copy_fixture people)
 lines() { for class in Person Dog; do "$realmfs" cat "$@" "$class"; done; }
 whole() { "$realmfs" versions --json "$@" | jq -r '.[] | select(.state == "whole") | .version'; }
 
-# Each version is kept as a copy, so that every answer can be compared.
+# A copy of each version, to compare every result with.
 newest() { "$realmfs" versions --json "$@" | jq '.[0].version'; }
 keep() { cp "$1" "state-$(newest "$1").realm"; }
 first=$(newest "$file")
@@ -47,7 +47,7 @@ check_status "an unknown version: the error lists those that there are" 3 "no ve
   "$realmfs" cat --version 999 "$file"
 check_status "no version number" 2 'expected a version number' "$realmfs" cat --version first "$file"
 
-# Damage: nothing is claimed.
+# Damage: no version is whole.
 "$realmfs" versions --json "$file" >versions.json
 offset=$(jq '.[1].offset' versions.json) previous=$(jq '.[1].version' versions.json)
 cp "$file" damaged.realm
@@ -61,7 +61,7 @@ check_status "one is read with a warning" 0 "version $last is unproven: a check 
   "$realmfs" cat --version "$last" headless.realm Dog
 equal "and is what it was" "$(lines "state-$last.realm")" "$(lines --version "$last" headless.realm 2>/dev/null)"
 
-# Nothing is created or touched.
+# No file is created or changed.
 mkdir still && cp "$file" still/a.realm && chmod 555 still
 stamp=$(stat -c '%x %y %z' still/a.realm | cut -d' ' -f3-)
 equal "--immutable" "$(whole "$file")" "$(whole --immutable still/a.realm)"
@@ -80,7 +80,7 @@ former=$(whole --key-file "$key_file" secret.realm | sed -n 2p)
 equal "a former version of an encrypted realm" "$(lines --key-file "$key_file" secret-2.realm)" \
   "$(lines --key-file "$key_file" --version "$former" secret.realm)"
 
-# A mount has them as trees, whichever way it is mounted, and keeps one while others commit.
+# Every mount has them as trees, and keeps one readable while others commit.
 point=$(new_directory mnt)
 serve "$file" "$point"
 equal "the mount lists the former versions" "$(whole "$file" | tail -n +2 | sort -n)" "$(ls "$point/.realm/versions" | sort -n)"
@@ -135,7 +135,7 @@ former=$("$realmfs" versions --json "$items" | jq '.[1].version')
 check "a version is read in full while another program commits" cmp read.jsonl <("$realmfs" export --class "$class" items-before.realm)
 check "and those commits are sound" "$realmfs" check "$items"
 
-# A writer that is killed: whatever counts as whole is what it was.
+# A killed writer: each version reported as whole is what was committed.
 wrong=0 found=0
 for round in $(seq 12); do
   cp "state-$last.realm" killed.realm

@@ -26,7 +26,7 @@ has_json() { jq -e '.classes[0] | .name == "Dog" and .before == 6 and .after == 
 check "as JSON Lines" wait_until 10 has_json
 equal "no errors" "" "$(cat errors)"
 
-# --diff: the objects, in words and as JSON.
+# --diff: the objects, as text and as JSON.
 "$realmfs" watch --diff "$file" >objects 2>>errors &
 watcher=$!
 "$realmfs" watch --diff --json "$file" >objects.json 2>>errors &
@@ -46,7 +46,7 @@ has_json_object() {
   jq -es 'map(select(.change == "removed" and .name == "Cleo.json")) != []' objects.json
 }
 check "--diff as JSON Lines" wait_until 10 has_json_object
-# Programs that share a file go on with it; one alone follows the path.
+# Programs that share a file continue with it; one alone follows the path.
 kill -TERM $other && wait $other
 cp "$fixtures/people.realm" other.realm && "$realmfs" set --quiet other.realm Dog/Fido weight=77 && mv other.realm "$file"
 check "--diff with the file that takes its place" wait_until 10 has_object '~ Dog/Fido.json weight: .* -> 77.0'
@@ -59,7 +59,7 @@ wait_until 10 test -s first
 "$realmfs" set --quiet "$file" Dog/Fido weight=3
 check "--diff ends with its reader" wait_until 10 is_dead $reader
 
-# --changes: a line an object.
+# --changes: a line for each object.
 "$realmfs" watch --changes "$file" >changes 2>>errors &
 watcher=$!
 background+=("$watcher")
@@ -87,7 +87,7 @@ sleep 1
 check "it ends with its reader" wait_until 10 is_dead $reader
 check "which has the line" grep -q '"key":"Di"' first
 
-# One whose output is not read keeps no version: space is used again.
+# A watch whose output is not read keeps no version in use: space is reused.
 mkfifo slow
 exec 5<>slow
 "$realmfs" watch --changes "$file" >slow 2>>errors &
@@ -99,7 +99,7 @@ churn() {
     "$realmfs" set --quiet "$file" Person/18 "name=$(printf '%08000d' "$i")" >>set_out 2>&1 || return
   done
 }
-# Once there is more than is kept for it, it has two seconds; from then on the file stays as it is.
+# Two seconds after its buffer is full, it no longer makes the file grow.
 has_stopped_growing() {
   churn
   local first

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# .all.jsonl and .all.csv have their true size: programs that go by it copy all of them, also while others commit.
+# .all.jsonl and .all.csv have their exact size: programs that rely on it copy them completely, also during commits.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -53,7 +53,7 @@ PYTHON
 )"
 fi
 
-# In a transaction and in a snapshot, and for what is written.
+# In a transaction, in a snapshot, and after a write.
 mkdir "$point/.realm/tx/t"
 echo '{"name": "a longer name than the one before"}' >"$point/.realm/tx/t/Person/4.json"
 equal "in a transaction" "$(wc -c <"$point/.realm/tx/t/Person/.all.jsonl")" \
@@ -67,7 +67,7 @@ equal "in a snapshot it is" "$size" "$(stat -c %s "$point/.realm/snapshots/befor
 echo '{"_id": 4, "name": "x"}' >>"$jsonl"
 equal "lines that are written count" "$(cat "$jsonl" | wc -c)" "$(stat -c %s "$jsonl")"
 
-# While another process commits through another mount, one opening is of one version, and so is its size.
+# While another process commits through another mount, text and size of one opening are of one version.
 other=$(new_directory other)
 committed=$server
 serve "$file" "$other" || exit

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where /proc is not mounted, as in a bare chroot: everything works but what only /proc can tell, and that is said.
+# Without /proc, as in a bare chroot, everything works except what needs /proc, and that is reported.
 source "$(dirname "$0")/lib.sh"
 
 unshare --mount bash -c 'umount -l /proc' 2>/dev/null || { skip "a private mount table needs root"; exit; }
@@ -7,8 +7,8 @@ cd "$scratch" || exit 1
 file=$(copy_fixture people)
 point=$(new_directory mnt)
 export file point realmfs key_file
-# without COMMAND...: a shell command in a mount table without /proc. What it mounts is served in the foreground or
-# unmounted by it, since a server keeps the mount table alive.
+# without COMMAND...: a shell command in a mount table without /proc. It must serve its mounts in the foreground or unmount
+# them, because a server keeps the mount table alive.
 without() { unshare --mount bash -c "umount -l /proc && $1" 2>&1; }
 
 check_status "info does not claim that nobody uses it" 0 '^in use by +unknown, because /proc is missing' \

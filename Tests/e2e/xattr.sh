@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Extended attributes tell class, object key and version.
+# The extended attributes: class, object key and version.
 source "$(dirname "$0")/lib.sh"
 
 point=$(new_directory mnt)
 "$realmfs" mount "$fixtures/people.realm" "$point" || not_ok "mount"
-# attributes FILE NAME...: those that it has.
+# attributes FILE NAME...: prints those that exist.
 attributes() {
   python3 -c '
 import os, sys
@@ -26,7 +26,7 @@ check_status "attributes cannot be set" 1 'not supported' python3 -c '
 import os, sys
 try: os.setxattr(sys.argv[1], "user.x", b"1")
 except OSError as error: sys.exit(error.strerror)' "$point/Person/4.json"
-# What is listed is copied, and could not be set when it comes back.
+# Programs copy listed attributes and would fail to set them again.
 equal "none is listed" "" "$(python3 -c 'import os, sys; print(*[n for f in sys.argv[1:] for n in os.listxattr(f)])' \
   "$point" "$point/Person" "$point/Person/4.json")"
 mkdir "$scratch/copy"

@@ -1,4 +1,4 @@
-# Compares a spreadsheet with what `realmfs cat` prints, cell by cell: xlsx.py REALMFS REALM SPREADSHEET [OPTION]...
+# Compares a spreadsheet with the output of `realmfs cat`, cell by cell: xlsx.py REALMFS REALM SPREADSHEET [OPTION]...
 import datetime, json, os, re, struct, subprocess, sys, zipfile
 import xml.etree.ElementTree as xml
 
@@ -42,7 +42,7 @@ def is_same(cell, value, is_mixed, is_float, is_rounded):
     if isinstance(value, bool):
         return cell is value
     if isinstance(cell, str):
-        # Whole numbers are text in a column of which a double could not hold all; others where a sheet has no such number.
+        # Whole numbers are text in a column with one that a double cannot hold; others where a sheet has no such number.
         if isinstance(value, int):
             return int(cell) == value
         if isinstance(value, float):
@@ -65,7 +65,7 @@ def is_same(cell, value, is_mixed, is_float, is_rounded):
         number == value or is_rounded and number == float("%.16G" % value) or is_float and struct.pack("f", number) == struct.pack("f", value))
 
 
-# What was said of the columns that cannot keep their values.
+# The reports on columns that cannot keep their values.
 notes = open(path + ".notes").read() if os.path.exists(path + ".notes") else ""
 info = json.loads(subprocess.check_output([realmfs, "info", "--long", "--json", *options, realm]))
 classes = [c["name"] for c in info["classes"] if c["kind"] != "embedded"]
@@ -84,7 +84,7 @@ for index, name in enumerate(classes):
             if name == "$key" and name not in found:
                 continue
             cells += 1
-            # A column has one type: numbers, truth values, dates or text.
+            # A column has one type: numbers, booleans, dates or text.
             cell, type_name = row.get(position), types.get(name, "")
             if cell is not None and not re.match("mixed|double|float", type_name):
                 kind = "text" if isinstance(cell, str) else "bool" if isinstance(cell, bool) else f"number, date {cell[1]}"

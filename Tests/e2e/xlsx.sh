@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `realmfs export FILE OUT.xlsx`: every cell of every sample is what `cat` prints, and the limits of the format lose
-# nothing without a word.
+# `realmfs export FILE OUT.xlsx`: every cell of every sample equals the output of `cat`, and values that exceed the limits
+# of the format are reported.
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit 1
@@ -53,7 +53,7 @@ check "a number that no sheet has is text, and told" grep -q 'Edge.d: 1 value is
 check "a column with a number beyond 2^53 is text" grep -q 'Edge.i is text: a spreadsheet would round numbers beyond' edge.xlsx.notes
 check "a column with a date that no sheet has is text" grep -q 'Edge.t is text: a spreadsheet has no dates before 1900' edge.xlsx.notes
 
-# One type for each column, and what people see first: widths, a bold header, a filter, dates in the form that fits.
+# One type for each column, and the layout: widths, a bold header, a filter, dates in a suitable form.
 cat >look.json <<'JSON'
 {"schemaVersion": 0, "schema": [{"name": "Look", "primaryKey": "id", "properties": {"id": "int", "day": "date?",
   "second": "date?", "milli": "date?", "some": "date?", "all": "date?", "text": "string?"}}]}

@@ -101,8 +101,7 @@ extension WriteTransaction {
   ///
   /// - Throws: `notFound` if there is no such class or property, `wrongType` if a property cannot have its value, or if
   ///   the class has a primary key and none is given, or the reverse, `duplicateKey`, or `forbidden` for an embedded
-  ///   class.
-  ///   The transaction is then unchanged.
+  ///   class. The transaction is then unchanged.
   public func create(
     _ className: String,
     primaryKey: Value? = nil,
