@@ -54,7 +54,9 @@ extension Persisted: PropertyStorage {
     let storage = unsafe pointer(object, offset)
     unsafe storage.pointee.place = StoragePlace(index, isManaged: false)
     let state = unsafe storage.pointee.state
-    if case .value(let value) = state { unsafe storage.pointee.state = .tracing(value) } else {
+    if case .value(let value) = state {
+      unsafe storage.pointee.state = .tracing(value)
+    } else {
       unsafe storage.pointee.state = .tracing(nil)
     }
   }

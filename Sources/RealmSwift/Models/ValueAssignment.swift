@@ -7,7 +7,10 @@ enum ValueAssignment {
   static func isNull(_ value: Any) -> Bool { value is NSNull }
 
   /// Returns true if the value is nil, also in an optional, or `NSNull`.
-  static func isNil(_ value: Any) -> Bool { isNull(value) || (value as? any OptionalProtocol)?.isNil == true }
+  static func isNil(_ value: Any) -> Bool {
+    guard let optional = value as? any OptionalProtocol else { return isNull(value) }
+    return optional.anyValue.map { isNil($0) } ?? true
+  }
 
   /// Returns the value without surrounding optionals. Nil remains nil, which can be cast to any optional type.
   static func unwrapped(_ value: Any?) -> Any {

@@ -26,8 +26,8 @@ extension RealmContext {
     return key.value == object.objectKey && table == object.managedClass?.key
   }
 
-  /// Stores a value with `plain`, or an embedded object in the object that `embedded` creates. While objects are updated
-  /// with the policy `modified`, an embedded object replaces the values of the one in `place`.
+  /// Stores a value with `plain`, or an embedded object in the object that `embedded` creates. While objects are
+  /// updated with the policy `modified`, an embedded object replaces the values of the one in `place`.
   func store(
     _ value: EngineValue,
     in place: () throws -> ValueView? = { nil },

@@ -14,8 +14,8 @@ extension Realm {
     public var fileURL: URL? {
       didSet { if fileURL != nil { (inMemoryIdentifier, syncConfiguration) = (nil, nil) } }
     }
-    /// The name of an in-memory realm of this process, which is discarded when its last instance is released. Setting it
-    /// resets `fileURL`, `seedFilePath` and `syncConfiguration`.
+    /// The name of an in-memory realm of this process, which is discarded when its last instance is released. Setting
+    /// it resets `fileURL`, `seedFilePath` and `syncConfiguration`.
     public var inMemoryIdentifier: String? {
       didSet { if inMemoryIdentifier != nil { (fileURL, seedFilePath, syncConfiguration) = (nil, nil, nil) } }
     }
