@@ -88,4 +88,35 @@ private class PersonView: Projection<Person> {
     #expect(told.last == "deleted" && ofNumber.last == "deleted")
     tokens.forEach { $0.invalidate() }
   }
+
+  @Test("a projected collection is set and observed, and reports only changes of its property")
+  func projectedCollection() throws {
+    let bob = try #require(realm.objects(PersonView.self).filter("name == 'Bob'").first), names = bob.dogNames
+    try realm.write { names[1] = "Max" }
+    #expect(bob.rootObject.dogs[1].name == "Max")
+    var told: [String] = []
+    let token = names.observe { change in
+      switch change {
+      case .initial(let names): told.append("initial \(names.count)")
+      case .update(let names, let deletions, let insertions, let modifications):
+        told.append("\(Array(names)) \(deletions) \(insertions) \(modifications)")
+      case .error(let error): told.append("\(error)")
+      }
+    }
+    let configuration = realm.configuration
+    func elsewhere(_ body: @escaping (List<Dog>) -> Void) throws {
+      try onAnotherThread {
+        let realm = try Realm(configuration: configuration)
+        let bob = try #require(realm.object(ofType: Person.self, forPrimaryKey: "Bob"))
+        try realm.write { body(bob.dogs) }
+      }
+      #expect(realm.refresh())
+    }
+    try elsewhere { $0[0].age = 1 }
+    try elsewhere { $0[0].age = 2 }
+    try elsewhere { $0[0].name = "Ben" }
+    try elsewhere { $0.remove(at: 0) }
+    #expect(told == ["initial 2", #"["Ben", "Max"] [] [] [0]"#, #"["Max"] [0] [] []"#])
+    token.invalidate()
+  }
 }

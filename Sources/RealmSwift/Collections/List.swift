@@ -128,6 +128,14 @@ public final class List<Element: RealmCollectionValue> {
   /// Returns the index of the first equal element; nil if there is none.
   public func index(of object: Element) -> Int? { firstIndex(of: object) }
 
+  /// Makes an unmanaged list the stored one at `place`, which contains its elements.
+  func bind(to place: CollectionPlace) {
+    guard case .unmanaged(let elements) = storage else { return }
+    storage = .managed(place)
+    guard let values = elements as? [AnyRealmValue] else { return }
+    for (index, value) in values.enumerated() { value.bind { self[index] as? AnyRealmValue } }
+  }
+
   /// Replaces the elements with those of another sequence.
   func assign(_ other: some Sequence<Element>) {
     let elements = Array(other)
@@ -164,6 +172,12 @@ extension List: RandomAccessCollection, MutableCollection {
       }
     }
   }
+
+  /// The elements in a range. Setting them replaces the range, also with fewer or more elements.
+  public subscript(bounds: Range<Int>) -> Slice<List> {
+    get { Slice(base: self, bounds: bounds) }
+    set { replaceSubrange(bounds, with: Array(newValue)) }
+  }
 }
 
 extension List: RangeReplaceableCollection {
@@ -194,23 +208,29 @@ extension List: _Persistable {
     list.storage = .unmanaged([element])
     return list
   }
+  /// True: a list is a collection.
+  @inlinable public static var _rlmIsCollection: Bool { true }
+  /// Replaces the elements of a list with those of another one.
+  public static func _rlmFill(_ collection: List, _ value: List) {
+    if collection.storage.place == nil ? collection !== value : collection.storage.place != value.storage.place {
+      collection.assign(value)
+    }
+  }
   /// Returns an empty list.
   public static func _rlmDefault() -> List { List() }
   /// Binds an unmanaged list to a property of a managed object that already contains its elements.
-  public static func _rlmBind(_ value: List, to place: PropertyPlace) {
-    if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
-  }
+  public static func _rlmBind(_ value: List, to place: PropertyPlace) { value.bind(to: CollectionPlace(place)) }
   /// Returns the list of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> List { List(CollectionPlace(place)) }
   /// Replaces the elements of a managed list with those of another list.
   public static func _rlmSet(_ place: PropertyPlace, _ value: List) {
-    List(CollectionPlace(place)).assign(Array(value))
+    _rlmFill(List(CollectionPlace(place)), value)
   }
   /// Converts a sequence; returns nil if an element has the wrong type.
   public static func _rlmCast(_ value: Any?) -> List? {
     if let same = value as? List { return same }
-    if let value, ValueAssignment.isNull(value) { return List() }
-    guard let value, let values = value as? any Sequence else { return nil }
+    guard let value, !ValueAssignment.isNil(value) else { return List() }
+    guard let values = value as? any Sequence else { return nil }
     let list = List()
     for value in values {
       guard let element = Element._rlmCast(value) else { return nil }

@@ -100,6 +100,21 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
+  /// Makes an unmanaged map the stored one at `place`, which contains its entries.
+  func bind(to place: CollectionPlace) {
+    guard case .unmanaged(let entries) = storage else { return }
+    storage = .managed(place)
+    guard let values = entries as? [Key: AnyRealmValue] else { return }
+    for (key, value) in values { value.bind { self[key] as? AnyRealmValue } }
+  }
+
+  /// Replaces the entries with those of another map.
+  func assign(_ other: Map) {
+    let entries = Array(other)
+    removeAll()
+    for entry in entries { updateValue(entry.value, forKey: entry.key) }
+  }
+
   /// Adds the entries of a dictionary or another sequence. `combine` merges the existing and the new value for a key.
   public func merge<S: Sequence>(
     _ sequence: S,
@@ -151,24 +166,28 @@ extension Map: _Persistable {
     map.storage = .unmanaged([Key(_rlmKey: ""): element])
     return map
   }
+  /// True: a map is a collection.
+  @inlinable public static var _rlmIsCollection: Bool { true }
+  /// Replaces the entries of a map with those of another one.
+  public static func _rlmFill(_ collection: Map, _ value: Map) {
+    if collection.storage.place == nil ? collection !== value : collection.storage.place != value.storage.place {
+      collection.assign(value)
+    }
+  }
   /// Returns an empty map.
   public static func _rlmDefault() -> Map { Map() }
   /// Binds an unmanaged map to a property of a managed object that already contains its entries.
-  public static func _rlmBind(_ value: Map, to place: PropertyPlace) {
-    if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
-  }
+  public static func _rlmBind(_ value: Map, to place: PropertyPlace) { value.bind(to: CollectionPlace(place)) }
   /// Returns the map of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> Map { Map(CollectionPlace(place)) }
   /// Replaces the entries of a managed map with those of another map.
   public static func _rlmSet(_ place: PropertyPlace, _ value: Map) {
-    let entries = Array(value), map = Map(CollectionPlace(place))
-    map.removeAll()
-    for entry in entries { map.updateValue(entry.value, forKey: entry.key) }
+    _rlmFill(Map(CollectionPlace(place)), value)
   }
   /// Converts a dictionary or a map; returns nil if a value has the wrong type.
   public static func _rlmCast(_ value: Any?) -> Map? {
     if let same = value as? Map { return same }
-    if let value, ValueAssignment.isNull(value) { return Map() }
+    guard let value, !ValueAssignment.isNil(value) else { return Map() }
     if let other = value as? any RealmKeyedCollection { return map(of: other) }
     guard let entries = value as? [String: Any] else { return nil }
     return map(of: entries.map { ($0.key, $0.value) })

@@ -56,6 +56,16 @@ public final class MutableSet<Element: RealmCollectionValue> {
     }
   }
 
+  /// Makes an unmanaged set the stored one at `place`, which contains its values.
+  func bind(to place: CollectionPlace) { if case .unmanaged = storage { storage = .managed(place) } }
+
+  /// Replaces the values with those of another set.
+  func assign(_ other: MutableSet) {
+    let values = Array(other)
+    removeAll()
+    insert(objectsIn: values)
+  }
+
   /// Returns true if the set contains a value.
   public func contains(_ object: Element) -> Bool { values.contains(object) }
 
@@ -115,25 +125,29 @@ extension MutableSet: _Persistable {
     set.storage = .unmanaged([element])
     return set
   }
+  /// True: a set is a collection.
+  @inlinable public static var _rlmIsCollection: Bool { true }
+  /// Replaces the values of a set with those of another one.
+  public static func _rlmFill(_ collection: MutableSet, _ value: MutableSet) {
+    if collection.storage.place == nil ? collection !== value : collection.storage.place != value.storage.place {
+      collection.assign(value)
+    }
+  }
   /// Returns an empty set.
   public static func _rlmDefault() -> MutableSet { MutableSet() }
   /// Binds an unmanaged set to a property of a managed object that already contains its values.
-  public static func _rlmBind(_ value: MutableSet, to place: PropertyPlace) {
-    if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
-  }
+  public static func _rlmBind(_ value: MutableSet, to place: PropertyPlace) { value.bind(to: CollectionPlace(place)) }
   /// Returns the set of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> MutableSet { MutableSet(CollectionPlace(place)) }
   /// Replaces the values of a managed set with those of another set.
   public static func _rlmSet(_ place: PropertyPlace, _ value: MutableSet) {
-    let values = Array(value), set = MutableSet(CollectionPlace(place))
-    set.removeAll()
-    set.insert(objectsIn: values)
+    _rlmFill(MutableSet(CollectionPlace(place)), value)
   }
   /// Converts a sequence; returns nil if an element has the wrong type.
   public static func _rlmCast(_ value: Any?) -> MutableSet? {
     if let same = value as? MutableSet { return same }
-    if let value, ValueAssignment.isNull(value) { return MutableSet() }
-    guard let value, let values = value as? any Sequence else { return nil }
+    guard let value, !ValueAssignment.isNil(value) else { return MutableSet() }
+    guard let values = value as? any Sequence else { return nil }
     let set = MutableSet()
     for value in values {
       guard let element = Element._rlmCast(value) else { return nil }

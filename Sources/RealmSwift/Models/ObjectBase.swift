@@ -12,8 +12,18 @@
   @exclusivity(unchecked) final private var borrowedClass: Borrowed<ManagedClass>?
   /// The key of the object in its table.
   @safe @exclusivity(unchecked) final private(set) var objectKey = ObjectBase.noKey
-  /// Set while a key path is being resolved to property names.
-  final var tracer: PropertyTracer?
+  /// The use of an unmanaged object that does not represent an object of the program; nil for other objects.
+  final var role: Role?
+
+  /// The use of an unmanaged object that the library makes.
+  enum Role {
+    /// Records the properties that are read while a key path is being resolved to property names.
+    case tracing(PropertyTracer)
+    /// Holds the values of a dictionary in a call of `create`: the indexes of the properties that it names.
+    case values(Set<Int>)
+  }
+
+  final var tracer: PropertyTracer? { if case .tracing(let tracer) = role { tracer } else { nil } }
 
   static var noKey: Int64 { -1 }
 

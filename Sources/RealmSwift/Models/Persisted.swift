@@ -5,10 +5,11 @@
 @propertyWrapper public struct Persisted<Value: _Persistable> {
   /// The value in an unmanaged object; unused in a managed one.
   @usableFromInline enum State {
-    case initial((() -> Value)?)
+    /// The default value of the type, which is created on first use.
+    case unset
     case value(Value)
-    /// The default value, in an object that only records which properties are read.
-    case tracing((() -> Value)?)
+    /// The default value, in an object that only records which properties are read; nil for that of the type.
+    case tracing(Value?)
     /// The name of the property in the linking class, for linking objects.
     case origin(String)
   }
@@ -20,10 +21,10 @@
   @usableFromInline var state: State
 
   /// Creates a property with the default value of its type.
-  @inlinable public init() { state = .initial(nil) }
+  @inlinable public init() { state = .unset }
 
-  /// Creates a property with a default value.
-  @inlinable public init(wrappedValue: @autoclosure @escaping () -> Value) { state = .initial(wrappedValue) }
+  /// Creates a property with a default value, or with the value that an initializer assigns before `super.init()`.
+  @inlinable public init(wrappedValue: Value) { state = .value(wrappedValue) }
 
   /// Unavailable: models are classes.
   @available(*, unavailable, message: "@Persisted is for properties of Object and EmbeddedObject classes")
@@ -48,15 +49,16 @@
     @inlinable @inline(__always) set {
       let place = object[keyPath: storage].place
       if place.isManaged { return Value._rlmSet(PropertyPlace(object, place.property), newValue) }
+      if Value._rlmIsCollection { return Value._rlmFill(object[keyPath: storage].unmanagedValue(of: object), newValue) }
       object[keyPath: storage].state = .value(newValue)
     }
   }
 
   /// Returns the value in an unmanaged object.
   @usableFromInline mutating func unmanagedValue(of object: ObjectBase) -> Value {
-    guard case .tracing(let make) = state else { return settle() }
+    guard case .tracing(let value) = state else { return settle() }
     object.tracer?.record(ClassSchema.of(type(of: object)).properties[place.property])
-    return Value._rlmTraced(PropertyPlace(object, place.property)) ?? make?() ?? Value._rlmDefault()
+    return Value._rlmTraced(PropertyPlace(object, place.property)) ?? value ?? Value._rlmDefault()
   }
 
   /// True if the object is unmanaged, so that the storage holds the value or creates it on first use.
@@ -66,8 +68,8 @@
   mutating func settle() -> Value {
     switch state {
     case .value(let value): return value
-    case .initial(let make):
-      let value = make?() ?? Value._rlmDefault()
+    case .unset:
+      let value = Value._rlmDefault()
       state = .value(value)
       return value
     case .tracing, .origin: return Value._rlmDefault()
@@ -98,8 +100,8 @@ extension Persisted where Value.PersistedType: _PrimaryKey {
   }
 
   /// Creates the primary key property with a default value.
-  public init(wrappedValue: @autoclosure @escaping () -> Value, primaryKey: Bool) {
-    state = .initial(wrappedValue)
+  public init(wrappedValue: Value, primaryKey: Bool) {
+    state = .value(wrappedValue)
     isPrimaryKey = primaryKey
   }
 }
@@ -112,8 +114,8 @@ extension Persisted where Value.PersistedType: _Indexable {
   }
 
   /// Creates a property with a search index and a default value.
-  public init(wrappedValue: @autoclosure @escaping () -> Value, indexed: Bool) {
-    state = .initial(wrappedValue)
+  public init(wrappedValue: Value, indexed: Bool) {
+    state = .value(wrappedValue)
     isIndexed = indexed
   }
 }

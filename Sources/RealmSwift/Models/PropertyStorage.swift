@@ -53,8 +53,12 @@ extension Persisted: PropertyStorage {
   static func trace(_ object: ObjectBase, at offset: Int, _ index: Int) {
     let storage = unsafe pointer(object, offset)
     unsafe storage.pointee.place = StoragePlace(index, isManaged: false)
-    if case .initial(let make) = unsafe storage.pointee.state { unsafe storage.pointee.state = .tracing(make) }
-    if case .origin = unsafe storage.pointee.state { unsafe storage.pointee.state = .tracing(nil) }
+    let state = unsafe storage.pointee.state
+    if case .value(let value) = state {
+      unsafe storage.pointee.state = .tracing(value)
+    } else {
+      unsafe storage.pointee.state = .tracing(nil)
+    }
   }
 
   // Specialized for the most frequently written types, to avoid generic dispatch.
@@ -69,7 +73,7 @@ extension Persisted: PropertyStorage {
 
   static func transfer(from object: ObjectBase, at offset: Int, to place: PropertyPlace) {
     let value = unsafe pointer(object, offset).pointee.settle()
-    unsafe pointer(object, offset).pointee.state = .initial(nil)
+    unsafe pointer(object, offset).pointee.state = .unset
     Value._rlmSet(place, value)
     Value._rlmBind(value, to: place)
   }
@@ -80,7 +84,11 @@ extension Persisted: PropertyStorage {
 
   static func setPlain(_ value: Any?, of object: ObjectBase, at offset: Int) -> Bool {
     guard let value = Value._rlmCast(value) else { return false }
-    unsafe pointer(object, offset).pointee.state = .value(value)
+    if Value._rlmIsCollection {
+      Value._rlmFill(unsafe pointer(object, offset).pointee.settle(), value)
+    } else {
+      unsafe pointer(object, offset).pointee.state = .value(value)
+    }
     return true
   }
 

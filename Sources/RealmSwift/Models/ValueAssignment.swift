@@ -6,6 +6,12 @@ enum ValueAssignment {
   /// Returns true if the value is `NSNull`.
   static func isNull(_ value: Any) -> Bool { value is NSNull }
 
+  /// Returns true if the value is nil, also in an optional, or `NSNull`.
+  static func isNil(_ value: Any) -> Bool {
+    guard let optional = value as? any OptionalProtocol else { return isNull(value) }
+    return optional.anyValue.map { isNil($0) } ?? true
+  }
+
   /// Returns the value without surrounding optionals. Nil remains nil, which can be cast to any optional type.
   static func unwrapped(_ value: Any?) -> Any {
     guard let value, !isNull(value) else { return Any?.none as Any }

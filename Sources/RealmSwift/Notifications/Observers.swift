@@ -16,10 +16,23 @@ class Observer {
   /// Marks all changes made so far as reported.
   func skip() {}
 
-  /// Returns key paths as lists of property names; nil, for all properties, if there are none.
-  static func paths(_ keyPaths: [String]?) -> [[String]]? {
+  /// Returns key paths from a class as lists of property names; nil, for all properties, if there are none. Ends the
+  /// process if a class on the path does not have the property. `schema` is nil for collections of values.
+  static func paths(_ keyPaths: [String]?, from schema: ClassSchema?) -> [[String]]? {
     guard let keyPaths, !keyPaths.isEmpty else { return nil }
-    return keyPaths.map { $0.split(separator: ".").map { String($0) } }
+    return keyPaths.map { path in
+      let names = path.split(separator: ".", omittingEmptySubsequences: false).map { String($0) }
+      var schema = schema
+      for name in names {
+        guard let index = schema?.index(of: name), let property = schema?.properties[index] else {
+          let place =
+            schema.map { "'\($0.name)' has no property '\(name)'" } ?? "'\(name)' is not a property of an object"
+          Misuse.stop("The key path '\(path)' cannot be observed: \(place).")
+        }
+        schema = property.linkedClass
+      }
+      return names
+    }
   }
 }
 
@@ -104,7 +117,7 @@ final class CollectionObserver<C: RealmCollection>: Observer {
   init(_ collection: C, _ keyPaths: [String]?, _ block: @escaping (RealmCollectionChange<C>) -> Void) {
     (self.collection, self.block) = (collection, block)
     source = collection._rlmResults.source
-    self.keyPaths = Self.paths(keyPaths)
+    self.keyPaths = Self.paths(keyPaths, from: source.managedClass?.schema)
   }
 
   override func skip() {
@@ -159,7 +172,7 @@ final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
     _ block: @escaping (RealmMapChange<Map<Key, Element>>) -> Void
   ) {
     (self.map, self.place, source, self.block) = (map, place, map._rlmResults.source, block)
-    self.keyPaths = Self.paths(keyPaths)
+    self.keyPaths = Self.paths(keyPaths, from: source.managedClass?.schema)
   }
 
   override func skip() {
@@ -218,7 +231,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
 
   init(_ object: T, _ keyPaths: [String]?, _ block: @escaping (ObjectChange<T>) -> Void) {
     (self.object, self.block) = (object, block)
-    self.keyPaths = Self.paths(keyPaths)
+    self.keyPaths = Self.paths(keyPaths, from: object.schema)
     last = object.context?.hold
   }
 

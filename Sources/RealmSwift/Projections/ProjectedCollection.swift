@@ -1,5 +1,7 @@
 // Collections of one property of all objects of a collection.
 
+public import Dispatch
+
 /// The values of one property of the objects in a list or set, in their order, as in `person.dogs.projectTo.name`.
 public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCollection, CustomStringConvertible {
   private let base: any ProjectedBase
@@ -11,12 +13,42 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
   public var startIndex: Int { 0 }
   /// The index after the last value.
   public var endIndex: Int { base.count }
-  /// The value of the object at an index.
+  /// The value of the object at an index. Setting it on a managed object requires a write transaction.
   public subscript(position: Int) -> Element {
-    guard let value = base.object(at: position)[keyPath: path] as? Element else {
-      Misuse.stop("The projected property has no value of type \(Element.self).")
+    get {
+      guard let value = base.object(at: position)[keyPath: path] as? Element else {
+        Misuse.stop("The projected property has no value of type \(Element.self).")
+      }
+      return value
     }
-    return value
+    nonmutating set { base.set(newValue, path, at: position) }
+  }
+
+  /// Calls `block` with the collection, and again after each commit that changed it, as `observe` of a list does.
+  /// `keyPaths` names the properties to observe; nil observes the projected one.
+  public func observe(
+    keyPaths: [String]? = nil,
+    _ block: @escaping (RealmCollectionChange<ProjectedCollection>) -> Void
+  ) -> NotificationToken {
+    let (base, path) = (base, path)
+    return base.observe(keyPaths, path) { change in
+      let collection = ProjectedCollection(base, path)
+      switch change {
+      case .initial: block(.initial(collection))
+      case .update(_, let deletions, let insertions, let modifications):
+        block(.update(collection, deletions: deletions, insertions: insertions, modifications: modifications))
+      case .error(let error): block(.error(error))
+      }
+    }
+  }
+
+  /// Calls `block` on a serial queue, with the collection in a realm that is confined to the queue.
+  public func observe(
+    keyPaths: [String]? = nil,
+    on queue: DispatchQueue,
+    _ block: @escaping @Sendable (RealmCollectionChange<ProjectedCollection>) -> Void
+  ) -> NotificationToken {
+    RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 
   /// The type and the values.
@@ -47,6 +79,12 @@ extension ProjectedCollection: ThreadConfined {
 private protocol ProjectedBase: ThreadConfined {
   var count: Int { get }
   func object(at position: Int) -> ObjectBase
+  func set<Value>(_ value: Value, _ path: AnyKeyPath, at position: Int)
+  func observe(
+    _ keyPaths: [String]?,
+    _ path: AnyKeyPath,
+    _ block: @escaping (RealmCollectionChange<Void>) -> Void
+  ) -> NotificationToken
 }
 
 /// A list or set.
@@ -55,6 +93,32 @@ private struct ObjectCollection<C: RealmCollection>: ProjectedBase where C.Eleme
 
   var count: Int { collection.count }
   func object(at position: Int) -> ObjectBase { collection[position] }
+
+  func set<Value>(_ value: Value, _ path: AnyKeyPath, at position: Int) {
+    guard let path = path as? ReferenceWritableKeyPath<C.Element, Value> else {
+      Misuse.stop("The projected property of \(C.Element.self) cannot be set.")
+    }
+    collection[position][keyPath: path] = value
+  }
+
+  func observe(
+    _ keyPaths: [String]?,
+    _ path: AnyKeyPath,
+    _ block: @escaping (RealmCollectionChange<Void>) -> Void
+  ) -> NotificationToken {
+    guard let path = path as? PartialKeyPath<C.Element> else {
+      Misuse.stop("The projected property is not one of \(C.Element.self).")
+    }
+    return collection.observe(keyPaths: keyPaths ?? [PropertyTracer.name(of: path)]) { change in
+      switch change {
+      case .initial: block(.initial(()))
+      case .update(_, let deletions, let insertions, let modifications):
+        block(.update((), deletions: deletions, insertions: insertions, modifications: modifications))
+      case .error(let error): block(.error(error))
+      }
+    }
+  }
+
   var realm: Realm? { collection.realm }
   var isInvalidated: Bool { collection.isInvalidated }
   var isFrozen: Bool { collection.isFrozen }

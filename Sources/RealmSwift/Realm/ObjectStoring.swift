@@ -12,6 +12,7 @@ extension RealmContext {
     if isStored(value, in: { try view(type, key, property) }) { return }
     store(
       value,
+      in: { try view(type, key, property) },
       plain: { try $0.set(type.key, object, column, $1) },
       embedded: { try $0.setEmbedded(type.key, object, column) }
     )
@@ -25,19 +26,24 @@ extension RealmContext {
     return key.value == object.objectKey && table == object.managedClass?.key
   }
 
-  /// Stores a value with `plain`, or an embedded object in the object that `embedded` creates.
+  /// Stores a value with `plain`, or an embedded object in the object that `embedded` creates. While objects are
+  /// updated with the policy `modified`, an embedded object replaces the values of the one in `place`.
   func store(
     _ value: EngineValue,
+    in place: () throws -> ValueView? = { nil },
     plain: (borrowing WriteTransaction, Value) throws -> Void,
     embedded: (borrowing WriteTransaction) throws -> ObjKey
   ) {
     switch value.content {
     case .value(let value): apply { try plain($0, value) }
     case .embedded(let given):
-      let object = given.context != nil && copiesManaged ? copy(of: given) : given
+      let object = copies != nil && !given.holdsValues ? copy(of: given) : given
       let target = targetForEmbedding(object)
+      if addPolicy == .modified, case .link(let table, let key) = Misuse.unwrap({ try place() }), table == target.key {
+        return fill(object, target, key.value, isNew: false)
+      }
       let made = apply(embedded)
-      fill(object, target, made.value)
+      fill(object, target, made.value, isNew: true)
     }
   }
 
@@ -52,8 +58,15 @@ extension RealmContext {
 
   /// Returns a link to a managed object, or adds an unmanaged object and returns the link to it.
   func link(to object: ObjectBase, _ policy: Realm.UpdatePolicy) -> Value {
+    if copies != nil, object.context !== self, !object.holdsValues {
+      if let copy = copies?[object] { return link(to: copy, policy) }
+      let copy = copy(of: object)
+      copies?[object] = copy
+      // Not through `link`: a copy is not copied again.
+      add(copy, policy)
+      return link(to: copy, policy)
+    }
     if let other = object.context {
-      if other !== self, copiesManaged { return link(to: copy(of: object), policy) }
       guard other === self, let managed = object.managedClass else {
         Misuse.stop("The object of class '\(ClassSchema.of(type(of: object)).name)' is managed by another realm.")
       }
@@ -89,7 +102,7 @@ extension RealmContext {
     guard let primaryKey = schema.primaryKey else {
       let wanted = created?.keyWithoutPrimaryKey(self, managed)
       let key = apply { try $0.create(managed.key, key: wanted, values: values) }
-      transfer(object, managed, schema, key.value, plainToo: false)
+      transfer(object, managed, schema, key.value, .rest)
       return
     }
     let key = primaryKey.storageType.plainValue(of: object, at: primaryKey.offset)?.value ?? .null
@@ -99,18 +112,27 @@ extension RealmContext {
           "There is already an object of class '\(managed.name)' with the primary key '\(Self.text(of: key))'."
         )
       }
-      transfer(object, managed, schema, present.value, plainToo: true)
+      transfer(object, managed, schema, present.value, copies == nil ? .all : .given)
       return
     }
     let wanted = created?.nextKey()
     let made = apply { try $0.create(managed.key, primaryKey: key, key: wanted, values: values) }
-    transfer(object, managed, schema, made.value, plainToo: false)
+    transfer(object, managed, schema, made.value, .rest)
   }
 
-  /// Fills a new embedded object.
-  private func fill(_ object: EmbeddedObject, _ managed: ManagedClass, _ key: Int64) {
+  /// Fills an embedded object.
+  private func fill(_ object: EmbeddedObject, _ managed: ManagedClass, _ key: Int64, isNew: Bool) {
     guard let schema = managed.schema else { return }
-    transfer(object, managed, schema, key, plainToo: true)
+    transfer(object, managed, schema, key, isNew || copies == nil ? .all : .given)
+  }
+
+  /// The properties that `transfer` stores.
+  private enum Transferred {
+    case all
+    /// Those that were not passed to the creation of the object.
+    case rest
+    /// Those that the value of an existing object names: `create` leaves the others as they are.
+    case given
   }
 
   /// Copies the values of an unmanaged object to the managed object that it becomes.
@@ -119,14 +141,18 @@ extension RealmContext {
     _ managed: ManagedClass,
     _ schema: ClassSchema,
     _ key: Int64,
-    plainToo: Bool
+    _ transferred: Transferred
   ) {
+    var given: Set<Int>?
+    if transferred == .given, case .values(let indexes) = object.role { given = indexes }
+    object.role = nil
     // Become managed first, so that cyclic links find a managed object.
     object.becomeManaged(by: self, managed, key)
     created?.note(object)
     for (index, property) in schema.properties.enumerated() {
       let isPlain = property.storageType.valueType._rlmIsPlain
-      if property.isStored, index != schema.primaryKeyIndex, plainToo || !isPlain {
+      if let given, !given.contains(index) { continue }
+      if property.isStored, index != schema.primaryKeyIndex, transferred != .rest || !isPlain {
         property.storageType.transfer(from: object, at: property.offset, to: PropertyPlace(object, index))
       }
     }
@@ -143,4 +169,9 @@ extension RealmContext {
     default: "nil"
     }
   }
+}
+
+extension ObjectBase {
+  /// True if the object holds the values of a dictionary or an array in a call of `create`.
+  fileprivate var holdsValues: Bool { if case .values = role { true } else { false } }
 }

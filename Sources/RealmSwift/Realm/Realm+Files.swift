@@ -6,7 +6,8 @@ import RealmPages
 
 extension Realm {
   /// Writes a compacted copy of the realm's newest version to a new file, encrypted with `encryptionKey` unless that is
-  /// nil. Throws if the file exists, and in a write transaction.
+  /// nil. The copy gets the owner and permissions of the realm, and is writable by its owner. Throws if the file
+  /// exists, and in a write transaction.
   public func writeCopy(toFile fileURL: URL, encryptionKey: Data? = nil) throws {
     context.checkThread()
     if context.isInTransaction { throw Error(.fail, "A copy cannot be written in a write transaction") }
@@ -18,7 +19,7 @@ extension Realm {
       key = made
     }
     _ = try Realm.Error.translating {
-      try RealmCopy.write(context.file.reader.configuration, to: fileURL.path, key: key)
+      try RealmCopy.write(context.file.reader.configuration, to: fileURL.path, key: key, isForWriting: true)
     }
   }
 

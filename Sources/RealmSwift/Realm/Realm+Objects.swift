@@ -56,9 +56,9 @@ extension Realm {
     context.checkWrite()
     let managed = context.managed(type)
     guard let schema = managed.schema else { Misuse.stop("'\(managed.name)' is not a model.") }
-    let copied = context.copiesManaged
-    context.copiesManaged = true
-    defer { context.copiesManaged = copied }
+    let outerCopies = context.copies
+    context.copies = outerCopies ?? [:]
+    defer { context.copies = outerCopies }
     if update != .error, let primaryKey = schema.primaryKey {
       let entries = ValueAssignment.entries(of: value, for: schema)
       if let given = entries.first(where: { $0.0 == primaryKey.name || $0.0 == primaryKey.storedName })?.1,
@@ -68,6 +68,7 @@ extension Realm {
         let outer = context.addPolicy
         context.addPolicy = update
         defer { context.addPolicy = outer }
+        if let original = value as? ObjectBase { context.copies?[original] = object }
         for (name, value) in entries where schema.index(of: name) != schema.primaryKeyIndex {
           ValueAssignment.set(name, to: value, of: object)
         }
@@ -76,6 +77,7 @@ extension Realm {
     }
     let object = type.init()
     ValueAssignment.assign(value, to: object)
+    if let original = value as? ObjectBase { context.copies?[original] = object }
     context.add(object, update)
     return object
   }

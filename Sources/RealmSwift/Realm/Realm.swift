@@ -79,9 +79,10 @@ public struct Realm {
   }
 
   /// Begins a write transaction. Waits for other writers without a time limit; ends the process if the transaction
-  /// cannot begin.
+  /// cannot begin. The thread keeps the realm open until the transaction ends.
   public func beginWrite() {
     Misuse.unwrap { try context.begin(staysOnThread: false, timeout: RealmContext.endless) }
+    OpenRealms.keep(context)
   }
 
   /// Commits the write transaction. The changes are durable when it returns.

@@ -1,6 +1,7 @@
 // The configuration that a realm is opened with.
 
 public import Foundation
+import Glibc
 import RealmPages
 import Synchronization
 
@@ -13,8 +14,8 @@ extension Realm {
     public var fileURL: URL? {
       didSet { if fileURL != nil { (inMemoryIdentifier, syncConfiguration) = (nil, nil) } }
     }
-    /// The name of an in-memory realm, which is discarded when its last instance is released. Setting it resets
-    /// `fileURL`, `seedFilePath` and `syncConfiguration`.
+    /// The name of an in-memory realm of this process, which is discarded when its last instance is released. Setting
+    /// it resets `fileURL`, `seedFilePath` and `syncConfiguration`.
     public var inMemoryIdentifier: String? {
       didSet { if inMemoryIdentifier != nil { (fileURL, seedFilePath, syncConfiguration) = (nil, nil, nil) } }
     }
@@ -98,7 +99,9 @@ extension Realm.Configuration {
       try checkSynced()
       engine = RealmPages.Configuration(path: try syncConfiguration.path())
     } else if let inMemoryIdentifier {
-      engine = RealmPages.Configuration(inMemoryIdentifier: inMemoryIdentifier)
+      // The engine's realms in memory are shared with other processes of the user.
+      let identifier = inMemoryIdentifier.isEmpty ? "" : "\(getpid()) \(inMemoryIdentifier)"
+      engine = RealmPages.Configuration(inMemoryIdentifier: identifier)
     } else if let fileURL {
       engine = RealmPages.Configuration(path: fileURL.path)
     } else {

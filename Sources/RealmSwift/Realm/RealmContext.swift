@@ -28,8 +28,8 @@ final class RealmContext {
   @safe @exclusivity(unchecked) private(set) var isDirty = false
   /// The policy for objects that already exist, while an object is being added.
   var addPolicy: Realm.UpdatePolicy?
-  /// True while objects of other realms, and embedded objects of other owners, are copied, as in `create`.
-  var copiesManaged = false
+  /// The copies of the objects that a call of `create` has stored so far, by their originals; nil outside of `create`.
+  var copies: [ObjectBase: ObjectBase]?
   private var classes: [ObjectIdentifier: ManagedClass] = [:]
   /// All classes found since the realm was opened. Objects refer to them without retaining them.
   private var found: [ManagedClass] = []
@@ -197,6 +197,7 @@ final class RealmContext {
       return nil
     }
     changed = nil
+    OpenRealms.forget(self)
     try created?.remember(self, transaction)
     self.transaction = nil
     isDirty = false
@@ -233,6 +234,7 @@ final class RealmContext {
       throw Realm.Error(error)
     }
     hold = try Realm.Error.translating { try file.reader.hold() }
+    OpenRealms.forget(self)
     if isDirty, let hold { created?.move(to: hold.snapshot) }
     if isDirty { file.delivery.noteChange() }
     asyncWrites.next()
@@ -242,6 +244,7 @@ final class RealmContext {
     checkThread()
     changed = nil
     guard let transaction else { return }
+    OpenRealms.forget(self)
     created?.forget()
     (self.transaction, created) = (nil, nil)
     transaction.rollback()

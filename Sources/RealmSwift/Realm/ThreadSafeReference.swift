@@ -4,29 +4,32 @@ import Foundation
 import RealmPages
 
 /// A reference to an object or a collection that another thread resolves, once, in its own realm. The file keeps the
-/// version of the reference until it is resolved.
+/// version of the reference until it is resolved. A reference made in a write transaction resolves to nil as long as
+/// the object is not committed.
 public final class ThreadSafeReference<Confined: ThreadConfined>: @unchecked Sendable {
-  // Unchecked: all threads may read frozen values, and only one thread resolves the reference.
-  private var frozen: Confined?
+  // Unchecked: all threads may read frozen values, and only one thread resolves the reference. Of a value of a write
+  // transaction, that thread reads only the class and the key.
+  private var value: Confined?
 
   /// Creates a reference to a managed object or collection.
   public init(to threadConfined: Confined) {
     if threadConfined.realm == nil { Misuse.stop("Cannot construct reference to unmanaged object.") }
     if threadConfined.isInvalidated { Misuse.stop("Cannot construct reference to invalidated object.") }
-    frozen = threadConfined.isFrozen ? threadConfined : threadConfined.freeze()
+    let isMovable = threadConfined.isFrozen || threadConfined.realm?.context.isInTransaction == true
+    value = isMovable ? threadConfined : threadConfined.freeze()
   }
 
   /// True if the reference was resolved.
-  public var isInvalidated: Bool { frozen == nil }
+  public var isInvalidated: Bool { value == nil }
 
   fileprivate func resolve(in context: RealmContext) -> Confined? {
-    guard let value = frozen else { Misuse.stop("Can only resolve a thread safe reference once.") }
-    frozen = nil
+    guard let value else { Misuse.stop("Can only resolve a thread safe reference once.") }
+    self.value = nil
     guard let realm = value.realm, realm.context.file === context.file else {
       Misuse.stop("Cannot resolve a thread safe reference in another realm than it was made in.")
     }
     // The referenced object may be newer than the version that the realm reads.
-    if realm.context.version > context.version { _ = Misuse.unwrap { try context.refresh() } }
+    if !realm.isFrozen || realm.context.version > context.version { _ = Misuse.unwrap { try context.refresh() } }
     return value._rlmCounterpart(in: Realm(context))
   }
 }

@@ -38,6 +38,14 @@ public final class Migration {
   private let former: Snapshot
   private let oldSide: MigrationSide
   private let newSide: MigrationSide
+  private struct Deleted: Hashable {
+    let name: String
+    let key: ObjKey
+  }
+  /// The objects that `delete` removed, which are not enumerated again. Their keys may belong to created objects.
+  private var deleted: Set<Deleted> = []
+  /// The classes whose former objects `deleteData` removed.
+  private var emptied: Set<String> = []
   /// The classes to remove when the migration ends.
   private(set) var removed: [TableKey] = []
 
@@ -55,6 +63,7 @@ public final class Migration {
 
   /// Calls `block` with each object of a class that existed before the migration.
   public func enumerateObjects(ofType typeName: String, _ block: MigrationObjectEnumerateBlock) {
+    if emptied.contains(typeName) { return }
     let keys = Misuse.unwrap { () throws -> [ObjKey] in
       guard let table = try former.table(named: Table.classPrefix + typeName) else { return [] }
       let cursor = ObjectCursor(table)
@@ -62,13 +71,15 @@ public final class Migration {
       while try cursor.next() { keys.append(cursor.key) }
       return keys
     }
-    for key in keys { block(oldSide.object(typeName, key), newSide.object(typeName, key)) }
+    for key in keys where !deleted.contains(Deleted(name: typeName, key: key)) {
+      block(oldSide.object(typeName, key), newSide.object(typeName, key))
+    }
   }
 
-  /// Creates an object with the values of a dictionary.
+  /// Creates an object with the values of a dictionary, of an array in the order of the properties, or of an object.
   @discardableResult
-  public func create(_ typeName: String, value: [String: Any] = [:]) -> MigrationObject {
-    let table = newSide.table(typeName)
+  public func create(_ typeName: String, value: Any = [String: Any]()) -> MigrationObject {
+    let table = newSide.table(typeName), value = values(of: value, typeName)
     let columns = context.apply { try $0.columns(of: table) }
     var primaryKey = context.apply { try $0.table(table).primaryKey }
     primaryKey = primaryKey.flatMap { key in columns.first { $0.key == key.key } }
@@ -87,14 +98,37 @@ public final class Migration {
   /// Deletes an object of the new schema.
   public func delete(_ object: MigrationObject) {
     if object.side !== newSide { Misuse.stop("Only new objects of a migration can be deleted.") }
+    deleted.insert(Deleted(name: object.className, key: object.key))
     context.apply { try $0.delete(object.table, object.key) }
+  }
+
+  /// Returns the values for a new object by property name.
+  private func values(of value: Any, _ typeName: String) -> [String: Any] {
+    let names = context.wanted.classes.first { $0.name.isExactly(typeName) }?.properties.filter(\.isStored)
+    switch value {
+    case let values as [String: Any]: return values
+    case let values as [Any]:
+      guard let names, values.count <= names.count else {
+        Misuse.stop("There are \(values.count) values for the \(names?.count ?? 0) properties of '\(typeName)'.")
+      }
+      return Dictionary(zip(names.map(\.storedName), values)) { $1 }
+    case let object as MigrationObject: return object.values
+    case let object as ObjectBase:
+      let entries = object.schema.properties.enumerated().compactMap { index, property -> (String, Any)? in
+        guard property.isStored, let value = property.storage.anyValue(of: object, index) else { return nil }
+        return (property.storedName, value)
+      }
+      return Dictionary(entries) { $1 }
+    default: Misuse.stop("An object of '\(typeName)' cannot be made of a value of type \(type(of: value)).")
+    }
   }
 
   /// Deletes the objects of a class, and the class itself if the realm is not opened with it. Returns true if the class
   /// existed.
   @discardableResult
   public func deleteData(forType typeName: String) -> Bool {
-    context.apply { transaction throws -> Bool in
+    emptied.insert(typeName)
+    return context.apply { transaction throws -> Bool in
       guard let key = try transaction.tableKey(named: Table.classPrefix + typeName) else { return false }
       if context.wanted.classes.contains(where: { $0.name.isExactly(typeName) }) {
         let cursor = ObjectCursor(try transaction.table(key))

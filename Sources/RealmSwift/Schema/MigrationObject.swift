@@ -121,7 +121,7 @@ final class MigrationSide {
 /// arrays, and maps are dictionaries.
 @dynamicMemberLookup public final class MigrationObject {
   let side: MigrationSide
-  private let className: String
+  let className: String
   let table: TableKey
   let key: ObjKey
 
@@ -170,6 +170,17 @@ final class MigrationSide {
     }
   }
 
+  /// The values of all properties by name; without those that are null.
+  var values: [String: Any] {
+    let names = Misuse.unwrap { () throws -> [String] in
+      switch side.source {
+      case .former(let snapshot): try snapshot.table(table)?.columns.map(\.name) ?? []
+      case .transaction(let context): try context.change { try $0.columns(of: table).map(\.name) }
+      }
+    }
+    return names.reduce(into: [:]) { values, name in values[name] = self[name] }
+  }
+
   private func checkValid() { if side.isOver { Misuse.stop("The objects of a migration are gone when it is over.") } }
 
   private func missing(_ name: String) -> Realm.Error {
@@ -180,6 +191,17 @@ final class MigrationSide {
     let column = try context.change { try $0.columns(of: table).first { $0.name.isExactly(name) } }
     guard let column else { throw missing(name) }
     return column
+  }
+
+  /// Returns the elements of an array or another sequence, and none for nil.
+  private func elements(of value: Any?, _ column: Column) throws -> [Any] {
+    guard let value, !ValueAssignment.isNil(value) else { return [] }
+    guard let values = value as? any Sequence else {
+      throw Realm.Error(.fail, "the value \(value) does not fit the collection '\(className).\(column.name)'")
+    }
+    var elements: [Any] = []
+    for value in values { elements.append(value) }
+    return elements
   }
 
   private func set(_ value: Any?, _ column: Column, _ context: RealmContext) throws {
@@ -194,7 +216,7 @@ final class MigrationSide {
       let value = try engine(value)
       try context.change { try $0.set(table, key, column.key, value) }
     case .list, .set:
-      let values = try (value as? [Any] ?? []).map { try engine($0) }
+      let values = try elements(of: value, column).map { try engine($0) }
       try context.change { transaction in
         try transaction.clear(table, key, column.key)
         for (index, value) in values.enumerated() {

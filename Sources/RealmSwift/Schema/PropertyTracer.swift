@@ -11,7 +11,7 @@ final class PropertyTracer {
   /// Returns an object that records reads with the given tracer.
   static func object(of type: ObjectBase.Type, _ tracer: PropertyTracer?) -> ObjectBase {
     let object = type.init(), schema = ClassSchema.of(type)
-    object.tracer = tracer ?? PropertyTracer()
+    object.role = .tracing(tracer ?? PropertyTracer())
     for (index, property) in schema.properties.enumerated() {
       property.storageType.trace(object, at: property.offset, index)
     }

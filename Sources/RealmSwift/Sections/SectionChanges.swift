@@ -38,7 +38,7 @@ final class SectionObserver<Sectioned: RealmSectionedResult>: Observer {
 
   init(_ sectioned: Sectioned, _ keyPaths: [String]?, _ block: @escaping (SectionedResultsChange<Sectioned>) -> Void) {
     (self.sectioned, self.block) = (sectioned, block)
-    self.keyPaths = Self.paths(keyPaths)
+    self.keyPaths = Self.paths(keyPaths, from: sectioned._rlmSections.results.schema)
   }
 
   override func skip() {

@@ -119,6 +119,20 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
     }
     return value ?? AnyRealmValue(CollectionPlace(place, NestedPlace(steps: [], kind: kind)))
   }
+  /// Binds the collections of an unmanaged value to the property of a managed object that already contains them.
+  public static func _rlmBind(_ value: AnyRealmValue, to place: PropertyPlace) { value.bind { _rlmGet(place) } }
+
+  /// Makes an unmanaged list or map the one that `stored` returns, which contains its values.
+  func bind(to stored: () -> AnyRealmValue?) {
+    switch self {
+    case .list(let list):
+      if case .list(let target) = stored(), let place = target.storage.place { list.bind(to: place) }
+    case .dictionary(let map):
+      if case .dictionary(let target) = stored(), let place = target.storage.place { map.bind(to: place) }
+    default: break
+    }
+  }
+
   /// Returns the value as the engine stores it.
   public func _rlmWrite(_ target: WriteTarget) -> EngineValue {
     switch self {
@@ -162,7 +176,7 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
   }
   /// Converts a value; nil if a realm cannot store it.
   public static func _rlmCast(_ value: Any?) -> AnyRealmValue? {
-    guard let value, !ValueAssignment.isNull(value), (value as? any OptionalProtocol)?.isNil != true else {
+    guard let value, !ValueAssignment.isNil(value) else {
       return AnyRealmValue.none
     }
     switch value {

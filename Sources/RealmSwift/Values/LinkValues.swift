@@ -34,8 +34,10 @@ extension ObjectBase: _RealmOptionalValue {
       return dynamic.context?.object(type, dynamic.objectKey) as? Self
     }
     guard let value, ValueAssignment.isObjectLike(value) else { return nil }
-    let object = Self()
-    ValueAssignment.assign(value, to: object)
+    let object = Self(), entries = ValueAssignment.entries(of: value, for: object.schema)
+    for (name, value) in entries { ValueAssignment.set(name, to: value, of: object) }
+    // The objects in the values of another object are not copies yet.
+    if !(value is ObjectBase) { object.role = .values(Set(entries.compactMap { object.schema.index(of: $0.0) })) }
     return object
   }
 }

@@ -27,13 +27,8 @@ extension Optional: RealmCollectionValue where Wrapped: _RealmOptionalValue {
   public func _rlmWrite(_ target: WriteTarget) -> EngineValue { self?._rlmWrite(target) ?? EngineValue(.null) }
   /// Converts a value; null becomes nil.
   public static func _rlmCast(_ value: Any?) -> Wrapped?? {
-    guard let value, !Self.isNull(value) else { return .some(nil) }
+    guard let value, !ValueAssignment.isNil(value) else { return .some(nil) }
     return Wrapped._rlmCast(value).map { .some($0) }
-  }
-
-  private static func isNull(_ value: Any) -> Bool {
-    if let nested = value as? any OptionalProtocol { return nested.isNil }
-    return ValueAssignment.isNull(value)
   }
 }
 

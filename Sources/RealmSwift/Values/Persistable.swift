@@ -25,6 +25,10 @@ public protocol _HasPersistedType: _RealmSchemaDiscoverable {
 public protocol _Persistable: _HasPersistedType {
   /// True if the values are scalars, which can be passed to the creation of an object.
   static var _rlmIsPlain: Bool { get }
+  /// True if the values are lists, sets or maps, which keep their identity when a property is set.
+  static var _rlmIsCollection: Bool { get }
+  /// Replaces the contents of a collection with those of another one. Does nothing for other values.
+  static func _rlmFill(_ collection: Self, _ value: Self)
   /// Returns the value in a managed object.
   static func _rlmGet(_ place: PropertyPlace) -> Self
   /// Sets the value in a managed object.
@@ -123,6 +127,10 @@ public struct EngineValue {
 extension _Persistable {
   /// True if the values are scalars.
   public static var _rlmIsPlain: Bool { false }
+  /// False: only lists, sets and maps are collections.
+  @inlinable public static var _rlmIsCollection: Bool { false }
+  /// Does nothing.
+  public static func _rlmFill(_ collection: Self, _ value: Self) {}
   /// Returns the value as the engine stores it.
   public func _rlmPlain() -> EngineValue { EngineValue(.null) }
   /// Does nothing.

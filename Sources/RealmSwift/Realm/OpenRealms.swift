@@ -1,0 +1,27 @@
+// Keeps the realms of a thread that are in a write transaction: `try Realm().beginWrite()` leaves no other reference to
+// the realm. A thread that ends releases its realms, which rolls back their transactions.
+
+import Foundation
+
+/// The realms that the calling thread has open because of a transaction that began with `beginWrite()`.
+final class OpenRealms {
+  private static let name = "RealmSwift.OpenRealms"
+  private var contexts: [RealmContext] = []
+
+  /// Retains a realm for the calling thread. Does nothing for a realm of a queue or an actor, whose thread may change.
+  static func keep(_ context: RealmContext) {
+    guard case .thread = context.confinement else { return }
+    let dictionary = Thread.current.threadDictionary
+    let realms = dictionary[name] as? OpenRealms ?? OpenRealms()
+    dictionary[name] = realms
+    realms.contexts.append(context)
+  }
+
+  /// Releases a realm whose transaction ends.
+  static func forget(_ context: RealmContext) {
+    guard case .thread = context.confinement, let realms = Thread.current.threadDictionary[name] as? OpenRealms else {
+      return
+    }
+    realms.contexts.removeAll { $0 === context }
+  }
+}
