@@ -155,6 +155,7 @@ declare -A unsafe_places=(
   [Sources/RealmWeb/API/Exports.swift]="system calls with C strings"
   [Sources/RealmSync/Protocol/Compression.swift]="the interface of zlib"
   [Sources/RealmTransfer/Export/FileOutput.swift]="write(2)"
+  [Sources/realmfs/Mounting/PrivateMount.swift]="socketpair(2) and signal masks"
   [Sources/realmfs/Program/Interruption.swift]="the address of a signal handler"
   [Sources/realmfs/Program/System.swift]="system calls with C strings"
   [Sources/realmfs/Output/StandardOutput.swift]="write(2)"

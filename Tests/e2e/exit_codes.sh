@@ -19,8 +19,8 @@ check_status "2: an unknown option names the one that was meant" 2 'unknown opti
   "$realmfs" info --jsn "$file"
 check_status "2: an unknown option names itself and the help" 2 "unknown option --colour; see 'realmfs cat --help'" \
   "$realmfs" cat --colour "$file" Person
-check_status "2: an option of another program names what does the same" 2 'unknown option --sort; use SORT' \
-  "$realmfs" query --sort age "$file" Person
+check_status "2: an option of another program names what does the same" 2 'unknown option --order-by; use --sort' \
+  "$realmfs" query --order-by age "$file" Person
 check_status "2: also for keys" 2 'unknown option --password; use --key-file FILE' "$realmfs" info --password x "$file"
 check_status "2: an unknown mount option" 2 'unknown mount option -o colour' "$realmfs" mount -o colour "$file" "$point"
 check_status "2: an unknown mount option names the one that was meant" 2 'did you mean umask\?' \

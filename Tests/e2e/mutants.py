@@ -332,6 +332,8 @@ class Plan:
                 yield ["property", "index"], ["property", *self.key, "index", copy(), name, property]
             yield ["class", "rename"], ["class", *self.key, "rename", copy(), name, "Other"]
             yield ["class", "rm"], ["class", *self.key, "rm", "--force", copy(), name]
+        yield ["exec"], ["exec", *self.key, copy(), "--", "ls", "-R"]
+        yield ["exec", "--tx"], ["exec", *self.key, "--tx", copy(), "--", "ls", "-R"]
         yield ["import"], ["import", *self.key, "--format", "jsonl", copy(), self.jsonl]
         yield ["import", "--batch"], ["import", *self.key, "--format", "jsonl", "--batch", "5", copy(), self.jsonl]
         yield ["compact"], ["compact", *self.key, copy()]

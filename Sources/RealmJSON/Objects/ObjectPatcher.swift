@@ -52,9 +52,11 @@ public struct PatchOutcome: Sendable {
   /// True if anything was changed.
   public let hasChanged: Bool
   /// The number of links that were omitted.
-  public let missingLinks: Int
+  public var missingLinks: Int
   /// The required properties of new objects, including embedded ones, that the text omits.
   public var defaulted: [RequiredProperty] = []
+  /// The objects that were created or updated in the place of links.
+  public var linked: [LinkedObject] = []
 }
 
 /// Writes objects from JSON texts, in one transaction.
@@ -68,6 +70,11 @@ public final class ObjectPatcher {
   public let missingLinks: MissingLinks
   /// Names of members that are ignored although they are not properties; each begins with `$`.
   public let ignoredMembers: [String]
+  /// True if an object in the place of a link creates or updates the object with its primary key. In a class without
+  /// primary key it creates one.
+  public let createsLinked: Bool
+  /// The links to the linked objects of the current text, by node.
+  var linked: [Int: Value] = [:]
 
   /// New keys of objects without a primary key that were stored under a different key than the one in the texts. Links
   /// use the new keys.
@@ -76,7 +83,13 @@ public final class ObjectPatcher {
   let schemas = SchemaCache()
 
   /// Creates a patcher with an empty cache.
-  public init(mode: WriteMode = .patch, missingLinks: MissingLinks = .refuse, ignoredMembers: [String] = []) {
+  public init(
+    mode: WriteMode = .patch,
+    missingLinks: MissingLinks = .refuse,
+    ignoredMembers: [String] = [],
+    createsLinked: Bool = false
+  ) {
+    self.createsLinked = createsLinked
     self.mode = mode
     self.missingLinks = missingLinks
     self.ignoredMembers = ignoredMembers
@@ -99,6 +112,18 @@ public final class ObjectPatcher {
     of table: TableKey,
     in transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
+    try apply(text, to: target, of: table, made: [:], in: transaction)
+  }
+
+  /// Like `apply(_:to:of:in:)`. `made` contains the linked objects that an earlier application of the text created, by
+  /// node.
+  func apply(
+    _ text: JSONText,
+    to target: PatchTarget,
+    of table: TableKey,
+    made: [Int: ObjKey],
+    in transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> PatchOutcome {
     schemas.forgetObjects()
     let schema = try schemas.schema(table, transaction)
     guard text.kind(JSONText.root) == .object else {
@@ -109,10 +134,21 @@ public final class ObjectPatcher {
         schema.kind == .embedded ? "embedded: its objects are written inside of others" : "asymmetric: read-only"
       throw JSONInputError(.forbidden, "class \(schema.name) is \(kind)")
     }
-    switch try resolve(target, text, schema, transaction) {
-    case .existing(let object): return try change(object, isNew: false, text, schema, transaction)
-    case .new(let new): return try make(new, text, schema, transaction)
+    var linked = LinkedOutcome(made: made)
+    self.linked = [:]
+    if createsLinked, text.hasInnerObjects {
+      try applyLinked(in: JSONText.root, schema, depth: 0, text, &linked, transaction)
+      schemas.forgetObjects()
     }
+    var outcome =
+      switch try resolve(target, text, schema, transaction) {
+      case .existing(let object): try change(object, isNew: false, text, schema, transaction)
+      case .new(let new): try make(new, text, schema, transaction)
+      }
+    outcome.missingLinks += linked.missingLinks
+    outcome.defaulted += linked.defaulted
+    outcome.linked = linked.objects
+    return outcome
   }
 
   // MARK: the object
@@ -345,7 +381,12 @@ extension JSONText {
 
   /// Returns the primary key in the text of an object; nil if it contains none.
   public func primaryKey(of column: Column) throws(JSONInputError) -> Value? {
-    guard let node = member(column.name, of: Self.root) else { return nil }
+    try primaryKey(of: column, at: Self.root)
+  }
+
+  /// Returns the primary key in the object at `object`; nil if it contains none.
+  func primaryKey(of column: Column, at object: Int) throws(JSONInputError) -> Value? {
+    guard let node = member(column.name, of: object) else { return nil }
     if kind(node) == .null {
       if column.isNullable { return .null }
       throw mismatch(node, Self.example(of: column.type))

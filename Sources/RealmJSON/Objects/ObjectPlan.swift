@@ -38,7 +38,7 @@ struct PatchStep {
 /// `values`, and its embedded objects are steps.
 struct ObjectPlan {
   /// The maximum nesting of collections and embedded objects, the same as for rendering.
-  private static let depthLimit = 200
+  static let depthLimit = 200
 
   let text: JSONText
   let patcher: ObjectPatcher
@@ -337,6 +337,7 @@ struct ObjectPlan {
     _ transaction: borrowing WriteTransaction,
     isReference: Bool = false
   ) throws(JSONInputError) -> Value? {
+    if let made = patcher.linked[node] { return made }
     var id = node, isReference = isReference
     if !isReference, let reference = reference(node) {
       if !text.content(reference.type).elementsEqual(target.name.utf8) {

@@ -13,6 +13,8 @@ public final class RecordApplier<Place> {
     public let place: Place
     /// The object of the record.
     public let object: ObjectReference
+    /// The linked objects that its text created, by node.
+    let made: [Int: ObjKey]
   }
 
   /// The records whose links had no target when they were applied, and those passed to `wait`, in order.
@@ -22,9 +24,25 @@ public final class RecordApplier<Place> {
   private let second: ObjectPatcher
 
   /// Creates an applier without waiting records. `remaining` is the handling of links without a target in `finish`.
-  public init(mode: WriteMode = .patch, remaining: MissingLinks = .refuse, ignoredMembers: [String] = []) {
-    first = ObjectPatcher(mode: mode, missingLinks: .leaveOut, ignoredMembers: ignoredMembers)
-    second = ObjectPatcher(mode: mode, missingLinks: remaining, ignoredMembers: ignoredMembers)
+  /// With `createsLinked`, objects in the place of links create or update objects: see `ObjectPatcher.createsLinked`.
+  public init(
+    mode: WriteMode = .patch,
+    remaining: MissingLinks = .refuse,
+    ignoredMembers: [String] = [],
+    createsLinked: Bool = false
+  ) {
+    first = ObjectPatcher(
+      mode: mode,
+      missingLinks: .leaveOut,
+      ignoredMembers: ignoredMembers,
+      createsLinked: createsLinked
+    )
+    second = ObjectPatcher(
+      mode: mode,
+      missingLinks: remaining,
+      ignoredMembers: ignoredMembers,
+      createsLinked: createsLinked
+    )
   }
 
   /// New keys of objects without a primary key; see `ObjectPatcher.renumbered`.
@@ -43,13 +61,18 @@ public final class RecordApplier<Place> {
     in transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
     let outcome = try first.apply(text, to: target, of: table, in: transaction)
-    if outcome.missingLinks > 0 { wait(for: place, ObjectReference(table: table, key: outcome.object)) }
+    if outcome.missingLinks > 0 {
+      var made: [Int: ObjKey] = [:]
+      for object in outcome.linked where object.wasCreated { made[object.node] = object.object.key }
+      let object = ObjectReference(table: table, key: outcome.object)
+      waiting.append(Waiting(place: place, object: object, made: made))
+    }
     return outcome
   }
 
   /// Adds a record of an existing object to `waiting`.
   public func wait(for place: Place, _ object: ObjectReference) {
-    waiting.append(Waiting(place: place, object: object))
+    waiting.append(Waiting(place: place, object: object, made: [:]))
   }
 
   /// Applies the text of a waiting record again. Call this when all records were applied. See `ObjectPatcher.apply` for
@@ -59,6 +82,12 @@ public final class RecordApplier<Place> {
     _ text: JSONText,
     in transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
-    try second.apply(text, to: .object(record.object.key), of: record.object.table, in: transaction)
+    try second.apply(
+      text,
+      to: .object(record.object.key),
+      of: record.object.table,
+      made: record.made,
+      in: transaction
+    )
   }
 }

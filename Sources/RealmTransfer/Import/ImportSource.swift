@@ -108,7 +108,11 @@ public final class ImportSource {
   }
 
   private let form: Form
-  private let files: [File]
+  private var files: [File]
+  /// True if the source is one file, or standard input, whose class the user did not give.
+  private var isUnclassified = false
+  /// The classes that a JSON object of arrays may name, and those found.
+  private var arrays = InputFile.ClassArrays()
   private var position = Record.Position()
   private var open: InputFile?
   private var header: CSVHeader?
@@ -138,6 +142,7 @@ public final class ImportSource {
       form = Form(format, isTree: false)
       self.options = try Self.options(options, format, path)
       files = [File(path: path, className: className ?? (known == nil ? nil : Self.className(stem)))]
+      isUnclassified = className == nil
       return
     }
     let all = try Self.names(in: path)
@@ -183,6 +188,18 @@ public final class ImportSource {
     options = ImportOptions()
     files = [File(path: "", className: className)]
     open = InputFile(text: text, name: name)
+  }
+
+  /// Sets the classes of the realm, before the first record is read.
+  ///
+  /// Without a class from the user, a JSON object of arrays contains the objects of several classes, as in
+  /// `{"Person": [..]}`. If a file is not named after a class and the realm has one class, its records are of that
+  /// class.
+  func use(classes: [String]) {
+    guard isUnclassified else { return }
+    arrays.known = classes
+    let isKnown = files[0].className.map { name in classes.contains { $0.isExactly(name) } } ?? false
+    if !isKnown, classes.count == 1 { files[0] = File(path: files[0].path, className: classes[0]) }
   }
 
   private static func parts(of name: String) -> (stem: String, ImportFormat?) {
@@ -358,16 +375,19 @@ public final class ImportSource {
 
   private func nextValue(in file: File, _ input: InputFile) throws(TransferError) -> Record? {
     let here = position
-    guard let value = try input.readValue(&position.context) else { return nil }
+    guard let value = try input.readValue(&position.context, &arrays) else { return nil }
     (position.offset, position.line) = (input.offset, input.line)
-    return Record(
+    let className = arrays.name(in: position.context)
+    var record = Record(
       position: here,
       path: input.name,
       line: value.line,
       bytes: value.bytes,
-      className: file.className,
+      className: className ?? file.className,
       fileName: nil,
       header: nil
     )
+    record.namesClass = className != nil
+    return record
   }
 }

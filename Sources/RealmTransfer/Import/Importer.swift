@@ -32,6 +32,18 @@ public struct ImportSummary: Sendable {
   public var last: ObjectReference?
   /// The required properties of new objects that the records omit.
   public var defaulted: [DefaultedProperty] = []
+  /// The numbers of objects by class, including those that records created or changed in the place of links.
+  public var classes: [ClassCount] = []
+
+  /// The created and changed objects of a class.
+  public struct ClassCount: Sendable {
+    /// The name of the class.
+    public let name: String
+    /// The number of created objects.
+    public var created = 0
+    /// The number of times that an existing object was changed.
+    public var changed = 0
+  }
 }
 
 /// Receives the versions before and after an uncommitted change, and the objects concerned.
@@ -98,10 +110,43 @@ public struct Importer {
     var waiting: [Waiting] = []
     /// The required properties that records omit, with the number of new objects.
     var defaulted: [RequiredProperty: Int] = [:]
+    /// The numbers of objects by class.
+    var counts: [TableKey: ImportSummary.ClassCount] = [:]
     /// The created and changed objects, for a preview.
     var objects: [ObjectReference] = []
     var rejected: [(Record.Position, RejectedRecord)] = []
     var isAtEnd = false
+
+    /// Counts the objects of a record.
+    mutating func count(
+      _ outcome: PatchOutcome,
+      _ table: TableKey,
+      _ transaction: borrowing WriteTransaction
+    ) throws(Failure) {
+      do throws(TransferError) {
+        for object in outcome.linked {
+          try count(object.object.table, transaction) { $0.add(object.wasCreated, object.hasChanged) }
+        }
+        try count(table, transaction) { $0.add(outcome.wasCreated, outcome.hasChanged) }
+      } catch { throw .fatal(error) }
+    }
+
+    mutating func count(
+      _ table: TableKey,
+      _ transaction: borrowing WriteTransaction,
+      _ change: (inout ImportSummary.ClassCount) -> Void
+    ) throws(TransferError) {
+      if counts[table] == nil {
+        do throws(EngineError) {
+          let facts = try transaction.table(table)
+          counts[table] = ImportSummary.ClassCount(name: facts.className ?? facts.name)
+        } catch { throw .engine(error) }
+      }
+      if var found = counts[table] {
+        change(&found)
+        counts[table] = found
+      }
+    }
   }
 
   // MARK: running
@@ -115,6 +160,7 @@ public struct Importer {
     var total = ImportSummary()
     var waiting: [Waiting] = []
     var count = 0
+    try source.use(classes: topLevelClasses())
     var place = source.place
     while true {
       let pass = try runBatch(from: place, &count)
@@ -132,6 +178,19 @@ public struct Importer {
     source.stop()
     total.notes = source.notes
     return total
+  }
+
+  /// Returns the names of the classes whose objects can be imported.
+  private func topLevelClasses() throws(TransferError) -> [String] {
+    do throws(EngineError) {
+      let snapshot = try writer.realm.latest()
+      var names: [String] = []
+      for key in try snapshot.tableKeys() {
+        let table = try snapshot.table(key)
+        if let table, table.kind == .topLevel, let name = table.className { names.append(name) }
+      }
+      return names
+    } catch { throw .engine(error) }
   }
 
   private func begin() throws(TransferError) -> WriteTransaction {
@@ -155,6 +214,7 @@ public struct Importer {
         do throws(EngineError) { pass.summary.defaulted = try pass.defaulted.named(in: transaction) } catch {
           throw .engine(error)
         }
+        pass.summary.classes = pass.counts.sorted { $0.key.value < $1.key.value }.map(\.value)
         try transaction.end(preview, pass.objects)
         pass.summary.rejected = order.count
         for position in order { if let record = rejected[position] { try onReject?(record) } }
@@ -184,6 +244,7 @@ public struct Importer {
         source.skip(made.count)
         left -= made.count
         pass.summary.created += made.count
+        try pass.count(made.last.table, transaction) { $0.created += made.count }
         for (property, number) in made.defaulted { pass.defaulted[property, default: 0] += number }
         pass.summary.last = made.last
         if (count + made.count) / 256 > count / 256 { try onProgress(count + made.count) }
@@ -202,8 +263,12 @@ public struct Importer {
         guard let (table, outcome) = try apply(record, state, transaction) else { continue }
         if takesRows { try state.note(outcome, record, table, source, transaction) }
         pass.summary.add(outcome, table)
+        try pass.count(outcome, table, transaction)
         for property in outcome.defaulted { pass.defaulted[property, default: 0] += 1 }
-        if preview != nil { pass.objects.append(ObjectReference(table: table, key: outcome.object)) }
+        if preview != nil {
+          pass.objects.append(ObjectReference(table: table, key: outcome.object))
+          pass.objects += outcome.linked.map(\.object)
+        }
       } catch {
         try reject(record, error, &pass.rejected)
       }
@@ -393,7 +458,7 @@ public struct Importer {
       }
     }
 
-    let applier = RecordApplier<Record.Position>(ignoredMembers: [Member.class, Member.key])
+    let applier = RecordApplier<Record.Position>(ignoredMembers: [Member.class, Member.key], createsLinked: true)
     private let createsOnly: Bool
     private var tables: [ExactName: TableKey] = [:]
     private var known: [TableKey: Facts] = [:]
@@ -567,10 +632,19 @@ public struct Importer {
   }
 }
 
+extension ImportSummary.ClassCount {
+  fileprivate mutating func add(_ wasCreated: Bool, _ hasChanged: Bool) {
+    if wasCreated { created += 1 } else if hasChanged { changed += 1 }
+  }
+}
+
 extension ImportSummary {
   fileprivate mutating func add(_ outcome: PatchOutcome, _ table: TableKey) {
     last = ObjectReference(table: table, key: outcome.object)
     if outcome.wasCreated { created += 1 } else if outcome.hasChanged { changed += 1 } else { unchanged += 1 }
+    for object in outcome.linked {
+      if object.wasCreated { created += 1 } else if object.hasChanged { changed += 1 }
+    }
   }
 
   fileprivate mutating func add(_ other: ImportSummary) {
@@ -579,6 +653,14 @@ extension ImportSummary {
     unchanged += other.unchanged
     rejected += other.rejected
     last = other.last ?? last
+    for count in other.classes {
+      if let index = classes.firstIndex(where: { $0.name.isExactly(count.name) }) {
+        classes[index].created += count.created
+        classes[index].changed += count.changed
+      } else {
+        classes.append(count)
+      }
+    }
     for property in other.defaulted {
       if let index = defaulted.firstIndex(where: { $0.name.isExactly(property.name) }) {
         defaulted[index].objects += property.objects

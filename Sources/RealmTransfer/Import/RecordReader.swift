@@ -100,6 +100,9 @@ final class RecordReader: @unchecked Sendable {
     monitor.locked { readsRows = isWanted }
   }
 
+  /// Sets the classes of the realm; see `ImportSource.use(classes:)`. Only before the first record.
+  func use(classes: [String]) { source.use(classes: classes) }
+
   /// Messages about properties detected in the files. Not to be called while the thread reads ahead.
   var notes: [String] { source.notes }
 

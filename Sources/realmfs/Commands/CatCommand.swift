@@ -19,10 +19,14 @@ enum CatCommand {
     let target = arguments.operands[1]
     // Search bytes, not characters: a combining mark after the slash would form one character with it.
     if let slash = target.utf8.firstIndex(of: UInt8(ascii: "/")), target.utf8.index(after: slash) != target.endIndex {
+      if let option = [OptionName.filter, .sort, .limit].first(where: { arguments.has($0) }) {
+        throw arguments.usage("--\(option.rawValue) is for a class, not for one object")
+      }
       try printFile(target, of: source, style: style)
       return .done
     }
-    return try ObjectRows(source, arguments, className: String(target.prefix { $0 != "/" }), query: nil).run()
+    let query = try arguments.condition(at: nil)
+    return try ObjectRows(source, arguments, className: String(target.prefix { $0 != "/" }), query: query).run()
   }
 
   /// Prints the names of the printable classes; on a terminal also their object counts and a usage hint.

@@ -40,6 +40,7 @@ enum ImportCommand {
       } catch { throw .engine(error) }
       var importer = Importer(writer, from: source, defaultClass: classes.first)
       importer.batchSize = batchSize
+      if arguments.has(.dryRun) { importer.preview = { (_, _, _) in } }
       if let rejects { importer.onReject = { (record) throws(TransferError) in try rejects.add(record) } }
       importer.onProgress = { (done) in progress.show(done, of: 0) }
       summary = try importer.run()
@@ -80,18 +81,30 @@ enum ImportCommand {
           [
             ("created", .number(summary.created)), ("changed", .number(summary.changed)),
             ("unchanged", .number(summary.unchanged)), ("rejected", .number(summary.rejected)),
+            ("classes", .object(summary.classes.map { ($0.name, $0.json) })),
           ] + summary.defaulted.json
         ).text
       )
     } else if !arguments.has(.quiet) || summary.rejected > 0 {
       for note in summary.notes { Log.notice(note) }
       summary.defaulted.report(path)
+      let isDryRun = arguments.has(.dryRun)
+      if isDryRun {
+        for count in summary.classes {
+          output.print("\(count.name): \(count.created) created, \(count.changed) changed\n")
+        }
+      }
       let words = "\(summary.created) created, \(summary.changed) changed, \(summary.unchanged) unchanged"
-      Log.notice("\(path): \(words), \(summary.rejected) refused")
+      let lead = isDryRun ? "nothing was changed; without --dry-run: " : ""
+      Log.notice("\(path): \(lead)\(words), \(summary.rejected) refused")
     }
     try output.flush()
     return summary.rejected == 0 ? .done : .failure
   }
+}
+
+extension ImportSummary.ClassCount {
+  fileprivate var json: JSONValue { .object([("created", .number(created)), ("changed", .number(changed))]) }
 }
 
 extension Arguments {

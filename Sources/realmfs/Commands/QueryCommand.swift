@@ -5,7 +5,7 @@ import RealmQuery
 /// The command `query`.
 enum QueryCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let query = arguments.operands.count > 2 ? arguments.condition(arguments.operands[2]) : nil
+    let query = try arguments.condition(at: 2)
     if query == nil, arguments.has(.argument) { throw arguments.usage("--arg needs a QUERY that uses its value") }
     for note in query?.notes ?? [] { Log.notice("query: note: \(note)") }
     let source = try RealmSource.pinned(arguments)
@@ -14,6 +14,23 @@ enum QueryCommand {
 }
 
 extension Arguments {
+  /// Returns the query in the operand at `index` or in --where, with --sort and --limit added to it; nil without any of
+  /// them.
+  func condition(at index: Int?) throws(CommandFailure) -> QueryCondition? {
+    var query: [String] = []
+    if let index, operands.count > index {
+      if has(.filter) { throw usage("--where and QUERY are the same; give one of them") }
+      query.append(operands[index])
+    }
+    if let text = value(.filter) { query.append(text) }
+    if has(.sort) { query.append("SORT(\(allValues(.sort).joined(separator: ", ")))") }
+    if let text = value(.limit) {
+      guard let count = Int(text), count >= 0 else { throw usage("option --limit: '\(text)' is not a number") }
+      query.append("LIMIT(\(count))")
+    }
+    return query.isEmpty ? nil : condition(query.joined(separator: " "))
+  }
+
   /// Returns the query with the values given by --arg.
   func condition(_ query: String) -> QueryCondition { .given(query, texts: allValues(.argument)) }
 }

@@ -14,9 +14,7 @@ import RealmPages
 enum TransactionCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let given = arguments.operands[0]
-    var command = Array(arguments.operands.dropFirst())
-    // A program given by its path is relative to the caller's working directory, not to the transaction.
-    if command[0].contains("/") { command[0] = System.absolute(command[0]) }
+    let command = arguments.commandToRun
     let path = System.realMountPoint(given)
     guard let entry = MountTable.entry(at: path) else {
       throw CommandFailure(.mountPoint, "\(given): nothing is mounted here; mount a realm first")
@@ -24,24 +22,53 @@ enum TransactionCommand {
     guard entry.isOurs else {
       throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs")
     }
-    let transaction = try OpenTransaction(in: entry.mountPoint, calling: given)
+    let status = try run(command, in: entry.mountPoint, calling: given)
+    if status != 0 { exit(status) }
+    return .done
+  }
+
+  /// Runs a command in a new transaction of the mount at `mountPoint`, which messages call `name`. Returns 0 after a
+  /// confirmed commit, otherwise the status of the command, 127 or 126; nothing was committed then.
+  static func run(
+    _ command: [String],
+    in mountPoint: String,
+    calling name: String
+  ) throws(CommandFailure) -> Int32 {
+    let transaction = try OpenTransaction(in: mountPoint, calling: name)
+    defer { close(transaction.descriptor) }
     unsafe setenv("REALMFS_TX", transaction.path, 1)
     unsafe setenv("PWD", transaction.path, 1)
     let status: Int32
     do throws(Errno) { status = try System.run(command, in: transaction.descriptor) } catch {
-      let isMissing = error.code == ENOENT
-      Log.notice("\(command[0]): \(isMissing ? "not found" : System.message(error.code)); nothing was committed")
+      Log.notice("\(notStarted(command, error)); nothing was committed")
       transaction.drop()
-      exit(isMissing ? 127 : 126)
+      return notStartedStatus(error)
     }
     if status == 0 {
       try transaction.commit()
-      return .done
+      return 0
     }
     transaction.giveUp(
       because: "\(command[0]) \(status > 128 ? "ended by signal \(status - 128)" : "ended with \(status)")"
     )
-    exit(status)
+    return status
+  }
+
+  /// Returns the message for a command that could not be started.
+  static func notStarted(_ command: [String], _ error: Errno) -> String {
+    "\(command[0]): \(error.code == ENOENT ? "not found" : System.message(error.code))"
+  }
+
+  /// Returns the exit status for a command that could not be started, as a shell does.
+  static func notStartedStatus(_ error: Errno) -> Int32 { error.code == ENOENT ? 127 : 126 }
+}
+
+extension Arguments {
+  /// The command after the first operand. A program given by its path is relative to the caller's working directory.
+  var commandToRun: [String] {
+    var command = Array(operands.dropFirst())
+    if command[0].contains("/") { command[0] = System.absolute(command[0]) }
+    return command
   }
 }
 

@@ -137,9 +137,9 @@ extension Arguments {
 
   /// Options of other programs, and their equivalents here.
   private static let guesses: [(names: [String], commands: [CommandName], use: String)] = [
-    (["limit", "max-rows", "top"], [.query, .cat], "LIMIT(n) in the query of 'realmfs query'"),
-    (["sort", "order", "order-by", "sort-by"], [.query, .cat], "SORT(PROPERTY ASC) in the query of 'realmfs query'"),
-    (["where", "filter", "query"], [.query, .cat], "'realmfs query FILE CLASS QUERY'"),
+    (["max-rows", "top", "head"], [.query, .cat], "--limit N"),
+    (["order", "order-by", "sort-by"], [.query, .cat], "--sort PATH, or --sort 'PATH DESC'"),
+    (["filter", "query"], [.query, .cat], "--where QUERY"),
     (["key", "password", "passphrase", "encryption-key"], CommandName.allCases, "--key-file FILE"),
   ]
 

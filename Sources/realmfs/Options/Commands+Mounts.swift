@@ -120,6 +120,40 @@ extension Options {
       ]
     ),
     CommandSpec(
+      name: .exec,
+      arguments: [
+        file,
+        ArgumentSpec("CMD", "the command and its arguments, after --", mayRepeat: true),
+      ],
+      summary: "mount a realm, run a command in the mount, and unmount",
+      description: [
+        """
+        The realm is mounted on a new directory in $XDG_RUNTIME_DIR or /tmp that no other user can enter. The command \
+        runs in it; $REALMFS_MOUNT is its path. When the command has ended, the realm is unmounted and the directory \
+        removed. The exit code is that of the command: 128 plus the signal number if a signal ended it, 127 if it was \
+        not found, 126 if it could not be run. If the realm cannot be mounted, it is that of 'realmfs mount'. A \
+        relative path to the program itself is relative to the directory in which realmfs was started.
+        """,
+        """
+        With --tx, the command runs in a transaction of the mount, as with 'realmfs tx': its changes are committed at \
+        once if it exits with 0, otherwise nothing changes. The exit code is 11 if the commit is not confirmed.
+        """,
+        """
+        Files that the command leaves in memory only, such as refused texts, are listed and kept as when a mount ends \
+        by other means: see realmfs-mount(8). If the command exits with 0, the exit code is then 9.
+        """,
+        """
+        The mount ends when the command ends, even if processes that it left behind still use it: this is reported, \
+        and they find the files gone. Signals are passed on to the command. If realmfs itself is killed, the mount \
+        ends at once and the directory is removed; the command continues without it.
+        """,
+      ],
+      examples: [
+        "realmfs exec people.realm -- ls Person",
+        "realmfs exec --tx people.realm -- sh -c 'rm Dog/Rex.json Person/4.json'",
+      ]
+    ),
+    CommandSpec(
       name: .status,
       arguments: [],
       summary: "list the mounts of realms on this machine",

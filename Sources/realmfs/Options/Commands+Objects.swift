@@ -195,9 +195,14 @@ extension Options {
         --batch commits every N records, for data that does not fit into memory.
         """,
         """
-        The class is given by "$class" in a line, by the name of the file or directory, or by --class. An object of a \
-        class without primary key is identified by its object key, in "$key" or as the name of its file. Classes and \
-        properties must exist; copy them with 'realmfs schema' and 'realmfs create --schema'.
+        The class is given by "$class" in a line, by the name of the file or directory, by --class, or by a JSON \
+        object of arrays: {"Person": [..], "Dog": [..]}. If the realm has one class, a file need not be named after \
+        it. An object of a class without primary key is identified by its object key, in "$key" or as the name of its \
+        file. Classes and properties must exist; copy them with 'realmfs schema' and 'realmfs create --schema'.
+        """,
+        """
+        In JSON, an object in the place of a link creates or updates the object with its primary key: "author": \
+        {"_id": 4, "name": "Ann"}. In a class without primary key it creates an object each time.
         """,
         """
         CSV is read as spreadsheets write it. The separator , ; | or tab is detected, or given by a first line such as \
@@ -212,6 +217,7 @@ extension Options {
         "realmfs import people.realm Dog.csv",
         "realmfs import --encoding windows-1252 --delimiter ';' people.realm Person.csv",
         "echo '{\"_id\": 4, \"age\": 22}' | realmfs import --class Person people.realm -",
+        "realmfs import --dry-run people.realm Dog.csv",
         "realmfs import --batch 10000 --skip-bad rejects.jsonl people.realm many/",
       ]
     ),

@@ -8,7 +8,7 @@ extension Options {
     MountOptionSpec(
       .json,
       value: jsonStyles.joined(separator: "|"),
-      on: [.mount, .cat],
+      on: [.mount, .exec, .cat],
       "how values are written"
     ),
     MountOptionSpec(.showControl, "list the control directory .realm, which is otherwise hidden but accessible"),
@@ -19,7 +19,7 @@ extension Options {
     MountOptionSpec(.dmask, value: "MODE", "like umask, for directories only"),
     MountOptionSpec(
       .dotNetGuids,
-      on: [.mount, .cat],
+      on: [.mount, .exec, .cat],
       "show UUIDs as a .NET SDK before 10.10 did, read-only; same as --dotnet-guids"
     ),
     MountOptionSpec(.nonEmpty, "mount over a directory that is not empty, and hide its content"),

@@ -8,7 +8,7 @@ extension Options {
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
   static let readers: [CommandName] =
-    [.mount, .info, .schema, .cat, .export, .import, .query, .versions, .diff, .watch, .browse, .create, .check]
+    [.mount, .exec, .info, .schema, .cat, .export, .import, .query, .versions, .diff, .watch, .browse, .create, .check]
     + editors
     + copiers
     + [.seal, .pull, .replicate, .verifyReplica]
@@ -19,21 +19,27 @@ extension Options {
       .options,
       short: "o",
       value: "NAME[=VALUE],...",
-      on: [.mount, .cat],
+      on: [.mount, .exec, .cat],
       mayRepeat: true,
       "mount options, separated by commas; see below"
     ),
     OptionSpec(
       .readOnly,
-      on: [.mount],
+      on: [.mount, .exec],
       group: .access,
       "refuse changes through this mount, which still joins the programs that have the realm open"
     ),
     OptionSpec(
       .immutable,
-      on: [.mount],
+      on: [.mount, .exec],
       group: .access,
       "read the file and touch nothing else; works in a read-only directory; other programs do not notice the mount"
+    ),
+    OptionSpec(
+      .inTransaction,
+      on: [.exec],
+      excludes: [.readOnly, .immutable],
+      "run CMD in a transaction, which is committed if CMD exits with 0; see 'realmfs tx'"
     ),
     OptionSpec(
       .restore,
@@ -59,7 +65,7 @@ extension Options {
     OptionSpec(
       .classes,
       value: "CLASS,...",
-      on: [.mount, .schema, .export, .diff],
+      on: [.mount, .exec, .schema, .export, .diff],
       mayRepeat: true,
       completion: .names(.classes),
       "only these classes"
@@ -174,7 +180,8 @@ extension Options {
       value: "FORMAT",
       on: [.cat, .query, .deleted],
       completion: .words(RowFormat.allCases.map(\.rawValue)),
-      "jsonl, json (one array), table, csv or tsv; by default table on a terminal, otherwise jsonl"
+      "jsonl, json (one array), table, record (a line for each property), csv or tsv; by default table on a terminal, "
+        + "otherwise jsonl"
     ),
     OptionSpec(
       .argument,
@@ -190,6 +197,27 @@ extension Options {
       mayRepeat: true,
       completion: .names(.paths),
       "the properties or paths to print"
+    ),
+    OptionSpec(
+      .filter,
+      value: "QUERY",
+      on: [.query, .cat],
+      completion: .names(.query),
+      "only objects that match, like QUERY of 'realmfs query'"
+    ),
+    OptionSpec(
+      .sort,
+      value: "PATH",
+      on: [.query, .cat],
+      mayRepeat: true,
+      completion: .names(.paths),
+      "sort by this property, or by 'PATH DESC'; repeat for further ones; same as SORT(PATH) after the query"
+    ),
+    OptionSpec(
+      .limit,
+      value: "N",
+      on: [.query, .cat],
+      "print only the first N objects; same as LIMIT(N) at the end of the query"
     ),
     OptionSpec(.count, on: [.query], "print the number of objects"),
     OptionSpec(
@@ -321,7 +349,7 @@ extension Options {
     OptionSpec(
       .jsonStyle,
       value: "STYLE",
-      on: [.mount, .cat, .export, .query, .deleted],
+      on: [.mount, .exec, .cat, .export, .query, .deleted],
       completion: .words(jsonStyles),
       "how values are written: plain (default), ejson or canonical; same as -o json=STYLE"
     ),
@@ -493,13 +521,13 @@ extension Options {
     ),
     OptionSpec(
       .trustOwner,
-      on: [.mount, .import, .replicate, .verifyReplica] + editors,
+      on: [.mount, .exec, .import, .replicate, .verifyReplica] + editors,
       "for root: share the realm of another user with that user's programs, which can then harm this program"
     ),
     OptionSpec(
       .asEmpty,
       on: [
-        .mount, .schema, .cat, .export, .import, .query, .versions, .watch, .replicate, .verifyReplica, .backup,
+        .mount, .exec, .schema, .cat, .export, .import, .query, .versions, .watch, .replicate, .verifyReplica, .backup,
         .compact,
         .encrypt, .decrypt, .rekey, .upgrade, .convert,
       ] + editors,
@@ -510,6 +538,12 @@ extension Options {
       value: "N",
       on: [.recover],
       "the realm begins at byte N of FILE, such as a disk image"
+    ),
+    OptionSpec(
+      .dryRun,
+      on: [.import],
+      excludes: [.batch],
+      "print how many objects of each class would be created and changed, and change nothing"
     ),
     OptionSpec(.dryRun, on: editors + [.deleted], "show what would change, like 'realmfs diff', and change nothing"),
     OptionSpec(

@@ -2,7 +2,8 @@
 
 /// The commands; the raw values are the names that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, tx, status, info, schema, `class`, property, cat, export, `import`, query, set, insert, delete,
+  case mount, umount, tx, exec, status, info, schema, `class`, property, cat, export, `import`, query, set, insert,
+    delete,
     undo, versions, deleted, diff, watch,
     browse, create
   case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
@@ -24,6 +25,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case filter = "where"
   case execute = "exec"
   case changes, diff, since
+  case inTransaction = "tx"
   case jsonStyle = "json-style"
   case keyFile = "key-file"
   case keyDescriptor = "key-fd"
@@ -43,7 +45,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case dryRun = "dry-run"
   case long
   case argument = "arg"
-  case columns
+  case columns, sort
   case groupBy = "group-by"
   case sum
   case average = "avg"
@@ -234,7 +236,7 @@ struct MountOptionSpec: Sendable {
   init(
     _ name: MountOptionName,
     value: String? = nil,
-    on commands: [CommandName] = [.mount],
+    on commands: [CommandName] = [.mount, .exec],
     _ help: String
   ) {
     self.name = name.rawValue
@@ -249,7 +251,7 @@ struct MountOptionSpec: Sendable {
     self.value = value
     kind = .kernel
     self.help = help
-    commands = [.mount]
+    commands = [.mount, .exec]
   }
 
   init(refused name: String, because reason: String) {
@@ -257,7 +259,7 @@ struct MountOptionSpec: Sendable {
     value = nil
     kind = .refused(because: reason)
     help = ""
-    commands = [.mount]
+    commands = [.mount, .exec]
   }
 
   var label: String { name + (value.map { "=\($0)" } ?? "") }

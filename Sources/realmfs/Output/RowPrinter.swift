@@ -7,7 +7,7 @@ import RealmTransfer
 
 /// The output formats of rows.
 enum RowFormat: String, CaseIterable, Sendable {
-  case jsonl, json, table, csv, tsv
+  case jsonl, json, table, record, csv, tsv
 
   /// True if cells are plain text rather than JSON.
   var wantsTexts: Bool { self != .jsonl && self != .json }
@@ -60,7 +60,7 @@ final class RowPrinter {
     names = columns.map(\.name)
     areNumbers = columns.map(\.isNumber)
     self.output = output
-    lineWidth = isatty(STDOUT_FILENO) == 0 || !cuts ? nil : Self.terminalWidth
+    lineWidth = isatty(STDOUT_FILENO) == 0 || !cuts || format == .record ? nil : Self.terminalWidth
   }
 
   private static var terminalWidth: Int {
@@ -90,6 +90,7 @@ final class RowPrinter {
     case .csv: addLine(cells, separator: UInt8(ascii: ","))
     case .tsv: addLine(cells, separator: 0x09)
     case .table: addTable(cells)
+    case .record: printRecord(texts(cells))
     }
     state.rowCount += 1
   }
@@ -138,17 +139,22 @@ final class RowPrinter {
   // MARK: tables
 
   private func addTable(_ cells: [RowCell]) {
-    let row = cells.map { cell in
+    let row = texts(cells)
+    if let widths = state.widths { return printRow(row, widths) }
+    state.sample.append(row)
+    state.sampleSize += row.reduce(0) { $0 + $1.utf8.count }
+    if state.sample.count >= Self.sampleRows || state.sampleSize >= Self.sampleBytes { printSample() }
+  }
+
+  /// Returns the cells as they are shown in a table or a record.
+  private func texts(_ cells: [RowCell]) -> [String] {
+    cells.map { cell in
       switch cell {
       case .null: ""
       case .text(let bytes): bytes.isEmpty ? "\"\"" : shown(bytes)
       case .json(let bytes): shown(bytes)
       }
     }
-    if let widths = state.widths { return printRow(row, widths) }
-    state.sample.append(row)
-    state.sampleSize += row.reduce(0) { $0 + $1.utf8.count }
-    if state.sample.count >= Self.sampleRows || state.sampleSize >= Self.sampleBytes { printSample() }
   }
 
   /// Returns text as it is shown on one line, truncated to the width of a line.
@@ -279,7 +285,7 @@ final class RowPrinter {
     case .table: if state.widths == nil { printSample() }
     case .csv: if state.rowCount == 0 { addNames(UInt8(ascii: ",")) }
     case .tsv: if state.rowCount == 0 { addNames(0x09) }
-    case .jsonl: break
+    case .jsonl, .record: break
     }
     try keep()
     if !leftOut.isEmpty {

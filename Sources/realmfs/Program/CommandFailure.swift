@@ -85,7 +85,7 @@ struct CommandFailure: Error {
 
   /// Returns this failure with the processes that have one of the realms open, if it reports that a realm is in use.
   func naming(holdersOf paths: [String]) -> CommandFailure {
-    guard code == .inUse, !namesHolders else { return self }
+    guard code == .inUse, !namesHolders, !message.isEmpty else { return self }
     let others = paths.flatMap { LockHolders.ofRealm(at: System.absolute($0)) }.filter { $0.processID != getpid() }
     let names = LockHolders.names(of: others).joined(separator: ", ")
     return names.isEmpty ? self : saying("\(message) (in use by \(names))")

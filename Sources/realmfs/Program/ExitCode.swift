@@ -30,7 +30,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case .inUse: "the realm is in use by another program"
     case .mountPoint: "the mount point is missing, busy or not a mount of realmfs"
     case .fuse: "FUSE is missing or refused"
-    case .notCommitted: "tx: nothing was committed, or the commit was not confirmed"
+    case .notCommitted: "tx, exec --tx: nothing was committed, or the commit was not confirmed"
     case .server: "the sync server cannot be reached, or refuses"
     }
   }

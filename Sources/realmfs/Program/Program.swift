@@ -90,6 +90,7 @@ enum Program {
     case .mount: try MountCommand.run(arguments)
     case .umount: try UmountCommand.run(arguments)
     case .tx: try TransactionCommand.run(arguments)
+    case .exec: try ExecCommand.run(arguments)
     case .status: try StatusCommand.run(arguments)
     case .info: try InfoCommand.run(arguments)
     case .schema: try SchemaCommand.run(arguments)
