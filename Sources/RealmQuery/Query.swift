@@ -102,8 +102,8 @@ public final class Query {
   /// Cost: O(log n + hits) with an index, otherwise proportional to the number of objects in the class. Memory: 8 bytes
   /// per hit.
   ///
-  /// - Throws: also `timedOut` if the query is not finished by `deadline`, or if `isCancelled` returns true. It is called for
-  ///   every 256th object.
+  /// - Throws: also `timedOut` if the query is not finished by `deadline`, or if `isCancelled` returns true, which is
+  ///   called for every 256th object.
   public func keys(
     until deadline: ContinuousClock.Instant? = nil,
     isCancelled: (() -> Bool)? = nil

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of `realmfs browse` in a real browser: all of them, and hostile requests, or those named (`run.sh links`). Prints
+# Runs the tests of `realmfs browse` in a real browser: all of them and hostile requests, or those named. Prints
 # `ok`, `not ok` and `skip` lines and their numbers, and exits 1 if anything failed. REALMFS names the program to test.
 # Needs chromium and chromedriver; E2E_ALLOW_NO_BROWSER=1 skips the tests without them.
 set -uo pipefail
