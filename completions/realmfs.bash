@@ -49,7 +49,7 @@ _realmfs() {
     deleted:-*) COMPREPLY=($(compgen -W "--restore --former --hash --immutable --format --json-style --key-file --key-fd --key-command --key-env --json --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     diff:-*) COMPREPLY=($(compgen -W "--class --previous --version --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --diff --changes --since --key-file --key-fd --key-command --key-env --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
-    browse:-*) COMPREPLY=($(compgen -W "--immutable --listen --write --open --static --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    browse:-*) COMPREPLY=($(compgen -W "--immutable --listen --write --idle-timeout --open --static --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit --seal -v --verbose -h --help" -- "$cur")); return ;;
     seal:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;

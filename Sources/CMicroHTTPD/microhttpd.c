@@ -54,7 +54,8 @@ struct MHD_Daemon *cmicrohttpd_start(int listener, const struct cmicrohttpd_call
   struct MHD_Daemon *daemon = library.MHD_start_daemon(
       MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, callbacks->handle, callbacks->context,
       MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_URI_LOG_CALLBACK, callbacks->begin, callbacks->context,
-      MHD_OPTION_NOTIFY_COMPLETED, callbacks->complete, callbacks->context, MHD_OPTION_CONNECTION_LIMIT,
+      MHD_OPTION_NOTIFY_COMPLETED, callbacks->complete, callbacks->context, MHD_OPTION_NOTIFY_CONNECTION,
+      callbacks->connection, callbacks->context, MHD_OPTION_CONNECTION_LIMIT,
       limits->connections, MHD_OPTION_CONNECTION_TIMEOUT, limits->timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       limits->head, MHD_OPTION_END);
   pthread_sigmask(SIG_SETMASK, &old, NULL);

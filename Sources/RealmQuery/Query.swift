@@ -102,10 +102,14 @@ public final class Query {
   /// Cost: O(log n + hits) with an index, otherwise proportional to the number of objects in the class. Memory: 8 bytes
   /// per hit.
   ///
-  /// - Throws: also `timedOut` if the query is not finished by `deadline`.
-  public func keys(until deadline: ContinuousClock.Instant? = nil) throws(QueryFailure) -> [ObjKey] {
+  /// - Throws: also `timedOut` if the query is not finished by `deadline`, or if `isCancelled` returns true, which is
+  ///   called for every 256th object.
+  public func keys(
+    until deadline: ContinuousClock.Instant? = nil,
+    isCancelled: (() -> Bool)? = nil
+  ) throws(QueryFailure) -> [ObjKey] {
     try QueryFailure.of { () throws in
-      var work = QueryWork(deadline: deadline)
+      var work = QueryWork(deadline: deadline, isCancelled: isCancelled)
       guard let first = stages.first else { return [] }
       var limit = Int.max
       if case .limit(let count) = first.ordering.first { limit = count }

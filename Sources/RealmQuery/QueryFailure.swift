@@ -8,7 +8,7 @@ public enum QueryFailure: Error {
   case damaged(EngineError)
   /// It exceeds a limit on the work of one query.
   case refused(QueryError)
-  /// It reached its deadline.
+  /// It reached its deadline, or was cancelled.
   case timedOut
 
   static func of<Result>(_ body: () throws -> Result) throws(QueryFailure) -> Result {
@@ -18,19 +18,27 @@ public enum QueryFailure: Error {
   }
 }
 
-/// Checks the deadline periodically.
+/// Checks the deadline, and for cancellation, periodically.
 struct QueryWork {
   private struct TimedOut: Error {}
 
   private let deadline: ContinuousClock.Instant?
+  private let isCancelled: (() -> Bool)?
   private var steps = 0
 
-  init(deadline: ContinuousClock.Instant?) { self.deadline = deadline }
+  init(deadline: ContinuousClock.Instant?, isCancelled: (() -> Bool)? = nil) {
+    (self.deadline, self.isCancelled) = (deadline, isCancelled)
+  }
 
   /// Counts an evaluated object.
   @inline(__always)
   mutating func step() throws {
     steps &+= 1
-    if steps & 0xFF == 0, let deadline, ContinuousClock.now >= deadline { throw TimedOut() }
+    if steps & 0xFF == 0 { try check() }
+  }
+
+  private func check() throws {
+    if let deadline, ContinuousClock.now >= deadline { throw TimedOut() }
+    if isCancelled?() == true { throw TimedOut() }
   }
 }

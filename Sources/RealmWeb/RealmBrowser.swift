@@ -21,6 +21,12 @@ public final class RealmBrowser: @unchecked Sendable {
   private var server: HTTPServer?
   private var api: WebAPI?
   private var isEnding = false
+  private var activity = Activity()
+
+  private struct Activity {
+    var requests = 0
+    var last = ContinuousClock.now
+  }
 
   /// Creates a server for `realm`, whose changes `writer` commits; without a writer, it rejects changes. The page shows
   /// `path`.
@@ -33,8 +39,16 @@ public final class RealmBrowser: @unchecked Sendable {
     "/" + URLText.encoded(className) + (query.map { "?query=" + URLText.encoded($0) } ?? "")
   }
 
-  /// Starts to listen and returns the URL to open, which works once. Port 0 selects any free port.
-  public func start(host: String = "127.0.0.1", port: UInt16 = 0) throws(BrowserError) -> String {
+  /// Returns a name that others cannot guess.
+  public static func randomName() -> String { String(decoding: Gate.randomSecret(), as: UTF8.self) }
+
+  /// Starts to listen and returns the URL to open, which works once. Port 0 selects any free port. `onOpened` is called
+  /// on a thread of the server when the URL has been opened.
+  public func start(
+    host: String = "127.0.0.1",
+    port: UInt16 = 0,
+    onOpened: @escaping @Sendable () -> Void = {}
+  ) throws(BrowserError) -> String {
     if let failure = unsafe cmicrohttpd_load() {
       throw BrowserError(
         message: "cannot load libmicrohttpd: \(unsafe String(cString: failure)); install the package libmicrohttpd12"
@@ -47,9 +61,20 @@ public final class RealmBrowser: @unchecked Sendable {
       throw BrowserError(message: "cannot listen at \(Self.address(host, port)): \(problem)")
     }
     let token = Gate.randomSecret()
-    let gate = Gate(host: host, port: bound, token: token, secret: Gate.randomSecret())
+    let gate = Gate(
+      host: host,
+      port: bound,
+      token: token,
+      secret: Gate.randomSecret(),
+      key: Gate.randomSecret(),
+      onOpened: onOpened
+    )
     let api = WebAPI(browsed) { [weak self] in self?.end() }
-    let server = HTTPServer(gate) { api.respond($0) }
+    let server = HTTPServer(gate) { [weak self] request in
+      self?.noteRequest(1)
+      defer { self?.noteRequest(-1) }
+      return api.respond(request)
+    }
     guard server.start(listener) else { throw BrowserError(message: "cannot start the HTTP server: out of resources") }
     monitor.locked { (self.server, self.api) = (server, api) }
     let shown = ["0.0.0.0", "::"].contains(host) ? "127.0.0.1" : host
@@ -60,9 +85,34 @@ public final class RealmBrowser: @unchecked Sendable {
     host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
   }
 
-  /// Waits until the server is asked to end.
-  public func wait() {
-    monitor.locked { while !isEnding { monitor.wait() } }
+  private func noteRequest(_ change: Int) {
+    monitor.locked {
+      activity.requests += change
+      activity.last = .now
+    }
+  }
+
+  /// The longest time between two checks for idleness and for former versions that are not used.
+  private static let checkInterval = Duration.seconds(5)
+
+  /// Waits until the server is asked to end, or until no request was made and no page was open for `idleTimeout`.
+  public func wait(idleTimeout: Duration? = nil) {
+    let interval = min(Self.checkInterval, (idleTimeout ?? Self.checkInterval) / 4)
+    while true {
+      let (isEnding, api) = monitor.locked {
+        if !self.isEnding { monitor.wait(until: .now.advanced(by: interval)) }
+        return (self.isEnding, self.api)
+      }
+      if isEnding { return }
+      api?.former.releaseUnused()
+      guard let idleTimeout else { continue }
+      let isOpen = api?.broadcaster.hasStreams ?? false
+      let isIdle = monitor.locked {
+        if isOpen || activity.requests > 0 { activity.last = .now }
+        return ContinuousClock.now - activity.last >= idleTimeout
+      }
+      if isIdle { return }
+    }
   }
 
   /// Makes `wait` return.
@@ -81,5 +131,6 @@ public final class RealmBrowser: @unchecked Sendable {
     api?.broadcaster.stop()
     if waits { server?.stop() }
     api?.exports.removeAll()
+    api?.former.release()
   }
 }

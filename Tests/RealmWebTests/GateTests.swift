@@ -1,6 +1,7 @@
 // Which requests are answered: tried over sockets, as other pages, programs and users would.
 
 import Foundation
+import RealmPages
 import TestSupport
 import Testing
 
@@ -28,7 +29,66 @@ struct GateTests {
     for wrong in ["realmfs=", "\(cookie)=", "\(cookie)", right + "0", String(right.dropLast()), "x" + right] {
       #expect(try served.request("GET", "/api/info", headers: ["Cookie": wrong]).status == 403, "\(wrong)")
     }
-    #expect(try served.request("GET", "/api/info", headers: ["Cookie": "a=b; \(right); c"]).status == 200)
+    let key = try #require(answer.headers["location"]?.dropFirst(6)).description
+    #expect(key.count == 32 && !right.contains(key) && key != served.token)
+    let headers = ["Cookie": "a=b; \(right); c", "X-Realmfs-Key": key]
+    #expect(try served.request("GET", "/api/info", headers: headers).status == 200)
+  }
+
+  @Test("the cookie, which servers on other ports receive as well, does not suffice")
+  func keys() throws {
+    let served = try ServedRealm("people", writes: true).open()
+    for key in [nil, "", served.token, String(served.key.dropLast()), served.key + "0"] {
+      for (method, target) in [("GET", "/api/info"), ("GET", "/api/changes"), ("POST", "/api/ticket")] {
+        #expect(try served.request(method, target, headers: ["X-Realmfs-Key": key]).status == 403)
+      }
+    }
+    #expect(try served.request("GET", "/", headers: ["X-Realmfs-Key": nil]).status == 200)
+    // With the cookie, the URL gives no key.
+    #expect(try served.request("GET", "/?token=\(served.token)").headers["location"] == "/")
+  }
+
+  @Test("a ticket replaces the key in one request to read")
+  func tickets() throws {
+    let served = try ServedRealm("people", writes: true).open()
+    func ticket() throws -> String { try #require(served.change("POST", "ticket").json["ticket"] as? String) }
+    func status(_ method: String, _ ticket: String, _ headers: [String: String?] = [:]) throws -> Int {
+      let all = headers.merging(["X-Realmfs-Key": nil]) { $1 }
+      let object = method == "GET" ? "" : "/api/classes/Person/objects/0?ticket=\(ticket)"
+      let target = method == "GET" ? "/api/export?class=Person&ticket=\(ticket)" : object
+      return try served.request(method, target, headers: all).status
+    }
+    let first = try ticket()
+    #expect(try status("GET", first) == 200)
+    #expect(try status("GET", first) == 403)
+    #expect(try status("DELETE", ticket()) == 403)
+    #expect(try status("GET", ticket(), ["Cookie": nil]) == 403)
+    #expect(try served.get("info")["version"] as? Int == 5)
+  }
+
+  @Test("clients that hold connections without a right to do not keep the page out", .timeLimit(.minutes(1)))
+  func heldConnections() throws {
+    let served = try ServedRealm("people").open()
+    // A stream of the page.
+    let stream = try Connection(served.port)
+    let secrets = "Cookie: \(served.cookie)\r\nX-Realmfs-Key: \(served.key)\r\n"
+    stream.send("GET /api/changes HTTP/1.1\r\nHost: \(served.host)\r\n\(secrets)\r\n")
+    #expect(stream.receive { $0.contains("event: version") }.contains("event: version"))
+    let held = try (0..<600).map { _ in
+      let connection = try Connection(served.port)
+      connection.send("GET / HTTP/1.1\r\nX-Slow: ")
+      return connection
+    }
+    #expect(try served.get("info")["format"] as? Int == 24)
+    // The oldest were closed.
+    #expect(held[0].receive().isEmpty)
+    try withExtendedLifetime(held) {
+      let writer = try RealmWriter(Configuration(path: served.path))
+      let transaction = try writer.begin()
+      _ = try transaction.addTable("class_New")
+      _ = try transaction.commit()
+      #expect(stream.receive { $0.contains("event: commit") }.contains("event: commit"))
+    }
   }
 
   @Test("after a link from another site, the page reloads itself once")
@@ -57,7 +117,7 @@ struct GateTests {
 
   @Test("when listening on all addresses, the Host must be the one that the request arrived at")
   func wildcard() {
-    let gate = Gate(host: "0.0.0.0", port: 80, token: Array("t".utf8), secret: Array("s".utf8))
+    let gate = Gate(host: "0.0.0.0", port: 80, token: Array("t".utf8), secret: Array("s".utf8), key: Array("k".utf8))
     func status(_ host: String, _ address: String) -> UInt32? {
       let head = RequestHead(method: "GET", target: Array("/".utf8), host: host, cookie: "realmfs-80=s")
       if case .answer(let response) = gate.check(head, localAddress: { address }) { return response.status }
@@ -135,7 +195,8 @@ struct GateTests {
     let connection = try Connection(served.port)
     connection.send(
       "PATCH \(object) HTTP/1.1\r\nHost: \(served.host)\r\nOrigin: http://\(served.host)\r\n"
-        + "Cookie: \(served.cookie)\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + "Cookie: \(served.cookie)\r\nX-Realmfs-Key: \(served.key)\r\n"
+        + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     let chunk = Array("100000\r\n".utf8) + [UInt8](repeating: 0x20, count: 1 << 20) + Array("\r\n".utf8)
     var sent = 0
@@ -186,7 +247,13 @@ struct GateTests {
 
   @Test("no random target passes without the cookie, and none stops the server")
   func randomTargets() throws {
-    let gate = Gate(host: "127.0.0.1", port: 80, token: Array("token".utf8), secret: Array("secret".utf8))
+    let gate = Gate(
+      host: "127.0.0.1",
+      port: 80,
+      token: Array("token".utf8),
+      secret: Array("secret".utf8),
+      key: Array("key".utf8)
+    )
     var random = SplitMix64(seed: 44)
     let pieces = [
       "/", "api", "classes", "%", "%2e", "%00", "?", "token=", "token", "&", "=", "..", "é", "\u{7F}", ";", "#",
@@ -204,6 +271,7 @@ struct GateTests {
       }
       #expect([400, 403].contains(refusal.status))
       head.cookie = "realmfs-80=secret"
+      head.key = "key"
       if case .pass(let target) = gate.check(head, localAddress: { nil }) {
         #expect(target.path.allSatisfy { !$0.utf8.contains(0) })
       }

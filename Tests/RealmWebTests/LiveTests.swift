@@ -12,7 +12,8 @@ struct LiveTests {
   private func events(_ served: ServedRealm) throws -> Connection {
     let connection = try Connection(served.port)
     connection.send(
-      "GET /api/changes HTTP/1.1\r\nHost: \(served.host)\r\nCookie: \(served.cookie)\r\nConnection: close\r\n\r\n"
+      "GET /api/changes HTTP/1.1\r\nHost: \(served.host)\r\nCookie: \(served.cookie)\r\n"
+        + "X-Realmfs-Key: \(served.key)\r\nConnection: close\r\n\r\n"
     )
     let head = connection.receive { $0.contains("event: version\ndata: {\"version\":") && $0.contains("}\n\n") }
     #expect(head.contains("text/event-stream"))
@@ -64,7 +65,10 @@ struct LiveTests {
     var status = 503, tries = 0
     while status == 503, tries < 100 {
       let connection = try Connection(served.port)
-      connection.send("GET /api/changes HTTP/1.1\r\nHost: \(served.host)\r\nCookie: \(served.cookie)\r\n\r\n")
+      connection.send(
+        "GET /api/changes HTTP/1.1\r\nHost: \(served.host)\r\nCookie: \(served.cookie)\r\n"
+          + "X-Realmfs-Key: \(served.key)\r\n\r\n"
+      )
       status = connection.receive { $0.contains("\r\n") }.contains(" 200 ") ? 200 : 503
       tries += 1
       usleep(100_000)

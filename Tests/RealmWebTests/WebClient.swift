@@ -116,6 +116,8 @@ final class ServedRealm {
   let token: String
   /// The value of the header Cookie; empty before `open`.
   private(set) var cookie = ""
+  /// The header `X-Realmfs-Key`; empty before `open`.
+  private(set) var key = ""
 
   /// Serves a copy of a fixture, or a realm that `make` fills.
   convenience init(
@@ -149,10 +151,12 @@ final class ServedRealm {
 
   deinit { browser.stop() }
 
-  /// Exchanges the token for the cookie.
+  /// Exchanges the token for the cookie and the key.
   func open() throws -> ServedRealm {
     let answer = try request("GET", "/?token=\(token)")
-    #expect(answer.status == 303 && answer.headers["location"] == "/")
+    let location = try #require(answer.headers["location"])
+    #expect(answer.status == 303 && location.hasPrefix("/?key="))
+    key = String(location.dropFirst(6))
     let header = try #require(answer.headers["set-cookie"])
     cookie = try #require(header.split(separator: ";").first.map(String.init))
     return self
@@ -168,7 +172,7 @@ final class ServedRealm {
     body: String? = nil
   ) throws -> Answer {
     var all: [String: String?] = ["Host": host, "Connection": "close"]
-    if !cookie.isEmpty { all["Cookie"] = cookie }
+    if !cookie.isEmpty { (all["Cookie"], all["X-Realmfs-Key"]) = (cookie, key) }
     if method != "GET", method != "HEAD" {
       all["Origin"] = "http://\(host)"
       all["Content-Type"] = "application/json"

@@ -15,6 +15,8 @@ struct cmicrohttpd_callbacks {
   void *(*begin)(void *context, const char *target, struct MHD_Connection *connection);
   MHD_AccessHandlerCallback handle;
   MHD_RequestCompletedCallback complete;
+  // Called when a connection begins, and before its socket is closed.
+  MHD_NotifyConnectionCallback connection;
 };
 
 // Limits on clients.

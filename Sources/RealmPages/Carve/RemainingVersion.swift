@@ -12,6 +12,15 @@ public struct RemainingVersion: Sendable {
     case unproven
     /// A check finds faults. The value describes the first.
     case partial(String)
+
+    /// The name of the state, as commands print it.
+    public var name: String {
+      switch self {
+      case .whole: "whole"
+      case .unproven: "unproven"
+      case .partial: "partial"
+      }
+    }
   }
 
   /// The objects of a class in a version.

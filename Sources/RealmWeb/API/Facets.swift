@@ -7,14 +7,15 @@ extension WebAPI {
   /// The maximum number of objects read, and of different values counted.
   private static let mostScanned = 200_000, mostValues = 20_000
 
-  func facets(_ className: String, _ target: RequestTarget) throws(WebError) -> WebResponse {
+  func facets(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+    let target = request.target
     guard let property = target["property"] else { throw WebError(400, "the parameter property is missing") }
     let limit = try target.number("limit", 1...1000) ?? 50
     return try browsed.onNewest { (snapshot) throws(WebError) in
       let table = try snapshot.table(ofClass: className), index = try table.columnIndex(named: property)
       if table.columns[index].collection != nil { throw WebError(400, "\(property) is a collection") }
       let values = try WebError.converting { () throws in
-        try Self.indexed(table, index) ?? Self.scanned(table, index, RowRenderer(snapshot))
+        try Self.indexed(table, index, request) ?? Self.scanned(table, index, RowRenderer(snapshot), request)
       }
       let out = OutputBuffer()
       out.append("{\"version\":")
@@ -47,11 +48,12 @@ extension WebAPI {
   }
 
   /// Returns the values of an indexed property; nil if there is no usable index or it has many values.
-  private static func indexed(_ table: Table, _ index: Int) throws(EngineError) -> [Facet]? {
+  private static func indexed(_ table: Table, _ index: Int, _ request: WebRequest) throws -> [Facet]? {
     guard let first = table.objectsOfDistinctValues(of: index), first.count <= mostValues else { return nil }
     let cursor = ObjectCursor(table)
     var facets: [Facet] = []
-    for key in first {
+    for (step, key) in first.enumerated() {
+      try checkClient(request, step)
       guard try cursor.seek(key), let keys = try table.objectKeys(where: index, is: cursor.value(index)) else {
         return nil
       }
@@ -60,8 +62,18 @@ extension WebAPI {
     return facets
   }
 
+  /// Throws if the client has gone; checks this every 256 steps.
+  private static func checkClient(_ request: WebRequest, _ step: Int) throws(WebError) {
+    if step & 0xFF == 0, request.isAbandoned { throw WebError(503, "the request was cancelled") }
+  }
+
   /// Counts the values of a property by reading all objects.
-  private static func scanned(_ table: Table, _ index: Int, _ rows: RowRenderer) throws -> [Facet] {
+  private static func scanned(
+    _ table: Table,
+    _ index: Int,
+    _ rows: RowRenderer,
+    _ request: WebRequest
+  ) throws -> [Facet] {
     if table.objectCount > mostScanned {
       throw WebError(
         400,
@@ -70,8 +82,10 @@ extension WebAPI {
       )
     }
     let cursor = ObjectCursor(table), out = OutputBuffer()
-    var facets: [[UInt8]: Facet] = [:]
+    var facets: [[UInt8]: Facet] = [:], step = 0
     while try cursor.next() {
+      try checkClient(request, step)
+      step += 1
       out.reset()
       // Values that differ only in the truncated part count as one.
       if try rows.append(property: index, of: cursor, to: out) != nil { out.append("...") }

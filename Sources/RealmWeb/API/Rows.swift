@@ -9,7 +9,8 @@ extension WebAPI {
   static let queryTime = Duration.seconds(60)
   private static let mostRows = 500
 
-  func rows(_ className: String, _ target: RequestTarget) throws(WebError) -> WebResponse {
+  func rows(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+    let target = request.target
     let position = try target.number("position", 0...Int(Int32.max)) ?? 0
     let limit = try target.number("limit", 0...Self.mostRows) ?? 100
     return try browsed.onNewest { (snapshot) throws(WebError) in
@@ -36,7 +37,7 @@ extension WebAPI {
       var count = table.objectCount
       try WebError.converting { () throws in
         if let selection {
-          let keys = try keys(selection)
+          let keys = try keys(selection, request)
           count = keys.count
           for (place, key) in keys.dropFirst(position).prefix(limit).enumerated() {
             if place > 0 { out.append(",") }
@@ -92,8 +93,8 @@ extension WebAPI {
     }
   }
 
-  /// Returns the keys of a selection.
-  func keys(_ selection: Selection) throws(WebError) -> [ObjKey] {
+  /// Returns the keys of a selection. Ends early if the client of the request has gone.
+  func keys(_ selection: Selection, _ client: WebRequest) throws(WebError) -> [ObjKey] {
     let identity: String
     do throws(EngineError) { identity = try selection.snapshot.identity() } catch { throw WebError(error) }
     let request = ResultCache.Request(
@@ -106,7 +107,7 @@ extension WebAPI {
     let query = try selection.bound()
     return try results.keys(request) { () throws(WebError) in
       do throws(QueryFailure) {
-        let keys = try query.keys(until: .now.advanced(by: Self.queryTime))
+        let keys = try query.keys(until: .now.advanced(by: Self.queryTime)) { client.isAbandoned }
         return (keys, browsed.realm.isCurrent(selection.snapshot))
       } catch { throw WebError(error) }
     }

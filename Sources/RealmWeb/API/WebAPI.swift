@@ -6,8 +6,9 @@ import RealmJSON
 import RealmPages
 
 /// Responds to the requests of the page and of scripts.
-final class WebAPI: Sendable {
-  let browsed: BrowsedRealm
+struct WebAPI: Sendable {
+  private(set) var browsed: BrowsedRealm
+  let former = FormerRealm()
   let results = ResultCache()
   let edits: Edits
   let exports = Exports()
@@ -21,7 +22,19 @@ final class WebAPI: Sendable {
   }
 
   func respond(_ request: WebRequest) -> WebResponse {
-    do throws(WebError) { return try route(request) } catch { return error.response }
+    do throws(WebError) { return try view(request).route(request) } catch { return error.response }
+  }
+
+  /// Returns the endpoints for the version that a request names: those of the newest version if it names none.
+  private func view(_ request: WebRequest) throws(WebError) -> WebAPI {
+    guard let text = request.target["version"] else { return self }
+    guard let version = UInt64(text) else {
+      throw WebError(400, "version=\(text.prefix(40)): expected a version number")
+    }
+    guard request.isRead else { throw WebError(400, "former versions cannot be changed") }
+    var view = self
+    view.browsed = BrowsedRealm(realm: try former.realm(version, of: browsed), writer: nil, path: browsed.path)
+    return view
   }
 
   private func route(_ request: WebRequest) throws(WebError) -> WebResponse {
@@ -37,11 +50,13 @@ final class WebAPI: Sendable {
     case ("GET", "info", 2): return try info()
     case ("GET", "classes", 2): return try classes()
     case ("GET", "schema", 2): return try schema()
+    case ("GET", "versions", 2): return try versions()
     case ("GET", "search", 2): return try search(request)
     case ("GET", "changes", 2): return try changes(request)
     case ("GET", "export", 2): return try export(request)
-    case ("GET", "classes", 4) where path[3] == "rows": return try rows(path[2], request.target)
-    case ("GET", "classes", 4) where path[3] == "facets": return try facets(path[2], request.target)
+    case ("GET", "classes", 4) where path[3] == "rows": return try rows(path[2], request)
+    case ("GET", "classes", 4) where path[3] == "facets": return try facets(path[2], request)
+    case ("GET", "classes", 4) where path[3] == "deleted": return try deleted(path[2], request)
     case ("POST", "classes", 4) where path[3] == "objects": return try edits.create(path[2], request)
     case ("POST", "undo", 2): return try edits.undo(request)
     case ("POST", "quit", 2):

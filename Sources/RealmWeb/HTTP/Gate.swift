@@ -2,7 +2,9 @@
 // the machine and other programs can send requests to the server, so each request must prove that it comes from the
 // page.
 //
-// Invariant: no request reaches the API without the cookie, which only the holder of the token has received.
+// Invariant: no request is accepted without the cookie, which only the holder of the token has received, and none
+// reaches the API without the key as well. Browsers send cookies to all ports of a host, so another server on this
+// machine can learn the cookie; they keep the key, which the page stores, from pages of other ports.
 
 import RealmJSON
 import Synchronization
@@ -14,6 +16,8 @@ struct RequestHead: Sendable {
   var host: String?
   var origin: String?
   var cookie: String?
+  /// The header `X-Realmfs-Key`.
+  var key: String?
   var contentType: String?
   var contentLength: String?
   var fetchSite: String?
@@ -29,7 +33,12 @@ final class Gate: Sendable {
   /// The secret in the printed URL. Nil once it has been used.
   private let token: Mutex<[UInt8]?>
   private let secret: [UInt8]
-  /// The name of the cookie. Browsers send cookies to all ports of a host, so the name contains the port.
+  private let key: [UInt8]
+  /// The tickets that have been issued and not used, oldest first.
+  private let tickets = Mutex<[[UInt8]]>([])
+  /// Called when the token has been used.
+  private let onOpened: @Sendable () -> Void
+  /// The name of the cookie, which contains the port, because all servers of a host share its cookies.
   private let cookieName: String
 
   /// The maximum length of a target in bytes.
@@ -40,13 +49,21 @@ final class Gate: Sendable {
   static let methods = ["GET", "HEAD", "POST", "PATCH", "DELETE"]
 
   /// Creates the gate of a server at `host`, as the user specified it, and `port`.
-  init(host: String, port: UInt16, token: [UInt8], secret: [UInt8]) {
+  /// `secret` is the value of the cookie.
+  init(
+    host: String,
+    port: UInt16,
+    token: [UInt8],
+    secret: [UInt8],
+    key: [UInt8],
+    onOpened: @escaping @Sendable () -> Void = {}
+  ) {
     let named = host.contains(":") ? "[\(host)]" : host
     hosts = ["127.0.0.1:\(port)", "localhost:\(port)", "\(named.lowercased()):\(port)"]
     self.port = port
     isWildcard = ["0.0.0.0", "::"].contains(host)
     self.token = Mutex(token)
-    self.secret = secret
+    (self.secret, self.key, self.onOpened) = (secret, key, onOpened)
     cookieName = "realmfs-\(port)"
   }
 
@@ -75,6 +92,10 @@ final class Gate: Sendable {
       return .answer(admit(given, hasCookie: hasCookie))
     }
     guard hasCookie else { return .answer(Self.unknown(target, head)) }
+    if target.path.first == "api" {
+      let hasKey = head.key.map { Self.areEqual(Array($0.utf8), key) } ?? false
+      guard hasKey || isTicket(target, head) else { return refuse(403, Self.needsKey) }
+    }
     // A page on another port of this host belongs to the same site, so its requests include the cookie.
     if let site = head.fetchSite, site != "same-origin", site != "none", target.path.first == "api" {
       return refuse(403, "requests of other pages are refused")
@@ -86,9 +107,40 @@ final class Gate: Sendable {
     if let length = head.contentLength, Int(length).map({ $0 > Self.bodyLimit }) ?? true {
       return refuse(413, "the body is larger than \(Self.bodyLimit) bytes")
     }
+    if head.method == "POST", target.path == ["api", "ticket"] { return .answer(ticket()) }
     return .pass(target)
   }
 
+  // MARK: tickets
+
+  private static let mostTickets = 32
+
+  /// Issues a ticket, which replaces the key in one request to read. Browsers send no headers of the page when they
+  /// follow a link to a download.
+  private func ticket() -> WebResponse {
+    let ticket = Self.randomSecret()
+    tickets.withLock { tickets in
+      if tickets.count >= Self.mostTickets { tickets.removeFirst() }
+      tickets.append(ticket)
+    }
+    return .json(.object([("ticket", .string(String(decoding: ticket, as: UTF8.self)))]))
+  }
+
+  /// True if a request has a ticket, which is then used up.
+  private func isTicket(_ target: RequestTarget, _ head: RequestHead) -> Bool {
+    guard head.method == "GET", let given = target["ticket"].map({ Array($0.utf8) }) else { return false }
+    return tickets.withLock { tickets in
+      guard let index = tickets.firstIndex(where: { Self.areEqual($0, given) }) else { return false }
+      tickets.remove(at: index)
+      return true
+    }
+  }
+
+  // MARK: secrets
+
+  private static let needsKey =
+    "the header X-Realmfs-Key is missing or wrong: open the URL that 'realmfs browse' printed in this browser, or "
+    + "start 'realmfs browse' again"
   static let needsToken =
     "open the URL that 'realmfs browse' printed; it works once, and then in that browser. For another browser, start "
     + "'realmfs browse' again"
@@ -119,7 +171,7 @@ final class Gate: Sendable {
     return host == "\(address):\(port)" || host == "[\(address)]:\(port)"
   }
 
-  /// Exchanges the token for the cookie.
+  /// Exchanges the token for the cookie and the key.
   private func admit(_ given: String, hasCookie: Bool) -> WebResponse {
     let isRight = token.withLock { token in
       guard let wanted = token, Self.areEqual(Array(given.utf8), wanted) else { return false }
@@ -128,8 +180,9 @@ final class Gate: Sendable {
     }
     guard isRight || hasCookie else { return WebError(403, Self.needsToken).response }
     var response = WebResponse(status: 303, contentType: "text/plain", body: .bytes([]))
-    response.headers = [("Location", "/")]
+    response.headers = [("Location", isRight ? "/?key=\(String(decoding: key, as: UTF8.self))" : "/")]
     if isRight {
+      onOpened()
       let value = String(decoding: secret, as: UTF8.self)
       response.headers.append(("Set-Cookie", "\(cookieName)=\(value); HttpOnly; SameSite=Strict; Path=/"))
     }

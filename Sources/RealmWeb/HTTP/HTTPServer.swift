@@ -6,6 +6,7 @@
 import CMicroHTTPD
 import CWebResources
 import Glibc
+import Synchronization
 import Threads
 
 /// A complete request.
@@ -40,6 +41,7 @@ struct WebRequest: Sendable {
   private var waiting: [Exchange] = []
   private var workers: [Thread] = []
   private var isEnding = false
+  fileprivate let strangers = Strangers()
 
   /// More than the number of requests of a page that wait for the same result.
   private static let workerCount = 12
@@ -57,7 +59,8 @@ struct WebRequest: Sendable {
       context: Unmanaged.passUnretained(self).toOpaque(),
       begin: Callbacks.begin,
       handle: Callbacks.handle,
-      complete: Callbacks.complete
+      complete: Callbacks.complete,
+      connection: Callbacks.connection
     )
     var limits = cmicrohttpd_limits(
       connections: Self.connectionLimit,
@@ -134,6 +137,26 @@ struct WebRequest: Sendable {
   }
 }
 
+/// The connections on which no request has been accepted. When there are too many, the oldest is closed, so that
+/// clients that hold connections without a right to cannot keep the page out.
+private final class Strangers: Sendable {
+  /// Their sockets, oldest first. A socket is removed before it is closed.
+  private let sockets = Mutex<[Int32]>([])
+
+  /// Leaves half of the connections to clients whose requests have been accepted.
+  private static let most = 128
+
+  func add(_ socket: Int32) {
+    sockets.withLock { sockets in
+      sockets.append(socket)
+      // The library notices, and closes the socket.
+      if sockets.count > Self.most { shutdown(sockets.removeFirst(), Int32(SHUT_RDWR)) }
+    }
+  }
+
+  func remove(_ socket: Int32) { sockets.withLock { $0.removeAll { $0 == socket } } }
+}
+
 /// One request and its response. Used by the polling thread and, while its connection is suspended, by one worker.
 @safe private final class Exchange: @unchecked Sendable {
   // Unchecked: suspending and resuming transfers the ownership of the object.
@@ -169,7 +192,9 @@ struct WebRequest: Sendable {
     guard let passed else {
       switch server.check(head(method), unsafe cmicrohttpd_socket(connection)) {
       case .answer(let response): return send(response) ? 0 : nil
-      case .pass(let target): self.passed = (method, target)
+      case .pass(let target):
+        self.passed = (method, target)
+        server.strangers.remove(unsafe cmicrohttpd_socket(connection))
       }
       return 0
     }
@@ -200,6 +225,7 @@ struct WebRequest: Sendable {
       host: value("Host"),
       origin: value("Origin"),
       cookie: value("Cookie"),
+      key: value("X-Realmfs-Key"),
       contentType: value("Content-Type"),
       contentLength: value("Content-Length"),
       fetchSite: value("Sec-Fetch-Site")
@@ -298,6 +324,13 @@ private enum Callbacks {
     guard let pointer = unsafe object?.pointee else { return }
     unsafe object?.pointee = nil
     unsafe Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue().complete()
+  }
+
+  static let connection: MHD_NotifyConnectionCallback = { (context, connection, _, event) in
+    guard let context = unsafe context, let connection = unsafe connection else { return }
+    let server = unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+    let socket = unsafe cmicrohttpd_socket(connection)
+    if event == .CONNECTION_NOTIFY_STARTED { server.strangers.add(socket) } else { server.strangers.remove(socket) }
   }
 
   static let read: MHD_ContentReaderCallback = { (context, _, bytes, count) in

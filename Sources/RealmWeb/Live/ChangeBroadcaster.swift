@@ -55,6 +55,9 @@ final class ChangeBroadcaster: @unchecked Sendable {
     for stream in current() { stream.end() }
   }
 
+  /// True if there are open streams.
+  var hasStreams: Bool { !current().isEmpty }
+
   /// The open streams.
   private func current() -> [EventStream] {
     monitor.locked {

@@ -1,5 +1,5 @@
 // The page: addresses, panes, keys, and the reaction to commits.
-import { answered, api, ownVersions, parseJSON } from "./api.js";
+import { answered, api, ownVersions, parseJSON, toJSON } from "./api.js";
 import { ask, byId, bytes, closePopup, count, digits, dim, el, menu, on, plain, shown } from "./dom.js";
 import { follow } from "./live.js";
 import { create, ObjectPane } from "./object.js";
@@ -8,7 +8,9 @@ import { SchemaDrawing } from "./schema.js";
 import { Table } from "./table.js";
 import { address, findByPrimaryKey, prepare } from "./values.js";
 
-const state = { info: {}, classes: new Map(), route: {}, ownVersion: null, counting: Promise.resolve() };
+const state = { info: {}, classes: new Map(), route: {}, ownVersion: null, counting: Promise.resolve(), versions: [] };
+/** True if the realm can be changed and the newest version is shown. */
+const canWrite = () => state.info.writable && api.version === undefined;
 const narrow = matchMedia("(max-width: 760px)");
 
 // Addresses: #/CLASS?query=..&sort=.., #/CLASS/KEY, #/?search=.., #/?view=schema
@@ -72,7 +74,7 @@ async function show() {
 function showClass(cls, route, former) {
   const same = table.cls && ["cls", "query", "sort"].every((name) => former[name] === route[name]);
   byId("table-title").replaceChildren(shown(cls.name));
-  byId("create").hidden = !state.info.writable || cls.kind === "embedded";
+  byId("create").hidden = !canWrite() || cls.kind === "embedded";
   query.show(cls, state.classes, route.query);
   table.selected = route.key;
   query.showError(null);
@@ -177,6 +179,9 @@ function countAgain() {
 
 async function committed({ version, changes, more }) {
   state.version = version;
+  state.versions.push({ version, state: "whole" });
+  if (api.version !== undefined) return announce(`Version ${version} was committed`);
+  drawTimeline(state.versions.length - 1);
   countAgain();
   // Only when no change is in progress is it known whether a commit was made here.
   await answered();
@@ -188,6 +193,81 @@ async function committed({ version, changes, more }) {
   if (object.isOpen && !isOwn && (here || more)) object.changedBy(here?.change ?? "update");
   if (!isOwn) announce(`Version ${version}: ${more ? "many objects" : count(changes.length, "object")} changed`);
 }
+
+// Former versions and deleted objects
+
+async function showVersions() {
+  if (!byId("timeline").hidden) return closeVersions();
+  announce("Looking for versions…");
+  try {
+    const { versions } = await api.versions();
+    state.versions = versions.filter((version) => version.state !== "partial").reverse();
+  } catch (error) { return announce(error.message); }
+  announce(`${count(state.versions.length, "version")} in the file`);
+  byId("timeline").hidden = false;
+  byId("show-versions").setAttribute("aria-pressed", "true");
+  drawTimeline(state.versions.length - 1);
+  return byId("slider").focus();
+}
+
+function closeVersions() {
+  byId("timeline").hidden = true;
+  byId("show-versions").setAttribute("aria-pressed", "false");
+  return showVersion(state.versions.length - 1);
+}
+
+function drawTimeline(index) {
+  const slider = byId("slider");
+  const { version, state: name } = state.versions[index] ?? {};
+  const note = index === state.versions.length - 1 ? ", newest" : name === "whole" ? "" : `, ${name}`;
+  const text = `${version}${note}`;
+  Object.assign(slider, { max: Math.max(0, state.versions.length - 1), value: index });
+  slider.setAttribute("aria-valuetext", text);
+  byId("slider-text").textContent = text;
+  slider.title = name === "unproven" ? "Later commits may have overwritten values of this version." : "";
+}
+
+/** Shows one of the versions in the file. */
+async function showVersion(index) {
+  drawTimeline(index);
+  const wanted = index < state.versions.length - 1 ? state.versions[index].version : undefined;
+  if (wanted === api.version) return;
+  if (object.isEdited) return announce("Save or discard the edits of the object first.");
+  const former = api.version;
+  api.version = wanted;
+  byId("show-deleted").hidden = wanted !== undefined;
+  table.showDeleted([]);
+  try { await loadClasses(); } catch (error) {
+    // The file may no longer hold the version.
+    api.version = former;
+    announce(error.message);
+    return drawTimeline(state.versions.findIndex(({ version }) => version === former));
+  }
+  object.close();
+  setUndo(null);
+  table.cls = null;
+  return show();
+}
+
+async function showDeleted() {
+  if (table.deletedRows.length) return table.showDeleted([]);
+  const { cls } = state.route;
+  announce("Looking for deleted objects…");
+  try {
+    const { rows, more } = await api.deleted(cls);
+    if (cls !== state.route.cls) return undefined;
+    announce(`${count(rows.length, "deleted object")} of ${plain(cls)} in the file${more ? "; there are more" : ""}`);
+    return table.showDeleted(rows);
+  } catch (error) { return announce(error.message); }
+}
+
+/** Shows the last state of a deleted object. */
+const showFormer = (row) => ask({
+  title: `Deleted after version ${row.lastVersion}`, content: [
+    row.confidence === "certain" ? null : el("p", { textContent: "Some values may be those of another state." }),
+    el("pre", {}, shown(toJSON(row.json, 2), { lines: true })),
+  ].filter(Boolean),
+});
 
 /** Offers to undo the last change made here. */
 function setUndo(version, text) {
@@ -222,7 +302,7 @@ async function quit() {
 }
 
 const keys = [
-  ["/", "Query line"], ["s", "Search all classes"], ["c", "Classes"], ["t", "Table"], ["o", "Object"], ["g", "Schema"],
+  ["/", "Query line"], ["s", "Search all classes"], ["c", "Classes"], ["t", "Table"], ["o", "Object"], ["g", "Schema"], ["v", "Versions"], ["d", "Deleted objects"],
   ["↑ ↓ ← →", "Cell; the heads of the columns are above the first row"], ["Page Up, Page Down", "A screen of rows"],
   ["Ctrl+Home, Ctrl+End", "First and last row"], ["Enter", "Open the object; sort at a column head"],
   ["f", "Follow the link in the cell"], ["m", "Menu of the column"], ["Shift+← →", "Width of the column, at its head"],
@@ -249,7 +329,8 @@ function pressed(event) {
     "/": () => { byId("query").focus(); byId("query").select(); }, "?": showKeys, s: () => byId("search").focus(),
     c: () => (byId("class-list").querySelector("[aria-current], a") ?? byId("class-filter")).focus(),
     t: () => byId("grid").focus(), o: () => byId("object-content")?.focus(), g: () => go("#/?view=schema"),
-    r: () => table.reload({ keep: true }),
+    r: () => table.reload({ keep: true }), v: showVersions,
+    d: () => byId("show-deleted").checkVisibility() && showDeleted(),
   };
   if (!Object.hasOwn(actions, event.key)) return;
   event.preventDefault();
@@ -274,14 +355,15 @@ function closeObject() {
 function download(anchor) {
   const [query, order] = splitOrder(state.route.query);
   if (/\b(distinct|limit)\b/i.test(order)) return announce("Downloads take no DISTINCT or LIMIT: remove it first.");
+  const path = (format) => api.exportPath({ class: state.route.cls, query, format });
   const formats = { csv: "CSV", jsonl: "JSON Lines", json: "JSON", xlsx: "Excel (xlsx)", sqlite: "SQLite" };
   return menu(anchor, Object.entries(formats).map(([format, label]) =>
-    ({ label, href: api.exportPath({ class: state.route.cls, query, format }) })), { label: "Download what is shown" });
+    ({ label, act: () => api.download(path(format)).catch(failed) })), { label: "Download what is shown" });
 }
 
 const table = new Table(byId("grid"), {
   file: () => state.info.path ?? "",
-  open: (row) => go(address(state.route.cls, row.key, state.route)),
+  open: (row) => row.json !== undefined ? showFormer(row) : go(address(state.route.cls, row.key, state.route)),
   sort: (sort) => go(address(state.route.cls, state.route.key, { ...state.route, sort })),
   facets: (property, anchor) => showFacets(state.classes.get(state.route.cls), property, anchor, {
     query: () => state.route.query, run: (text) => query.events.run(text), refocus: byId("grid"),
@@ -293,6 +375,7 @@ const table = new Table(byId("grid"), {
       ? `${digits(number)} of ${count(total, "object")}` : count(number, "object");
   },
   failed,
+  former: (number) => byId("show-deleted").setAttribute("aria-pressed", String(number > 0)),
   deleted: (number) => {
     byId("refresh").hidden = !number;
     byId("refresh").textContent = `${count(number, "row")} deleted · Refresh`;
@@ -307,7 +390,7 @@ const query = new QueryLine({
   leave: () => byId("grid").focus(),
 });
 const object = new ObjectPane(byId("object"), {
-  closed: closeObject, saved: setUndo, writable: () => state.info.writable,
+  closed: closeObject, saved: setUndo, writable: canWrite,
 });
 const schema = new SchemaDrawing(byId("schema-drawing"));
 let endFollowing;
@@ -340,6 +423,11 @@ function listen() {
     go(address(state.route.cls, key, state.route));
   }));
   on("undo", "click", undo);
+  on("show-versions", "click", showVersions);
+  on("slider", "input", () => drawTimeline(Number(byId("slider").value)));
+  on("slider", "change", () => showVersion(Number(byId("slider").value)));
+  on("newest", "click", () => showVersion(state.versions.length - 1));
+  on("show-deleted", "click", showDeleted);
   on("show-schema", "click", () => go(state.route.schema ? "#/" : "#/?view=schema"));
   on("zoom-fit", "click", () => schema.fit());
   on("zoom-in", "click", () => schema.resize(schema.zoom * 1.25));

@@ -1,5 +1,5 @@
 // One object: as a form, as JSON and by the links to it; edited, deleted and created if the realm is writable.
-import { api, parseJSON, Reader } from "./api.js";
+import { api, parseJSON, toJSON } from "./api.js";
 import { ask, button, byId, count, digits, dim, el, own, plain, shown } from "./dom.js";
 import { address, beginning, brief, full, localDate, nameOf, typeName } from "./values.js";
 
@@ -151,7 +151,7 @@ export class ObjectPane {
       dim(plain(`${isKey ? "primary key, " : ""}${typeName(property)}`)));
     if (canEdit) label.htmlFor = id;
     const blob = property.kind === "data" && !property.collection && value !== null && {
-      property: property.name, path: api.blobPath(this.cls.name, this.key, property.name),
+      property: property.name, download: () => api.download(api.blobPath(this.cls.name, this.key, property.name)),
       fetch: () => api.blob(this.cls.name, this.key, property.name),
     };
     const content = problem ? problemLine(problem) : canEdit ? this.control(property, value, id) : full(value, property, blob);
@@ -284,10 +284,10 @@ function written(text, property) {
   return JSON.stringify(text);
 }
 
-/** The properties of `text` whose source differs from that in `former`. */
+/** The properties of the object in `text` that differ from those in `former`, as JSON. */
 function differing(former, text) {
-  const before = new Reader(former).members();
-  const after = new Reader(text).members();
+  const [before, after] = [former, text].map((json) =>
+    new Map(Object.entries(parseJSON(json)).map(([name, value]) => [name, toJSON(value)])));
   for (const [name, source] of after) if (before.get(name) === source) after.delete(name);
   return after;
 }

@@ -19,10 +19,10 @@ const widths = {
 const isSortable = (property) => !property.collection && !["embedded", "link", "backlinks"].includes(property.kind);
 
 export class Table {
-  /** `events` has open(row), sort(sort), facets(property, anchor), counted(count), failed(error), deleted(number). */
+  /** `events` has open(row), sort(sort), facets(property, anchor), counted(count), failed(error), deleted(number), former(number). */
   constructor(grid, events) {
     Object.assign(this, { grid, events, pages: new Map(), rowElements: new Map(), columns: [], top: 0, layout: 0 });
-    Object.assign(this, { count: 0, active: { row: 0, column: 0 }, gone: new Set(), marked: new Set(), generation: 0 });
+    Object.assign(this, { count: 0, deletedRows: [], active: { row: 0, column: 0 }, gone: new Set(), marked: new Set(), generation: 0 });
     this.head = el("div", { className: "head row", set: { role: "row", "aria-rowindex": "1" } });
     this.body = el("div", { className: "rows", set: { role: "rowgroup" } });
     this.empty = el("p", { className: "empty", hidden: true });
@@ -40,6 +40,7 @@ export class Table {
     const same = this.cls?.name === cls.name && this.query === query && this.sort === sort;
     Object.assign(this, { cls, query, sort });
     if (!same) {
+      this.showDeleted([]);
       this.active = { row: position?.row ?? 0, column: position?.column ?? 0 };
       this.count = query ? position?.count ?? 0 : Number(cls.count);
       this.known = false;
@@ -61,6 +62,15 @@ export class Table {
     this.events.deleted(0);
     this.arrange();
     await this.fetchInView();
+  }
+
+  /** Shows deleted objects, struck through, after the last row. */
+  showDeleted(rows) {
+    this.deletedRows = rows;
+    this.events.former(rows.length);
+    if (!this.cls) return;
+    this.arrange();
+    if (rows.length) this.go(this.count, this.active.column);
   }
 
   get position() { return { ...this.active, top: this.top, count: this.count }; }
@@ -165,7 +175,8 @@ export class Table {
   }
 
   get view() { return Math.max(rowHeight, this.grid.clientHeight - headHeight); }
-  get total() { return this.count * rowHeight; }
+  get rowCount() { return this.count + this.deletedRows.length; }
+  get total() { return this.rowCount * rowHeight; }
   get height() { return Math.min(this.total, heightLimit); }
   /** Pixels of rows for each pixel of the scroll bar; 1 up to the limit. */
   get scale() { return this.total > heightLimit ? (this.total - this.view) / (heightLimit - this.view) : 1; }
@@ -173,7 +184,7 @@ export class Table {
   arrange() {
     this.body.style.height = `${this.height}px`;
     this.body.style.width = this.head.style.width = `${this.width}px`;
-    this.grid.setAttribute("aria-rowcount", String(this.count + 1));
+    this.grid.setAttribute("aria-rowcount", String(this.rowCount + 1));
     this.scrollTo(this.pending ?? this.top);
     if (this.known) this.pending = undefined;
   }
@@ -208,10 +219,13 @@ export class Table {
 
   get range() {
     const first = Math.max(0, Math.floor(this.top / rowHeight));
-    return [first, Math.min(this.count, first + Math.ceil(this.view / rowHeight) + 1)];
+    return [first, Math.min(this.rowCount, first + Math.ceil(this.view / rowHeight) + 1)];
   }
   get rows() { return [...this.pages.values()].flatMap((page) => page.rows ?? []); }
-  row(index) { return this.pages.get(Math.floor(index / pageSize))?.rows?.[index % pageSize]; }
+  row(index) {
+    if (index >= this.count) return this.deletedRows[index - this.count];
+    return this.pages.get(Math.floor(index / pageSize))?.rows?.[index % pageSize];
+  }
 
   render() {
     if (!this.cls) return;
@@ -235,22 +249,23 @@ export class Table {
         this.fill(element, index, data, from, past < 0 ? this.columns.length : past);
         Object.assign(element, { shownData: data, shownColumns: columns });
       }
-      const isSelected = Boolean(data && data.key === this.selected);
-      element.className = ["row", data && this.gone.has(data.key) && "deleted",
+      const isDeleted = index >= this.count || (data && this.gone.has(data.key));
+      const isSelected = Boolean(data && index < this.count && data.key === this.selected);
+      element.className = ["row", isDeleted && "deleted",
         data && this.marked.has(data.key) && "changed", isSelected && "selected"].filter(Boolean).join(" ");
       element.setAttribute("aria-selected", isSelected);
       const y = this.scale === 1 ? index * rowHeight : scrollTop + index * rowHeight - this.top;
       element.style.transform = `translateY(${y}px)`;
     }
     this.markActive();
-    this.empty.hidden = this.count > 0 || !this.known;
+    this.empty.hidden = this.rowCount > 0 || !this.known;
     this.empty.textContent = this.query ? "No object matches the query." : "This class has no objects.";
   }
 
   fill(element, index, data, from, past) {
     element.style.width = `${this.width}px`;
     const number = el("div", {
-      className: "gutter", textContent: digits(index + 1), set: { role: "rowheader", "aria-colindex": 1 },
+      className: "gutter", textContent: index < this.count ? digits(index + 1) : "deleted", set: { role: "rowheader", "aria-colindex": 1 },
     });
     const cells = this.columns.slice(from, past).map(({ property, left, width }, offset) => {
       const column = from + offset;
@@ -287,8 +302,8 @@ export class Table {
   async fetchInView() {
     if (!this.cls) return;
     const [first, end] = this.range;
-    const from = Math.floor(first / pageSize);
-    const to = Math.max(from, Math.floor(Math.max(first, end - 1) / pageSize));
+    const from = Math.floor(Math.min(first, Math.max(0, this.count - 1)) / pageSize);
+    const to = Math.max(from, Math.floor(Math.max(first, Math.min(end, this.count || end) - 1) / pageSize));
     for (const [at, page] of this.pages) {
       if (!page.abort || (at >= from - 1 && at <= to + 1)) continue;
       page.abort.abort();
@@ -395,7 +410,7 @@ export class Table {
 
   go(row, column, { scroll = true } = {}) {
     const within = (value, least, count) => Math.max(least, Math.min(value, count - 1));
-    this.active = { row: within(row, -1, this.count), column: within(column, 0, this.columns.length) };
+    this.active = { row: within(row, -1, this.rowCount), column: within(column, 0, this.columns.length) };
     if (scroll) this.reveal();
     this.markActive();
   }
@@ -421,7 +436,7 @@ export class Table {
     const { row, column } = this.active;
     const page = Math.max(1, Math.floor(this.view / rowHeight) - 1);
     const all = event.ctrlKey || event.metaKey;
-    const last = this.count - 1;
+    const last = this.rowCount - 1;
     const step = event.shiftKey && row < 0 && { ArrowLeft: -16, ArrowRight: 16 }[event.key];
     const moves = {
       ArrowUp: [all ? 0 : row - 1, column], ArrowDown: [all ? last : row + 1, column],

@@ -219,7 +219,7 @@ function blob(text, at) {
   const size = decodedSize(text);
   const data = decode(text, 1500);
   const written = textIn(data);
-  const link = at ? el("a", { href: at.path, download: "", textContent: "Download" }) : "";
+  const link = at ? button("Download", () => at.download()) : "";
   const box = el("div", { className: "blob" }, el("p", {}, dim(bytes(size)), " ", link));
   if (at && isImage(data)) showImage(box, at);
   else if (written) box.append(el("pre", {}, shown(written, { lines: true }), size > 1500 ? "…" : ""));

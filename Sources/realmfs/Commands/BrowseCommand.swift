@@ -9,7 +9,7 @@ import RealmWeb
 enum BrowseCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     if let out = arguments.value(.staticFile) { return try write(out, arguments) }
-    let (host, port) = try address(arguments)
+    let (host, port) = try address(arguments), idleTimeout = try idleTimeout(arguments)
     let source: RealmSource, writer: RealmWriter?
     if arguments.has(.writable) {
       let edited = try EditedRealm(arguments)
@@ -24,7 +24,11 @@ enum BrowseCommand {
     if source.realm.configuration.encryptionKey != nil { unsafe _ = setenv("SQLITE_TMPDIR", "/dev/shm", 1) }
     let browser = RealmBrowser(source.realm, path: source.path, writer: writer)
     let url: String
-    do throws(BrowserError) { url = try browser.start(host: host, port: port) } catch {
+    let redirect = arguments.has(.open) ? RedirectFile() : nil
+    defer { redirect?.remove() }
+    do throws(BrowserError) {
+      url = try browser.start(host: host, port: port) { redirect?.remove() }
+    } catch {
       throw CommandFailure(.failure, error.message)
     }
     // A signal is the usual way to end the command. Without a thread for it, the signal ends the process.
@@ -34,8 +38,8 @@ enum BrowseCommand {
     output.print(shown + "\n")
     try output.flush()
     if unsafe getenv("SSH_CONNECTION") != nil { explainForwarding(url) }
-    if arguments.has(.open) { open(shown) }
-    browser.wait()
+    if let redirect { try open(shown, redirect) }
+    browser.wait(idleTimeout: idleTimeout)
     browser.stop(waits: false)
     Realm.leaveSessions()
     return .done
@@ -72,6 +76,15 @@ enum BrowseCommand {
     return (host, port)
   }
 
+  /// Returns the time without requests after which the server ends; nil without --idle-timeout.
+  private static func idleTimeout(_ arguments: Arguments) throws(CommandFailure) -> Duration? {
+    guard let text = arguments.value(.idleTimeout) else { return nil }
+    guard let seconds = Int64(text), seconds >= 1, seconds <= 86_400 else {
+      throw arguments.usage("--idle-timeout \(text): expected a number of seconds from 1 to 86400")
+    }
+    return .seconds(seconds)
+  }
+
   private static func explainForwarding(_ url: String) {
     guard let port = url.split(separator: "/").dropFirst().first?.split(separator: ":").last else { return }
     Log.notice(
@@ -80,14 +93,42 @@ enum BrowseCommand {
     )
   }
 
-  private static func open(_ url: String) {
+  private static func open(_ url: String, _ redirect: RedirectFile) throws(CommandFailure) {
+    try redirect.write(url)
     // The program that opens pages must not receive Ctrl-C of this terminal, and its messages are not relevant here.
     let status = System.run([
       "/bin/sh", "-c",
       "command -v xdg-open >/dev/null || exit 127; setsid xdg-open \"$0\" "
-        + ">/dev/null 2>&1 &", url,
+        + ">/dev/null 2>&1 &", redirect.path,
     ])
     if status != 0 { Log.notice("there is no xdg-open; open the URL by hand") }
+  }
+
+  /// A file that only this user can read and that leads a browser to a URL. Other users can read the arguments of
+  /// programs, so the URL, which contains the token, is not passed to xdg-open.
+  private struct RedirectFile: Sendable {
+    let path: String
+
+    init() {
+      let folder = unsafe getenv("XDG_RUNTIME_DIR") ?? getenv("TMPDIR")
+      let base = unsafe folder.map { unsafe String(cString: $0) } ?? "/tmp"
+      path = "\(base)/realmfs-browse-\(RealmBrowser.randomName()).html"
+    }
+
+    func write(_ url: String) throws(CommandFailure) {
+      let descriptor = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      if descriptor < 0 { throw CommandFailure(.failure, "\(path): \(System.message(errno))") }
+      defer { close(descriptor) }
+      // The URL has no characters with a meaning in HTML: all others of a fragment are percent-encoded.
+      let text =
+        "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">"
+        + "<meta http-equiv=\"refresh\" content=\"0; url=\(url)\"><title>realmfs</title>\n"
+      let code = StandardOutput.write(Array(text.utf8), to: descriptor)
+      if code != 0 { throw CommandFailure(.failure, "\(path): \(System.message(code))") }
+    }
+
+    /// Removes the file, if it exists.
+    func remove() { unsafe _ = unlink(path) }
   }
 
   // MARK: a file

@@ -124,14 +124,6 @@ private struct VersionLine {
     } catch { throw CommandFailure(error, path: path) }
   }
 
-  private var stateName: String {
-    switch state {
-    case .whole: "whole"
-    case .unproven: "unproven"
-    case .partial: "partial"
-    }
-  }
-
   /// How its top array is reached, such as `header, slot 1`.
   private var places: String {
     let slots = version.slots.map { "header, slot \($0.number)\($0.isSelected ? " (selected)" : "")" }
@@ -146,7 +138,7 @@ private struct VersionLine {
     }
     let changed = changes.map { $0.words.isEmpty ? "nothing" : $0.words } ?? "?"
     return [
-      "\(version.version)", stateName, "\(version.ref)", places, changed,
+      "\(version.version)", state.name, "\(version.ref)", places, changed,
       counts.isEmpty ? "none" : counts.joined(separator: ", "),
     ]
   }
@@ -155,7 +147,7 @@ private struct VersionLine {
     let fault: JSONValue = if case .partial(let text) = state { .string(text) } else { .null }
     return .object([
       ("version", .number(Int(clamping: version.version))),
-      ("state", .string(stateName)),
+      ("state", .string(state.name)),
       ("fault", fault),
       ("format", .number(version.format)),
       ("offset", .number(version.ref)),

@@ -168,6 +168,13 @@ extension Options {
       excludes: [.staticFile],
       "allow changes; without this option, requests that change the realm are refused"
     ),
+    OptionSpec(
+      .idleTimeout,
+      value: "SECONDS",
+      on: [.browse],
+      excludes: [.staticFile],
+      "end when no page was open and no request was made for this long"
+    ),
     OptionSpec(.open, on: [.browse], excludes: [.staticFile], "open the page in the desktop's browser, with xdg-open"),
     OptionSpec(
       .staticFile,

@@ -71,7 +71,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case timeout
   case once, lag, partition, connections, repair, acceptReplacement = "accept-replacement"
   case sourceOf = "source-of"
-  case listen, open
+  case listen, open, idleTimeout = "idle-timeout"
   case writable = "write"
   case staticFile = "static"
 }

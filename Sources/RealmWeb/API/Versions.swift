@@ -1,0 +1,101 @@
+// `/api/versions`, and the realm as of a former version, from which all requests to read with `version=` are answered.
+
+import Glibc
+import RealmJSON
+import RealmPages
+import Synchronization
+
+/// The realm as of the former version that was last asked for.
+final class FormerRealm: Sendable {
+  private struct Opened {
+    let version: UInt64
+    let realm: Realm
+    var lastUse: ContinuousClock.Instant
+  }
+
+  /// The lock is held during the search for a version, so that concurrent requests search once.
+  private let opened = Mutex<Opened?>(nil)
+
+  /// The time after which a version that is not used is released. Until then, writers cannot reuse the space of the
+  /// version that was the newest when it was opened.
+  private static let idleTime = Duration.seconds(60)
+
+  /// Returns the realm as of a version of `browsed`. Throws if the file does not hold the whole version.
+  func realm(_ version: UInt64, of browsed: BrowsedRealm) throws(WebError) -> Realm {
+    try opened.withLock { (opened) throws(WebError) in
+      // A version that is no longer valid is searched for again.
+      if let known = opened, known.version == version, (try? known.realm.latest()) != nil {
+        opened?.lastUse = .now
+        return known.realm
+      }
+      opened = nil
+      let realm = try browsed.withTimeline { (timeline) throws(WebError) in
+        guard let found = timeline.version(version) else { throw WebError(404, "no version \(version) in the file") }
+        if case .partial(let fault) = timeline.state(of: found) {
+          throw WebError(409, "version \(version) is not whole: \(fault)")
+        }
+        let path = browsed.realm.configuration.path
+        return try WebError.converting { () throws in
+          try timeline.realm(asOf: found) { LockHolders.ofRealm(at: path).allSatisfy { $0.processID == getpid() } }
+        }
+      }
+      opened = Opened(version: version, realm: realm, lastUse: .now)
+      return realm
+    }
+  }
+
+  /// Releases the version if it has not been used for a minute.
+  func releaseUnused() {
+    opened.withLock { opened in
+      if let known = opened, ContinuousClock.now - known.lastUse > Self.idleTime { opened = nil }
+    }
+  }
+
+  /// Releases the version.
+  func release() { opened.withLock { $0 = nil } }
+}
+
+extension BrowsedRealm {
+  /// How long to wait for writers in other programs.
+  private static let patience = Duration.seconds(3)
+
+  /// Runs `body` on the newest version while no program can commit, with the realm that holds it.
+  func whileNobodyCommits<R>(_ body: (Snapshot, Realm) throws(WebError) -> R) throws(WebError) -> R {
+    let outcome: Result<R, WebError>
+    do throws(EngineError) {
+      if let writer {
+        outcome = try writer.whileNobodyCommits(timeout: Self.patience) { newest in
+          Result { () throws(WebError) in try body(newest, writer.realm) }
+        }
+      } else {
+        outcome = try realm.whileNobodyCommits(timeout: Self.patience) { newest, realm in
+          Result { () throws(WebError) in try body(newest, realm) }
+        }
+      }
+    } catch { throw WebError(error) }
+    return try outcome.get()
+  }
+
+  /// Runs `body` with the versions in the file while no program can commit.
+  fileprivate func withTimeline<R>(_ body: (VersionTimeline) throws(WebError) -> R) throws(WebError) -> R {
+    try whileNobodyCommits { (newest, realm) throws(WebError) in
+      try body(WebError.converting { () throws in try VersionTimeline(newest, of: realm) })
+    }
+  }
+}
+
+extension WebAPI {
+  func versions() throws(WebError) -> WebResponse {
+    try browsed.withTimeline { (timeline) throws(WebError) in
+      let items = timeline.versions.map { version in
+        let state = timeline.state(of: version)
+        let fault: JSONValue = if case .partial(let text) = state { .string(text) } else { .null }
+        return JSONValue.object([
+          ("version", .number(Int(clamping: version.version))), ("state", .string(state.name)), ("fault", fault),
+        ])
+      }
+      let newest = timeline.versions.first.map { JSONValue.number(Int(clamping: $0.version)) } ?? .null
+      return .json(.object([("version", newest), ("versions", .array(items))]))
+    }
+  }
+}
