@@ -34,8 +34,8 @@ final class FormerVersionTree: Subtree {
     (self.version, self.file, self.parts) = (version, file, parts)
   }
 
-  /// The tree. Opens the version again if it was released, and begins another tree if the reader replaced its snapshot to
-  /// release memory.
+  /// The tree. Opens the version again if it was released, and begins another tree if the reader replaced its snapshot
+  /// to release memory.
   ///
   /// - Throws: `stale` if the file no longer holds the version in full.
   func context() throws(FileTreeError) -> TreeContext {

@@ -102,8 +102,8 @@ final class CarvedRealm {
     return slots.values.sorted { $0.slot < $1.slot }
   }
 
-  /// The table whose top array is at `ref`, with the columns of another version if its own are lost; nil if it cannot be
-  /// read.
+  /// The table whose top array is at `ref`, with the columns of another version if its own are lost; nil if it cannot
+  /// be read.
   private func table(_ ref: Int, _ slot: Int, named name: String = "") -> RescuedTable? {
     ifReadable { () throws(EngineError) in
       let table = try RescuedTable(arena, name: name, slot: slot, ref: ref, spare: forms[slot]?.last)

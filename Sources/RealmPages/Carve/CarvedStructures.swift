@@ -135,7 +135,8 @@ struct CarvedStructures {
     // Nodes within nodes can share their elements. `goesOn` checks the effort.
     defer { try? effort.spend(8 * keys.count, at: node.ref) }
     for slot in 0..<node.count {
-      guard let value = try? node.int(slot), case let key = ColKey(value), value >> 30 == first >> 30,
+      guard let value = try? node.int(slot),  // likewise
+        case let key = ColKey(value), value >> 30 == first >> 30,
         key.leafPosition < 2 * node.count + 64, Spec.isKnown(key), positions.insert(key.leafPosition).inserted
       else { return }
       keys.append(value)

@@ -281,8 +281,8 @@ struct RescuedTable: SourceTable {
     }
   }
 
-  /// Makes a class that is stored as embedded a class of its own if the links to its objects contradict that: an embedded
-  /// object has one owner, so a flag is damaged, and the objects would be lost as objects without owners.
+  /// Makes a class that is stored as embedded a class of its own if the links to its objects contradict that: an
+  /// embedded object has one owner, so a flag is damaged, and the objects would be lost as objects without owners.
   ///
   /// Cost: a walk over the clusters.
   mutating func correctKind(_ effort: Effort) {
@@ -301,9 +301,8 @@ struct RescuedTable: SourceTable {
     )
     if !hasSeveralOwners, owned > 0 || ownerless == 0 { return }
     kind = .topLevel
-    kindNote =
-      "stored as embedded, but \(hasSeveralOwners ? "some objects have several owners" : "no object has an owner"): saved as "
-      + "a class of its own"
+    let reason = hasSeveralOwners ? "some objects have several owners" : "no object has an owner"
+    kindNote = "stored as embedded, but \(reason): saved as a class of its own"
   }
 
   // MARK: objects
