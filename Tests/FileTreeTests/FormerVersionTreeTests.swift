@@ -69,4 +69,19 @@ struct FormerVersionTreeTests {
     let held = opened.filter { table.tree(of: $0, tree.tree.tree).lastUse != nil }
     #expect(opened.count == 14 && held.count == 8)
   }
+
+  @Test("a version that is only listed takes no memory, and keeps its inode number")
+  func listed() throws {
+    let tree = try WritableTree("people")
+    Self.save(tree, age: 50)
+    let version = try tree.writer.realm.latest().version
+    Self.save(tree, age: 51)
+    let numbers = try (0..<2).map { _ in
+      try tree.tree.list(".realm/versions").first { $0.name == "\(version)" }?.inode
+    }
+    let table = tree.tree.tree.subtrees.versions
+    #expect(numbers[0] != nil && numbers[0] == numbers[1] && table.count == 0)
+    #expect(try tree.tree.find(".realm/versions/\(version)").inode == numbers[0])
+    #expect(table.count == 1)
+  }
 }

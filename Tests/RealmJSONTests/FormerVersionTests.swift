@@ -80,6 +80,60 @@ struct FormerVersionTests {
     #expect(seed != nil || found > count)
   }
 
+  @Test("reading an encrypted former version takes bounded memory and keeps what a later commit overwrites")
+  func boundedMemory() throws {
+    try withTemporaryPath { path in
+      let writer = try RealmWriter(Configuration(path: path, encryptionKey: Self.key), create: true)
+      let transaction = try writer.begin()
+      let table = try transaction.addTable("class_Blob")
+      let column = try transaction.addColumn(table, ColumnSpec("bytes", .data))
+      func bytes(_ number: UInt8) -> Value { .data([UInt8](repeating: number, count: 3 << 20)) }
+      var keys: [ObjKey] = []
+      for number in 0..<14 {
+        keys.append(try transaction.create(table))
+        try transaction.set(table, keys[number], column, bytes(UInt8(number)))
+      }
+      _ = try transaction.commit()
+      let change = try writer.begin()
+      try change.set(table, keys[0], column, bytes(99))
+      _ = try change.commit()
+      let realm = try writer.whileNobodyCommits { newest in
+        Result {
+          let timeline = try VersionTimeline(newest, of: writer.realm)
+          return try timeline.realm(asOf: #require(timeline.version(newest.version - 1)))
+        }
+      }
+      .get()
+      for number in 0..<4 {
+        let next = try writer.begin()
+        try next.set(table, keys[1], column, bytes(UInt8(200 + number)))
+        _ = try next.commit()
+      }
+      for number in [0, 0] + Array(0..<14) + [0, 1] {
+        let snapshot = try realm.latest(), cursor = ObjectCursor(try #require(try snapshot.table(table)))
+        #expect(try cursor.seek(keys[number]) && Value(copying: cursor.value(0)) == bytes(UInt8(number)))
+        #expect(snapshot.arena.space.filledBytes < 28 << 20)
+      }
+    }
+  }
+
+  @Test("undo does not go back to a version of which the free lists do not prove that it is intact")
+  func disproved() throws {
+    let fixture = Fixture.named("many-versions"), bytes = try fixture.bytes()
+    func previous(_ bytes: [UInt8]) throws -> Snapshot? {
+      try withTemporaryPath { path in
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        return try FormerVersions(before: Realm(Configuration(path: path, mode: .immutable)).latest()).next()
+      }
+    }
+    let former = try #require(try previous(bytes)), positions = try former.arena.node(former.top.freeRefs[0])
+    var changed = bytes
+    // One more element than the list of sizes.
+    changed[positions.ref + 7] += 1
+    let found = try previous(changed)
+    #expect(found == nil)
+  }
+
   @Test("the changeset of an undo is marked, and no other is")
   func marks() {
     for steps in [1, 2, 63, 64, 300] {

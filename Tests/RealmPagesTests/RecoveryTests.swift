@@ -166,6 +166,24 @@ struct RecoveryTests {
     }
   }
 
+  @Test("a class whose flags say that it is embedded is saved as a class of its own if its objects have no owners")
+  func embeddedFlag() throws {
+    let fixture = Fixture.named("primary-keys"), original = try fixture.snapshot()
+    let table = try #require(
+      try original.tableKeys().compactMap { try original.table($0) }
+        .first { $0.primaryKeyIndex == nil && $0.className != nil && $0.objectCount > 0 }
+    )
+    let top = try original.arena.node(table.ref)
+    var bytes = try fixture.bytes()
+    bytes[top.ref + Node.headerSize + Layout.Table.flags * Int(top.width) / 8] |= 2
+    try recover(bytes) { report, saved in
+      let part = try #require(report.parts.first { $0.name == table.className })
+      #expect(part.objects == table.objectCount && part.leftovers == 0 && part.lostObjects == 0)
+      #expect(part.damage?.contains("no object has an owner") == true && !report.isWhole)
+      #expect(try saved.table(named: table.name)?.objectCount == table.objectCount)
+    }
+  }
+
   @Test("a damaged leaf costs one property of its objects, and nothing else")
   func oneLeaf() throws {
     let fixture = Fixture.named("items-10k"), original = try fixture.snapshot()

@@ -10,11 +10,11 @@ import Threads
 final class FormerVersionTree: Subtree {
   static let kind = SubtreeKind.version
 
-  /// Unique in the mount.
-  let number: UInt64
   let version: UInt64
   /// The file that the version belongs to, from `Standing.file`.
   let file: Int
+  /// Differs between the versions of a file, and those of other files with the same number.
+  var number: UInt64 { version &+ UInt64(truncatingIfNeeded: file) &* 0x9E37_79B9_7F4A_7C15 }
   /// The tree of the realm.
   private unowned let parts: TreeParts
   private let state = Mutex(State())
@@ -30,19 +30,28 @@ final class FormerVersionTree: Subtree {
     let tree: TreeContext
   }
 
-  init(_ number: UInt64, version: UInt64, file: Int, in parts: TreeParts) {
-    (self.number, self.version, self.file, self.parts) = (number, version, file, parts)
+  init(version: UInt64, file: Int, in parts: TreeParts) {
+    (self.version, self.file, self.parts) = (version, file, parts)
   }
 
-  /// The tree. Opens the version again if it was released.
+  /// The tree. Opens the version again if it was released, and begins another tree if the reader replaced its snapshot
+  /// to release memory.
   ///
   /// - Throws: `stale` if the file no longer holds the version in full.
   func context() throws(FileTreeError) -> TreeContext {
     let (tree, isNew) = try state.withLock { state throws(FileTreeError) in
       state.lastUse = .coarse
-      if let content = state.content, content.realm.isCurrent(content.hold.snapshot) { return (content.tree, false) }
-      state.content = nil
-      let content = try open()
+      if let content = state.content {
+        let latest = try? content.realm.latest()  // a version that can no longer be read is opened again
+        if latest === content.hold.snapshot { return (content.tree, false) }
+        state.content = nil
+        if latest != nil {
+          let content = try show(content.realm)
+          state.content = content
+          return (content.tree, false)
+        }
+      }
+      let content = try show(open())
       state.content = content
       return (content.tree, true)
     }
@@ -50,9 +59,9 @@ final class FormerVersionTree: Subtree {
     return tree
   }
 
-  private func open() throws(FileTreeError) -> Content {
+  private func open() throws(FileTreeError) -> Realm {
     let main = TreeContext(parts)
-    let realm = try main.withVersions { timeline throws(FileTreeError) in
+    return try main.withVersions { timeline throws(FileTreeError) in
       guard main.realm.standing.file == file, let found = timeline.version(version),
         timeline.state(of: found) == .whole
       else { throw .stale }
@@ -63,9 +72,13 @@ final class FormerVersionTree: Subtree {
         }
       } catch { throw .unavailable(error) }
     }
+  }
+
+  /// Holds the version that `realm` shows.
+  private func show(_ realm: Realm) throws(FileTreeError) -> Content {
     do throws(EngineError) {
       let hold = try realm.hold()
-      return Content(realm: realm, hold: hold, tree: TreeContext(realm, showing: hold, main.options))
+      return Content(realm: realm, hold: hold, tree: TreeContext(realm, showing: hold, TreeContext(parts).options))
     } catch { throw .unavailable(error) }
   }
 
@@ -85,15 +98,22 @@ final class FormerVersionTree: Subtree {
   func shown(_ attributes: FileAttributes) -> FileAttributes { attributes.readOnly }
 }
 
-/// The former versions of a mount that were looked up.
+/// The former versions of a mount that were looked up, as long as they are held or the kernel knows a node of them.
 final class FormerVersionTable: Sendable {
   private struct State {
     var trees: [FormerVersionTree] = []
-    var last: UInt64 = 0
     /// The whole versions before the version `newest` of a file, as in `Standing.file`.
     var listed: (file: Int, newest: UInt64, versions: [UInt64])?
     /// True while a thread releases versions.
     var isWatched = false
+
+    /// Drops the trees that hold no version and that no node refers to: the kernel has forgotten their nodes.
+    mutating func dropUnused() {
+      for index in trees.indices.reversed()
+      where isKnownUniquelyReferenced(&trees[index]) && trees[index].lastUse == nil {
+        trees.remove(at: index)
+      }
+    }
   }
 
   private let state = Mutex(State())
@@ -119,6 +139,14 @@ final class FormerVersionTable: Sendable {
     return held.union(whole.dropFirst()).sorted()
   }
 
+  /// The number of versions that are held or that the kernel knows a node of.
+  var count: Int {
+    state.withLock { state in
+      state.dropUnused()
+      return state.trees.count
+    }
+  }
+
   private func heldVersions(of file: Int) -> Set<UInt64> {
     Set(state.withLock { $0.trees }.filter { $0.file == file && $0.isHeld }.map(\.version))
   }
@@ -136,8 +164,8 @@ final class FormerVersionTable: Sendable {
     let file = main.realm.standing.file
     return state.withLock { state in
       if let known = state.trees.first(where: { $0.version == version && $0.file == file }) { return known }
-      state.last += 1
-      let tree = FormerVersionTree(state.last, version: version, file: file, in: main.parts)
+      state.dropUnused()
+      let tree = FormerVersionTree(version: version, file: file, in: main.parts)
       state.trees.append(tree)
       return tree
     }

@@ -25,7 +25,7 @@ struct DeletedTexts: Sendable {
   private var places: [[UInt8]: [[UInt8]: Int]] = [:]
 
   /// The maximum number of bytes of names and texts.
-  private static let mostBytes = 1 << 26
+  static let mostBytes = 1 << 26
 
   /// Reads all of them from the file of `newest`, while no writer can commit. Cost: that of `DeletedObjects.forEach`.
   ///
@@ -78,16 +78,21 @@ struct DeletedTexts: Sendable {
 }
 
 extension TreeContext {
-  /// The deleted objects of the newest version, read at the first call for each version.
+  /// The deleted objects of the newest version, read at the first call for each version. If they are too large, that
+  /// is remembered, too.
   func deletedTexts() throws(FileTreeError) -> DeletedTexts {
     let view = try read { $0 }
-    if let known = view.deletedTexts.withLock({ $0 }) { return known }
+    if let known = view.deletedTexts.withLock({ $0 }) { return try known.get() }
     let style = options.json
     return try whileNobodyCommits { (newest, _) throws(FileTreeError) in
-      let found: DeletedTexts
-      do throws(EngineError) { found = try DeletedTexts(newest, style) } catch { throw FileTreeError(error) }
+      let found: Result<DeletedTexts, FileTreeError>
+      do throws(EngineError) { found = .success(try DeletedTexts(newest, style)) } catch {
+        // Other failures may be temporary.
+        if error.reason != .overLimit { throw FileTreeError(error) }
+        found = .failure(FileTreeError(error))
+      }
       if newest.version == view.snapshot.version { view.deletedTexts.withLock { $0 = found } }
-      return found
+      return try found.get()
     }
   }
 }

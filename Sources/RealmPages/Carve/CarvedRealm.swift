@@ -61,6 +61,11 @@ final class CarvedRealm {
         return (version: root.version, tables: Dictionary(tables) { first, _ in first })
       }
     var slots = root.map { realm.slots(of: $0).slots.map { Slot($0) } } ?? searchedSlots(newest)
+    if let root, let refs = realm.tableRefs(of: root) {
+      for i in slots.indices where slots[i].table == nil && slots[i].slot < refs.count {
+        slots[i].table = table(refs[slots[i].slot], slots[i].slot, named: slots[i].name)
+      }
+    }
     for i in slots.indices { addOthers(&slots[i], versions) }
     if slots.contains(where: \.name.isEmpty) {
       let names = names(for: nil)
@@ -71,9 +76,12 @@ final class CarvedRealm {
 
   // MARK: slots
 
-  /// The slots without a version that lists them: those of the newest group, or of all tables that were found.
-  private func searchedSlots(_ newest: CarvedStructures.Group?) -> [Slot] {
+  /// The slots without a version that lists them: those of the newest group, or of all tables that were found if more
+  /// tables have names than the group has.
+  private func searchedSlots(_ group: CarvedStructures.Group?) -> [Slot] {
     var slots: [Int: Slot] = [:]
+    let most = structures.names.compactMap { (try? arena.node($0))?.count }.max() ?? 0  // each was read before
+    let newest = group.flatMap { $0.tables.count < most ? nil : $0 }
     let names = names(for: newest)
     if let newest {
       for (slot, ref) in newest.tables.enumerated() where ref != 0 {
@@ -94,10 +102,11 @@ final class CarvedRealm {
     return slots.values.sorted { $0.slot < $1.slot }
   }
 
-  /// The table whose top array is at `ref`; nil if it cannot be read.
-  private func table(_ ref: Int, _ slot: Int) -> RescuedTable? {
+  /// The table whose top array is at `ref`, with the columns of another version if its own are lost; nil if it cannot
+  /// be read.
+  private func table(_ ref: Int, _ slot: Int, named name: String = "") -> RescuedTable? {
     ifReadable { () throws(EngineError) in
-      let table = try RescuedTable(arena, name: "", slot: slot, ref: ref)
+      let table = try RescuedTable(arena, name: name, slot: slot, ref: ref, spare: forms[slot]?.last)
       // Many tops can share one spec.
       try effort.enter(tableOf: table.columns.count, at: ref)
       return table
@@ -141,7 +150,10 @@ final class CarvedRealm {
 
   private func merge(_ slots: [Slot]) {
     var drafts = slots.map { slot in (slot: slot, table: mergedTable(slot), strays: [RescuedTable]()) }
-    let lossy = drafts.indices.filter { isNewestLost || drafts[$0].table?.lacksObjects(Effort(arena)) ?? true }
+    let lossy = drafts.indices.filter {
+      // A table of another version may lack objects.
+      isNewestLost || drafts[$0].slot.table == nil || drafts[$0].table?.lacksObjects(Effort(arena)) ?? true
+    }
     if !lossy.isEmpty {
       var reached = BitSet(count: arena.limit / Node.alignment + 1), wanted: [TableKey: Int] = [:]
       for draft in drafts { if let table = draft.table { mark(table.best, &reached) } }
@@ -170,7 +182,13 @@ final class CarvedRealm {
       }
     }
     for draft in drafts {
-      if let table = draft.table {
+      if draft.slot.table == nil, draft.slot.problem != nil, draft.table != nil {
+        problems.append("\(draft.slot.name): its table in this version")
+      }
+      if let table = draft.table, draft.slot.table == nil, draft.strays.count == 1 {
+        // As below; what the other versions have is older.
+        tables.append(MergedTable(draft.strays[0].beginning(at: 0), .clusters, others: table.versions))
+      } else if let table = draft.table {
         table.strays = draft.strays
         tables.append(table)
       } else if let first = draft.strays.first {
@@ -182,7 +200,10 @@ final class CarvedRealm {
       }
     }
     let all = tables.map(\.best)
-    for table in tables { table.completeTargets(from: all) }
+    for table in tables {
+      table.completeTargets(from: all)
+      table.correctKind(Effort(arena))
+    }
   }
 
   /// The best version of a table, with the others; nil if there is none.

@@ -28,6 +28,8 @@ struct CarvedStructures {
     let slots: Int
     /// The table to which the columns belong, as their keys contain it.
     let table: TableKey
+    /// The number of names that cannot be read and are generated.
+    let madeUpNames: Int
   }
 
   /// Table tops by ref.
@@ -60,6 +62,8 @@ struct CarvedStructures {
   /// The results for the refs of possible specs: an index in `forms`, or nil.
   private var knownSpecs: [Int: Int?] = [:]
   private var formIndexes: [[Int64]: Int] = [:]
+  /// The distinct arrays that may be the keys of all columns of a table, by table.
+  private var keyArrays: [TableKey: Set<[Int64]>] = [:]
 
   /// The limit on candidates of one kind, so that memory stays bounded in a file full of false nodes.
   private static let most = 1 << 20
@@ -71,6 +75,7 @@ struct CarvedStructures {
     self.arena = arena
     effort = Effort(arena)
     Self.forEachNode(arena) { node in add(node) }
+    addLooseForms()
     if tops.isEmpty { return }
     effort.renew()
     Self.forEachNode(arena) { node in addGroup(node) }
@@ -78,8 +83,8 @@ struct CarvedStructures {
 
   // MARK: search
 
-  /// Calls `body` with each node of the file that has refs or short strings, in file order, including those that are
-  /// within other nodes. Returning false ends the search.
+  /// Calls `body` with each node of the file that has refs, short strings or large integers, in file order, including
+  /// those that are within other nodes. Returning false ends the search.
   private static func forEachNode(_ arena: Arena, _ body: (Node) -> Bool) {
     let space = arena.space, end = arena.limit
     var dropAt = stretch
@@ -103,8 +108,8 @@ struct CarvedStructures {
     let word = arena.space.word(at: at)
     if UInt32(truncatingIfNeeded: word) != 0x4141_4141 { return nil }
     let flags = UInt8(truncatingIfNeeded: word >> 32)
-    // Refs in plain integers, or short strings: elements of several bytes without refs.
-    guard flags & 0x58 == 0x40 || flags & 0x58 == 0x08 else { return nil }
+    // Refs in plain integers; short strings: elements of several bytes without refs; or integers of 32 or 64 bits.
+    guard flags & 0x58 == 0x40 || flags & 0x58 == 0x08 || flags & 0xFE == 0x06 else { return nil }
     return try? arena.node(at)  // a candidate that is not a node
   }
 
@@ -112,13 +117,41 @@ struct CarvedStructures {
   private mutating func add(_ node: Node) -> Bool {
     if node.isInner { return true }
     if !node.hasRefs {
-      if areNames(node) { names.append(node.ref) }
+      if node.scheme == .bits { addKeys(node) } else if areNames(node) { names.append(node.ref) }
     } else if let top = tableTop(node) {
       tops[top.ref] = top
     } else {
       _ = form(node.ref)
     }
     return goesOn(max(tops.count, names.count, knownSpecs.count))
+  }
+
+  /// Adds the array to `keyArrays` if its elements may be the keys of all columns of one table.
+  private mutating func addKeys(_ node: Node) {
+    guard node.count > 0, node.count <= 0xFFFF, let first = try? node.int(0), first >= 0,  // all elements exist
+      case let table = TableKey(UInt32(truncatingIfNeeded: first >> 30)), (keyArrays[table]?.count ?? 0) < 2
+    else { return }
+    var keys: [Int64] = [], positions: Set<Int> = []
+    // Nodes within nodes can share their elements. `goesOn` checks the effort.
+    defer { try? effort.spend(8 * keys.count, at: node.ref) }
+    for slot in 0..<node.count {
+      guard let value = try? node.int(slot),  // likewise
+        case let key = ColKey(value), value >> 30 == first >> 30,
+        key.leafPosition < 2 * node.count + 64, Spec.isKnown(key), positions.insert(key.leafPosition).inserted
+      else { return }
+      keys.append(value)
+    }
+    keyArrays[table, default: []].insert(keys)
+  }
+
+  /// Adds the forms of tables of which no spec remains, but the keys of its columns.
+  private mutating func addLooseForms() {
+    let known = Set(forms.map(\.table))
+    for (table, arrays) in keyArrays.sorted(by: { $0.key.value < $1.key.value }) where !known.contains(table) {
+      // Other integers may look like keys.
+      if arrays.count == 1, let keys = arrays.first { forms.append(Form(keys.map { ColKey($0) })) }
+    }
+    keyArrays = [:]
   }
 
   /// True if the search may continue after it has found `count` candidates of one kind.
@@ -199,8 +232,7 @@ struct CarvedStructures {
       var all: [Int64] = [], positions: Set<Int> = []
       for i in 0..<keys.count {
         let key = ColKey(try keys.int(i))
-        let isKnown = Spec.valueType(key.typeCode) != nil || key.typeCode == Spec.TypeCode.backlink
-        guard key.value >= 0, isKnown, positions.insert(key.leafPosition).inserted else { return nil }
+        guard key.value >= 0, Spec.isKnown(key), positions.insert(key.leafPosition).inserted else { return nil }
         all.append(key.value)
       }
       return all
@@ -232,16 +264,25 @@ extension CarvedStructures.Form {
   /// The columns of the spec at `ref`, which has these column keys.
   fileprivate init?(_ arena: Arena, _ ref: Int, _ keys: [Int64]) {
     guard
-      let (columns, _) = ifReadable({ () throws(EngineError) in
+      let (columns, madeUpNames) = ifReadable({ () throws(EngineError) in
         try RescuedTable.columns(arena, spec: ref, oppositeTables: nil)
       })
     else { return nil }
-    self.columns = columns
-    let all = keys.map { ColKey($0) }
+    self.init(columns, keys.map { ColKey($0) }, madeUpNames)
+  }
+
+  /// The columns with these keys, with generated names.
+  fileprivate init(_ keys: [ColKey]) {
+    let columns = RescuedTable.columns(keys)
+    self.init(columns, keys, columns.count)
+  }
+
+  private init(_ columns: [Column], _ all: [ColKey], _ madeUpNames: Int) {
+    (self.columns, self.madeUpNames) = (columns, madeUpNames)
     hidden = all.filter { $0.typeCode == Spec.TypeCode.backlink }.map(\.leafPosition)
     slots = 1 + (all.map(\.leafPosition).max() ?? -1) + 1
     // The tag of a column is the key of its table unless columns were erased before: then some bits differ.
-    table = TableKey(UInt32(truncatingIfNeeded: (keys.first ?? 0) >> 30))
+    table = TableKey(UInt32(truncatingIfNeeded: (all.first?.value ?? 0) >> 30))
   }
 
   /// True if a cluster that is not empty has this form. Reads the header of each leaf, up to the first that differs.
@@ -328,5 +369,12 @@ extension CarvedStructures {
     return forms.keys.filter { !below.contains($0) }.sorted().compactMap { ref in
       forms[ref].map { Stray(ref: ref, form: $0) }
     }
+  }
+}
+
+extension Spec {
+  /// True if the key is that of a property or of a backlink column.
+  fileprivate static func isKnown(_ key: ColKey) -> Bool {
+    valueType(key.typeCode) != nil || key.typeCode == TypeCode.backlink
   }
 }

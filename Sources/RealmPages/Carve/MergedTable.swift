@@ -47,8 +47,17 @@ final class MergedTable: SourceTable {
     key = best.key
   }
 
+  /// The reason why the kind differs from the stored one; nil if it does not.
+  var kindNote: String? { best.kindNote }
+
+  /// Corrects the kind; see `RescuedTable.correctKind`.
+  func correctKind(_ effort: Effort) { best.correctKind(effort) }
+
   /// Completes link columns; see `RescuedTable.completeTargets`.
   func completeTargets(from others: [RescuedTable]) { best.completeTargets(from: others) }
+
+  /// All versions, the best one first.
+  var versions: [Version] { (bestProvenance.map { [(best, $0)] } ?? []) + others }
 
   /// The refs of all tables and clusters that the table may be read from.
   var refs: [Int] {

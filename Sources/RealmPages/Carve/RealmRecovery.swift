@@ -156,7 +156,7 @@ public enum RealmRecovery {
     let isSelected = best.map { realm.direction == .version(ref: $0.ref) } ?? false
     if let best, best.format < 10 || isSelected && count(best, of: realm).isWhole {
       let (tables, problems) = realm.tables(of: best)
-      return (best, tables, problems, nil)
+      return (best, tables.map { corrected($0, Effort(realm.arena(best.format))) }, problems, nil)
     }
     if realm.likelyFormat >= 10 {
       let carved = CarvedRealm(realm, completing: best)
@@ -169,6 +169,13 @@ public enum RealmRecovery {
     let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
     let found = nodes == 0 ? "" : "; found \(counted(nodes, "node")) that no version reaches"
     throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks)\(found): nothing can be saved")
+  }
+
+  /// The table with its kind corrected; see `RescuedTable.correctKind`.
+  private static func corrected(_ table: any SourceTable, _ effort: Effort) -> any SourceTable {
+    guard var rescued = table as? RescuedTable else { return table }
+    rescued.correctKind(effort)
+    return rescued
   }
 
   /// The version to save: the one that the header selects, if all of it can be read, or a completely prepared newer one
@@ -243,7 +250,7 @@ extension RealmRecovery.Part {
       objectsFromElsewhere: tally.origins,
       valuesFromElsewhere: (table as? MergedTable)?.filledValues ?? [:],
       notes: tally.notes,
-      damage: tally.firstDamage
+      damage: tally.firstDamage ?? (table as? MergedTable)?.kindNote ?? (table as? RescuedTable)?.kindNote
     )
   }
 }

@@ -8,7 +8,9 @@ typealias KeyRange = Range<UInt64>
 struct RescuedTable: SourceTable {
   let key: TableKey
   private(set) var name: String
-  let kind: TableKind
+  private(set) var kind: TableKind
+  /// The reason why the kind differs from the stored one; nil if it does not.
+  private(set) var kindNote: String?
   private(set) var columns: [Column]
   let primaryKeyIndex: Int?
   let claimedCount: Int?
@@ -32,7 +34,14 @@ struct RescuedTable: SourceTable {
   /// All keys of objects.
   static let allKeys: KeyRange = 0..<1 << 63
 
-  init(_ arena: Arena, name: String, slot: Int?, ref: Int) throws(EngineError) {
+  /// Reads the table whose top array is at `ref`. If its columns are lost, they are those of `spare`.
+  init(
+    _ arena: Arena,
+    name: String,
+    slot: Int?,
+    ref: Int,
+    spare: CarvedStructures.Form? = nil
+  ) throws(EngineError) {
     typealias Slots = Layout.Table
     let top = try arena.refs(ref, slots: Layout.Table.key + 1)
     self.arena = arena
@@ -46,7 +55,13 @@ struct RescuedTable: SourceTable {
     func number(_ slot: Int) -> Int64? { slot < top.count ? try? top.tagged(slot) : 0 }
     let flags = number(Slots.flags) ?? 0
     nextSequence = max(0, number(Slots.sequence) ?? 0)
-    (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top)
+    do throws(EngineError) { (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top) } catch {
+      guard let spare else { throw error }
+      let opposites = ifReadable { () throws(EngineError) in
+        try arena.integers(top.childIfPresent(Slots.oppositeTables))
+      }
+      (columns, backlinks, madeUpNames) = (spare.columns.leading(to: opposites), [], spare.madeUpNames)
+    }
     // Likewise.
     let primaryKey = top.count > Slots.primaryKey ? (try? top.int(Slots.primaryKey)) ?? 0 : 0
     primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
@@ -112,10 +127,33 @@ struct RescuedTable: SourceTable {
         arena,
         spec: top.child(Layout.Table.spec),
         oppositeTables: opposites,
-        of: TableKey(UInt32(truncatingIfNeeded: key))
+        of: TableKey(UInt32(truncatingIfNeeded: key)),
+        at: positions(arena, top)
       )
       return (columns, [], madeUpNames)
     }
+  }
+
+  /// The positions of the leaves of the first cluster: of named columns, and of backlink columns. A position where the
+  /// opposite column is a property has backlinks. Nil if they cannot be read. Source: docs/format/2-model.md M7.
+  private static func positions(_ arena: Arena, _ top: Node) -> (named: [Int], hidden: [Int])? {
+    ifReadable { () throws(EngineError) in
+      let tree = ClusterTree(arena: arena, rootRef: try top.child(Layout.Table.clusters))
+      let opposites = try arena.integers(top.childIfPresent(Layout.Table.oppositeColumns))
+      guard let (cluster, _) = try tree.first(notBelow: 0) else { return nil }
+      var named: [Int] = [], hidden: [Int] = []
+      for slot in Layout.Cluster.firstColumn..<max(Layout.Cluster.firstColumn, cluster.slots.count)
+      where try cluster.slots.int(slot) != 0 {
+        let position = slot - Layout.Cluster.firstColumn
+        let opposite = position < opposites.count ? ColKey(try opposites.int(position)) : .none
+        if opposite == .none || opposite.typeCode == Spec.TypeCode.backlink {
+          named.append(position)
+        } else {
+          hidden.append(position)
+        }
+      }
+      return (named, hidden)
+    } ?? nil
   }
 
   /// True if the first cluster has leaves of columns.
@@ -131,19 +169,33 @@ struct RescuedTable: SourceTable {
 
   /// The columns of the spec at `ref` as far as they can be read. Names that cannot be read are generated, and other
   /// attributes are left out. Without `oppositeTables`, the targets of links are unknown. Keys that cannot be read are
-  /// those that the columns of `table` have if none was ever removed.
+  /// those that the columns of `table` have at the positions `places`, in ascending order, or if none was ever removed.
   static func columns(
     _ arena: Arena,
     spec ref: Int,
     oppositeTables: Node?,
-    of table: TableKey? = nil
+    of table: TableKey? = nil,
+    at places: (named: [Int], hidden: [Int])? = nil
   ) throws(EngineError) -> ([Column], madeUpNames: Int) {
     let node = try arena.refs(ref, slots: Layout.Spec.count)
     let names = ifReadable { () throws(EngineError) in try arena.node(node.child(Layout.Spec.names)) }
     let types = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.types)) }
     let attributes = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.attributes)) }
-    let keys = try columnKeys(arena, node, types, attributes, names?.count ?? 0, table)
+    let keys = try columnKeys(arena, node, types, attributes, names?.count ?? 0, table, places)
     let enumRefs = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.enumerations)) }
+    let (columns, madeUpNames) = columns(keys, names, attributes, enumRefs)
+    return (columns.leading(to: oppositeTables), madeUpNames)
+  }
+
+  /// The columns with these keys, with generated names and unknown link targets.
+  static func columns(_ keys: [ColKey]) -> [Column] { columns(keys, nil, nil, nil).columns }
+
+  private static func columns(
+    _ keys: [ColKey],
+    _ names: Node?,
+    _ attributes: Node?,
+    _ enumRefs: Node?
+  ) -> (columns: [Column], madeUpNames: Int) {
     var columns: [Column] = [], madeUpNames = 0
     for (i, key) in keys.enumerated() {
       guard let type = Spec.valueType(key.typeCode) else { continue }
@@ -151,9 +203,6 @@ struct RescuedTable: SourceTable {
         ifReadable { () throws(EngineError) in try StringLeaf.short(names, i)?.string ?? "" }
       }
       let attribute = ifReadable { () throws(EngineError) in try attributes?.int(i) ?? 0 } ?? 0
-      let target = ifReadable { () throws(EngineError) in
-        try oppositeTables.map { (node) throws(EngineError) in try node.int(key.leafPosition) }
-      }
       if (name ?? "").isEmpty { madeUpNames += 1 }
       columns.append(
         Column(
@@ -164,8 +213,7 @@ struct RescuedTable: SourceTable {
           isNullable: key.attributes & Spec.Attribute.nullable != 0,
           index: attribute & Int64(Spec.Attribute.fullText) != 0
             ? .fullText : attribute & Int64(Spec.Attribute.indexed) != 0 ? .general : nil,
-          targetTable: type == .link
-            ? target.flatMap { $0 }.map { TableKey(UInt32(truncatingIfNeeded: $0)) } ?? TableKey.none : nil,
+          targetTable: type == .link ? TableKey.none : nil,
           enumRef: ifReadable { () throws(EngineError) in try enumRefs?.childIfPresent(i) ?? 0 } ?? 0,
           indexRef: 0,
           dictionaryKeyType: Spec.TypeCode.string
@@ -182,7 +230,8 @@ struct RescuedTable: SourceTable {
     _ types: Node?,
     _ attributes: Node?,
     _ names: Int,
-    _ table: TableKey?
+    _ table: TableKey?,
+    _ places: (named: [Int], hidden: [Int])?
   ) throws(EngineError) -> [ColKey] {
     let count = max(names, types?.count ?? 0)
     do throws(EngineError) {
@@ -195,10 +244,17 @@ struct RescuedTable: SourceTable {
       guard let types, let attributes, let table, types.count == attributes.count, types.count <= 0xFFFF else {
         throw error
       }
-      var all: [ColKey] = []
+      var all: [ColKey] = [], positions = Array(0..<types.count)
+      if let places {
+        let kinds = (0..<types.count).map { i in (try? types.int(i)) ?? 0 }.map { $0 & 0x3F }  // all exist
+        let hidden = kinds.count { $0 == Spec.TypeCode.backlink }
+        if places.hidden.count == hidden, places.named.count == kinds.count - hidden {
+          positions = places.named + places.hidden
+        }
+      }
       for i in 0..<types.count {
         let type = try types.int(i) & 0x3F, attribute = try attributes.int(i) & 0xFF & ~Int64(Spec.Attribute.indexed)
-        all.append(ColKey(Int64(i) | type << 16 | attribute << 22 | Int64(table.value) << 30))
+        all.append(ColKey(Int64(positions[i]) | type << 16 | attribute << 22 | Int64(table.value) << 30))
       }
       return all
     }
@@ -223,6 +279,30 @@ struct RescuedTable: SourceTable {
       }
       if let found { columns[i] = column.leading(to: found.key) }
     }
+  }
+
+  /// Makes a class that is stored as embedded a class of its own if the links to its objects contradict that: an
+  /// embedded object has one owner, so a flag is damaged, and the objects would be lost as objects without owners.
+  ///
+  /// Cost: a walk over the clusters.
+  mutating func correctKind(_ effort: Effort) {
+    guard kind == .embedded, claimedCount ?? 1 > 0 else { return }
+    var owned = 0, ownerless = 0, hasSeveralOwners = false
+    // The closures do not throw, so nothing is thrown here.
+    try? forEachObject(
+      effort,
+      in: nil,
+      { object in
+        guard let owners = (object as? RescuedCluster)?.owners(backlinks) else { return }
+        if owners == 0 { ownerless += 1 } else { owned += 1 }
+        if owners > 1 { hasSeveralOwners = true }
+      },
+      onLoss: { _, _ in }
+    )
+    if !hasSeveralOwners, owned > 0 || ownerless == 0 { return }
+    kind = .topLevel
+    let reason = hasSeveralOwners ? "some objects have several owners" : "no object has an owner"
+    kindNote = "stored as embedded, but \(reason): saved as a class of its own"
   }
 
   // MARK: objects
@@ -397,6 +477,19 @@ private final class RescuedCluster: SourceObject {
 
   func value(_ index: Int) throws(EngineError) -> ValueView { try leaf(index).value(row, arena) }
 
+  /// The number of links to the object; nil if it cannot be read. Source: docs/format/2-model.md M7.
+  func owners(_ backlinks: [Spec.BacklinkColumn]) -> Int? {
+    ifReadable { () throws(EngineError) in
+      var count = 0
+      for backlink in backlinks {
+        let element = try arena.integers(slots.child(backlink.key.leafPosition + 1)).int(row)
+        // One link, or the ref of an array of them.
+        if element & 1 != 0 { count += 1 } else if element != 0 { count += try arena.integers(Int(element)).count }
+      }
+      return count
+    }
+  }
+
   func forEachElement(
     _ index: Int,
     _ effort: Effort,
@@ -446,6 +539,18 @@ private final class RescuedCluster: SourceObject {
         } catch { onDamage(error) }
       }
     } catch { onDamage(error) }
+  }
+}
+
+extension [Column] {
+  /// The columns with the link targets that `oppositeTables` has at their positions, where it can be read.
+  fileprivate func leading(to oppositeTables: Node?) -> [Column] {
+    guard let oppositeTables else { return self }
+    return map { column in
+      let target = ifReadable { () throws(EngineError) in try oppositeTables.int(column.key.leafPosition) }
+      guard column.type == .link, let target else { return column }
+      return column.leading(to: TableKey(UInt32(truncatingIfNeeded: target)))
+    }
   }
 }
 

@@ -67,8 +67,12 @@ private struct PageMark: Equatable {
     let buffer: UnsafeMutableRawPointer
     /// Pages that could not be decrypted despite waiting. Later requests do not wait for them again.
     var failed: Set<Int> = []
-    /// Pages that are present.
+    /// Pages that are present and can be dropped.
     var filled: [Int] = []
+    /// The ranges of whole pages that stay as they were when the space was created.
+    var kept = ByteRanges()
+    /// The pages of `kept` that could not be read then, with their states.
+    var lost: [Int: PageState] = [:]
     /// The marks of pages that were decrypted from their current content.
     var marks: [Int: PageMark] = [:]
     /// The space of an earlier version, while its pages may be useful.
@@ -99,8 +103,6 @@ private struct PageMark: Equatable {
 
   private let file: FileHandle
   private let key: EncryptionKey
-  /// True if all pages that are present must stay.
-  private var keepsPages = false
   /// Shows whether a writer is active; nil if that is unknown.
   private let marker: (any WriterMarker)?
   private let worker: Mutex<Worker>
@@ -170,6 +172,8 @@ private struct PageMark: Equatable {
   }
 
   override func copy(keeping kept: [Range<Int>]) throws(EngineError) -> PageSpace {
+    // What this space keeps may be different in the file by now.
+    let (older, lost) = worker.withLock { ($0.kept, $0.lost) }
     let copy = try DecryptedPages(
       file,
       key: key,
@@ -177,27 +181,57 @@ private struct PageMark: Equatable {
       marker: marker,
       after: self
     )
-    let page = PageCipher.pageSize
-    for range in kept where range.lowerBound < size && !range.isEmpty {
-      for number in range.lowerBound / page...(min(range.upperBound, size) - 1) / page {
-        // A page that cannot be decrypted now is reported when it is read.
-        _ = copy.fill(number)
+    let all = ByteRanges(kept.map { $0.clamped(to: 0..<size) }).encryptedPages.union(older)
+    var failures: [Int: PageState] = [:]
+    for number in all.ranges.flatMap({ $0.lowerBound / PageCipher.pageSize..<$0.upperBound / PageCipher.pageSize }) {
+      if let state = lost[number] {
+        failures[number] = state
+      } else if older.overlaps(number * PageCipher.pageSize..<number * PageCipher.pageSize + 1) {
+        copy.take(number, from: self)
+      } else if case let state = copy.fill(number), Self.refusal(state, number, 0) != nil {
+        failures[number] = state
       }
     }
-    // Nothing else has the copy yet.
-    copy.keepsPages = !kept.isEmpty
+    copy.keepPages(all, lost: failures)
     return copy
   }
 
+  /// Copies a page that `other`, a space of the same size, keeps.
+  private func take(_ page: Int, from other: DecryptedPages) {
+    worker.withLock { worker in
+      let offset = page * PageCipher.pageSize
+      unsafe UnsafeMutableRawPointer(mutating: base + offset)
+        .copyMemory(from: other.base + offset, byteCount: PageCipher.pageSize)
+      markPresent(page, &worker)
+    }
+  }
+
+  /// Keeps `pages`, which were filled except for those of `lost`, and forgets that others are present.
+  private func keepPages(_ pages: ByteRanges, lost: [Int: PageState]) {
+    worker.withLock { worker in
+      (worker.kept, worker.lost) = (pages, lost)
+      let others = worker.filled.filter {
+        !pages.overlaps($0 * PageCipher.pageSize..<$0 * PageCipher.pageSize + 1)
+      }
+      worker.filled = others
+      resident.store(others.count, ordering: .relaxed)
+    }
+  }
+
   override func dropPages() {
-    if keepsPages { return }
     worker.withLock { worker in
       for page in worker.filled { unsafe present[page].store(false, ordering: .relaxed) }
       worker.filled.removeAll(keepingCapacity: true)
       worker.marks.removeAll(keepingCapacity: true)
       worker.former = nil
       resident.store(0, ordering: .relaxed)
-      unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size)
+      var start = 0
+      for range in worker.kept.ranges + [size..<size] {
+        // The ranges are whole pages of the space.
+        let gap = unsafe UnsafeMutableRawPointer(mutating: base) + start
+        if range.lowerBound > start { unsafe clinux_drop_pages(gap, range.lowerBound - start) }
+        start = range.upperBound
+      }
     }
   }
 
@@ -228,6 +262,7 @@ private struct PageMark: Equatable {
   func fill(_ page: Int) -> PageState {
     worker.withLock { worker in
       if unsafe present[page].load(ordering: .acquiring) { return .good }
+      if let state = worker.lost[page] { return state }
       var looks = worker.failed.contains(page) ? 1 : 5, left = Self.mostLooks
       var seen = marker?.quietCount
       while true {

@@ -29,7 +29,7 @@ package final class FormerVersions {
   static let mostSteps = 64
 
   /// Starts before `newest`, which must be the newest version. Returns the version to which the header leads without a
-  /// check of its nodes, because the last commit did not overwrite it.
+  /// check of its nodes: the free lists of both show that the last commit did not overwrite it.
   package init(before newest: Snapshot) { (self.newest, last, checksFirst) = (newest, newest, false) }
 
   /// Starts before `newest`, the newest version in `file`. Checks every version in full: after the last commit, another
@@ -50,6 +50,8 @@ package final class FormerVersions {
     if isOver { return nil }
     let isFirst = last === newest
     var found = isFirst ? try newest.previous() : nil
+    // A version whose free list cannot be read is not proven either.
+    if let first = found, ifReadable({ () throws(EngineError) in try first.precedes(newest) }) != true { found = nil }
     if checksFirst || !isFirst {
       let ref = found.flatMap { $0.version == last.version - 1 ? $0.top.ref : nil } ?? onlyRef(of: last.version - 1)
       found = ref.flatMap { whole($0, last.version - 1) }
@@ -127,6 +129,20 @@ extension Snapshot {
       }
     }
     return false
+  }
+
+  /// True if the free lists agree that `newer` was committed on this version, perhaps with others in between: what
+  /// earlier commits freed is free here, and what the next commit freed is not. A version with which they disagree was
+  /// overwritten at least in part. Source: docs/format/3-commit.md 3.3.
+  fileprivate func precedes(_ newer: Snapshot) throws(EngineError) -> Bool {
+    let free = try freeRanges()
+    return try Committer.ranges(newer.arena, newer.top).allSatisfy { range in
+      let bytes = (range.position..<range.end).clamped(to: 0..<logicalSize)
+      // Nothing is known of a range without a version. Grouped commits may free what others of them wrote.
+      if bytes.isEmpty || range.version == 0 { return true }
+      if range.version > version { return newer.version > version + 1 || !free.overlaps(bytes) }
+      return free.contains(bytes)
+    }
   }
 
   /// The free bytes of this version; the last range is unbounded.

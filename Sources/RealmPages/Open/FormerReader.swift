@@ -1,9 +1,12 @@
 // Reads a former version of a realm as if it were the newest.
 
-/// Shows one former version. It is current for as long as the newest version of its time is: in a session that version
+import Synchronization
+
+/// Shows one former version. `latest` returns another snapshot of it when the pages of the last one take too much
+/// memory. It is current for as long as the newest version of its time is: in a session that version
 /// is pinned, and nothing that it or the former version needs is overwritten; without a session, no commit followed.
 final class FormerReader: VersionReader {
-  private let former: Snapshot
+  private let former: Mutex<Snapshot>
   /// Nil for a file that does not open otherwise.
   private let newest: (hold: VersionHold, realm: Realm)?
   private let path: String
@@ -17,27 +20,45 @@ final class FormerReader: VersionReader {
     path: String,
     isUndisturbed: @escaping @Sendable () -> Bool
   ) {
-    self.former = former
+    self.former = Mutex(former)
     self.newest = realm.flatMap { realm in newest.map { (VersionHold($0), realm) } }
     self.path = path
     self.isUndisturbed = isUndisturbed
   }
 
   func latest(looks: Bool) throws(EngineError) -> Snapshot {
-    if isCurrent(former) { return former }
-    throw EngineError(
-      .inUse,
-      "\(path): another program has committed, so version \(former.version) may have been overwritten"
+    let former = former.withLock { $0 }
+    if !isCurrent(former) {
+      throw EngineError(
+        .inUse,
+        "\(path): another program has committed, so version \(former.version) may have been overwritten"
+      )
+    }
+    return former.arena.space.isSpent ? try replace(former) : former
+  }
+
+  /// Shows the version with memory of its own, unless another thread has just done so.
+  private func replace(_ spent: Snapshot) throws(EngineError) -> Snapshot {
+    let fresh = try HeaderReader.snapshot(
+      spent.arena.space.copy(keeping: []),
+      Header(topRef: spent.top.ref, format: spent.fileFormat),
+      path: path,
+      pin: spent.pin,
+      swapsGuids: spent.arena.swapsGuids
     )
+    return former.withLock { former in
+      if former === spent { former = fresh }
+      return former
+    }
   }
 
   func isCurrent(_ snapshot: Snapshot) -> Bool {
-    if let space = former.arena.space as? MappedFile, space.isSpent { return false }
+    if let space = snapshot.arena.space as? MappedFile, space.isSpent { return false }
     guard let (hold, realm) = newest else { return isUndisturbed() }
     return realm.isCurrent(hold.snapshot) && (hold.isKnownToWriters || isUndisturbed())
   }
 
-  func hasChanged(since snapshot: Snapshot) -> Bool { snapshot !== former }
+  func hasChanged(since snapshot: Snapshot) -> Bool { former.withLock { $0 !== snapshot } }
 
   var standing: Standing { newest?.realm.standing ?? Standing() }
 

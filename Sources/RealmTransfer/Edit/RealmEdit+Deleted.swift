@@ -11,6 +11,8 @@ extension RealmEdit {
     public let objects: Int
     /// The number of links that were left out, because their targets do not exist.
     public let missingLinks: Int
+    /// The objects of which a later state may have been overwritten: it is unknown which commit deleted them.
+    public let perhapsOlder: [ObjectName]
   }
 
   /// Creates deleted objects again in one transaction, each with the newest state that is left. Only states that are
@@ -23,7 +25,7 @@ extension RealmEdit {
   public func restore(deleted names: [ObjectName]) throws(TransferError) -> Restored {
     let transaction = try begin()
     var texts: [(name: ObjectName, object: ObjectReference, hasKey: Bool, text: JSONText)] = [], missing = names
-    var failure: TransferError?
+    var failure: TransferError?, perhapsOlder: [ObjectName] = []
     do throws(EngineError) {
       // No other program can commit during the transaction, so nothing is overwritten until the commit.
       try DeletedObjects(in: transaction.former).forEach { object in
@@ -34,6 +36,7 @@ extension RealmEdit {
         do throws(JSONInputError) {
           let reference = ObjectReference(table: object.table.key, key: object.key)
           texts.append((missing[index], reference, object.table.primaryKeyIndex != nil, try JSONText(text.value)))
+          if object.freed == nil { perhapsOlder.append(missing[index]) }
           missing.remove(at: index)
           return true
         } catch {
@@ -61,7 +64,7 @@ extension RealmEdit {
       } catch { throw Self.refusal(error, of: "a restored object") }
     }
     try transaction.end(preview, made)
-    return Restored(objects: made.count, missingLinks: lost)
+    return Restored(objects: made.count, missingLinks: lost, perhapsOlder: perhapsOlder)
   }
 }
 

@@ -44,9 +44,14 @@ struct DeletedCommand {
     let restored = try realm.change { () throws(TransferError) in try edit.restore(deleted: names) }
     let links = restored.missingLinks
     let left = links == 0 ? "" : "; left out \(counted(links, "link")) to objects that do not exist"
+    let older = restored.perhapsOlder.map(\.description)
+    let doubt = older.isEmpty ? "" : "; may be an older state: \(older.joined(separator: ", "))"
     try realm.report(
-      "\(counted(restored.objects, "object")) restored\(left)",
-      [("restored", .number(restored.objects)), ("missingLinks", .number(links))]
+      "\(counted(restored.objects, "object")) restored\(left)\(doubt)",
+      [
+        ("restored", .number(restored.objects)), ("missingLinks", .number(links)),
+        ("perhapsOlder", .array(older.map { .string($0) })),
+      ]
     )
     return .done
   }
