@@ -124,7 +124,7 @@ struct RecoveryTests {
       let parts = report.parts.filter { $0.name == name }
       if parts.isEmpty && !report.problems.isEmpty { continue }
       #expect(
-        parts.contains { $0.objects + $0.lostObjects + $0.leftovers >= readable },
+        parts.contains { $0.objects + $0.lostObjects >= readable },
         "\(place): \(name) has \(readable) objects"
       )
     }
