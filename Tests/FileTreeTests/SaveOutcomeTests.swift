@@ -2,6 +2,7 @@
 // while another one was being saved.
 
 import Foundation
+import RealmJSON
 import RealmPages
 import Synchronization
 import TestSupport
@@ -37,8 +38,8 @@ struct SaveOutcomeTests {
     if sync < 2 { #expect(try tree.text("Person/4.json") == before) }
   }
 
-  private func file(_ text: String) throws -> MemoryFile {
-    let metadata = MemoryFile.Metadata.of(WritableTree.me), budget = MemoryBudget(1 << 20)
+  private func file(_ text: String, _ budget: MemoryBudget = MemoryBudget(1 << 20)) throws -> MemoryFile {
+    let metadata = MemoryFile.Metadata.of(WritableTree.me)
     let made = MemoryFile(InodeNumber(2), .file, Array("a.json".utf8), metadata, budget) {
       ChunkedBytes(Array(text.utf8), $0)
     }
@@ -50,19 +51,34 @@ struct SaveOutcomeTests {
 
   private func isDirty(_ file: MemoryFile) -> Bool { if case .dirty = file.draft { true } else { false } }
 
-  @Test("a text is parsed once for its check and its save, and again after another write")
-  func parsedOnce() throws {
-    let file = try file(#"{"age": 1}"#)
+  @Test("a text is parsed once for its check and its save, and again after another write", arguments: [0, 200_000])
+  func parsedOnce(padding: Int) throws {
+    let budget = MemoryBudget(1 << 20)
+    let file = try file(#"{"age": 1}"# + String(repeating: " ", count: padding), budget), size = budget.usage
     func parsed() throws -> ParsedText {
       try #require(try file.withContents { (contents) throws(FileTreeError) in contents.parsed })
     }
     let first = try parsed()
     #expect(try first === parsed())
+    _ = try first.value(of: try file.withContents { contents throws(FileTreeError) in try contents.bytes })
+    #expect(budget.usage > size + padding, "the value is part of the budget")
     _ = try file.write(Array("2".utf8), at: 8)
     let second = try parsed()
     #expect(second !== first)
     try file.withContents { (contents) throws(FileTreeError) in file.noteSaved(contents) }
     #expect(try parsed() !== second, "a saved text takes no memory for its value")
+  }
+
+  @Test("the value of a text is not kept if there is no room for it")
+  func parsedAgain() throws {
+    let text = "[" + String(repeating: "1,", count: 1000) + "1]", budget = MemoryBudget(16_000)
+    let file = try file(text, budget), size = budget.usage
+    try file.withContents { contents throws(FileTreeError) in
+      do throws(JSONInputError) { _ = try contents.parsed?.value(of: Array(text.utf8)) } catch {
+        throw FileTreeError(error)
+      }
+    }
+    #expect(budget.usage == size)
   }
 
   @Test("data written during a save still has to be saved")

@@ -1,5 +1,6 @@
 // chmod, chgrp, chown, utimens and fallocate.
 
+import RealmJSON
 import RealmPages
 import TestSupport
 import Testing
@@ -241,6 +242,29 @@ struct SettingTests {
     let file = try tree.open("Person/4.json", truncates: false, appends: true)
     #expect(tree.failed("write") { try tree.write(file, #"{"age": 64}"#) } == "write: refused invalid")
     tree.tree.release(file)
+  }
+
+  @Test("a file that was emptied, and whose object another program then changed, is not replaced by an appended text")
+  func emptiedAndChanged() throws {
+    let tree = try WritableTree("people"), writer = try RealmWriter(Configuration(path: tree.path))
+    func setAge(_ key: Int64) throws {
+      let transaction = try writer.begin()
+      let table = try #require(try transaction.tableKey(named: "class_Person"))
+      let text = try JSONText(Array(#"{"age": 91}"#.utf8))
+      let object = try #require(try writer.realm.latest().table(table)?.objectKey(primaryKey: .int(key)))
+      _ = try ObjectPatcher(mode: .patch).apply(text, to: .object(object), of: table, in: transaction)
+      _ = try transaction.commit()
+    }
+    for (changed, isAppended) in [(Int64(11), false), (4, true)] {
+      let emptied = try tree.open("Person/4.json")
+      try tree.tree.flush(emptied)
+      tree.tree.release(emptied)
+      try setAge(changed)
+      let file = try tree.open("Person/4.json", truncates: false, appends: true)
+      let failure = tree.failed("write") { try tree.write(file, #"{"name": "Ann"}"#) }
+      #expect(failure == (isAppended ? "write: refused invalid" : nil))
+      tree.tree.release(file)
+    }
   }
 }
 

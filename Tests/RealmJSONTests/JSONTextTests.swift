@@ -65,6 +65,13 @@ struct JSONTextTests {
     #expect(inputError { _ = try read("2024-5") }?.problem.contains("quotes") == false)
   }
 
+  @Test("a member without braces is refused with a reason that names the brace")
+  func withoutBraces() throws {
+    for text in [#""age": 5"#, #""age": 5}"#] {
+      #expect(inputError { _ = try read(text) }?.problem == "an object begins with {", "\(text)")
+    }
+  }
+
   @Test(
     "invalid JSON is refused with its position",
     arguments: [

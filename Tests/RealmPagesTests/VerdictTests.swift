@@ -173,7 +173,14 @@ struct VerdictTests {
     }
   }
 
-  private enum Kind: CaseIterable { case cut, zeros, flips, shift, hole }
+  private enum Kind {
+    case cut, zeros, flips, shift, hole, swap, crlf, latin1, utf8
+
+    /// Damage by media and interrupted copies.
+    static let media = [Kind.cut, .zeros, .flips, .shift, .hole]
+    /// Blocks in the wrong order, and conversions of text.
+    static let order = [Kind.swap, .crlf, .latin1, .utf8]
+  }
 
   private func damage(_ bytes: [UInt8], _ kind: Kind, _ random: inout SplitMix64) -> [UInt8] {
     var bytes = bytes
@@ -195,6 +202,14 @@ struct VerdictTests {
         contentsOf: (0..<count).map { _ in fill ?? UInt8(random.below(256)) },
         at: random.below(2) * random.below(64)
       )
+    case .swap:
+      let size = 512 << random.below(4), count = bytes.count / size
+      let (a, b) = (random.below(max(1, count)) * size, random.below(max(1, count)) * size)
+      for place in 0..<min(size, bytes.count) { bytes.swapAt(a + place, b + place) }
+    case .crlf: bytes = bytes.flatMap { $0 == 0x0A ? [0x0D, 0x0A] : [$0] }
+    case .latin1:
+      bytes = bytes.enumerated().flatMap { $1 < 0x80 || $0 < 24 ? [$1] : [0xC0 | $1 >> 6, 0x80 | $1 & 0x3F] }
+    case .utf8: bytes = Array(String(decoding: bytes, as: UTF8.self).utf8)
     }
     return bytes
   }
@@ -207,7 +222,9 @@ struct VerdictTests {
     let originals = try MutantRun.chosen(Self.names.map { Fixture.named($0) }).map { try Original($0) }
     var counts: [String: Int] = [:]
     for index in 0..<number {
-      let (kind, verdict) = try verdict(originals[index % originals.count], seed: first + UInt64(index))
+      let kinds = index % 4 == 3 ? Kind.order : Kind.media
+      let original = originals[index / 4 % originals.count]
+      let (kind, verdict) = try verdict(original, among: kinds, seed: first + UInt64(index))
       counts["\(kind) \(verdict)", default: 0] += 1
     }
     for (text, count) in counts.sorted(by: { $0.key < $1.key }) { print("\(text): \(count)") }
@@ -232,6 +249,31 @@ struct VerdictTests {
     #expect(try verdict(try Original(Fixture.named("name-limits")), seed: 50743).1 == .whole)
   }
 
+  @Test("a class without primary key that a flipped bit marks as embedded keeps its objects")
+  func embeddedFlagWithoutKey() throws {
+    try withTemporaryPath { path in
+      let writer = try RealmWriter(Configuration(path: path), create: true), transaction = try writer.begin()
+      let table = try transaction.addTable("class_A")
+      for _ in 0..<3 { _ = try transaction.create(table) }
+      _ = try transaction.commit()
+      var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+      // A stored number n is the integer 2n + 1; the kind 1 is an embedded class.
+      let flipped = bytes.indices.first { place in
+        if bytes[place] != 1 { return false }
+        bytes[place] = 3
+        defer { bytes[place] = 1 }
+        // A flip of another number may make the file unreadable.
+        return bytes.withUnsafeBytes { (try? Realm.snapshot(of: $0).table(named: "class_A"))??.kind } == .embedded
+      }
+      bytes[try #require(flipped)] = 3
+      try recover(bytes) { outcome in
+        let (report, saved) = try outcome.get()
+        #expect(report.isWhole)
+        #expect(try saved.table(named: "class_A")?.objectCount == 3)
+      }
+    }
+  }
+
   /// A sound file.
   private struct Original {
     let fixture: Fixture
@@ -245,9 +287,13 @@ struct VerdictTests {
   }
 
   /// Damages a file and recovers it. A false claim is an issue.
-  private func verdict(_ original: Original, seed: UInt64) throws -> (Kind, Verdict) {
+  private func verdict(
+    _ original: Original,
+    among kinds: [Kind] = Kind.media,
+    seed: UInt64
+  ) throws -> (Kind, Verdict) {
     var random = SplitMix64(seed: seed)
-    let kind = Kind.allCases[random.below(Kind.allCases.count)], fixture = original.fixture
+    let kind = kinds[random.below(kinds.count)], fixture = original.fixture
     let damaged = damage(original.bytes, kind, &random)
     if let path = ProcessInfo.processInfo.environment["KEEP"] {
       try Data(damaged).write(to: URL(fileURLWithPath: path))

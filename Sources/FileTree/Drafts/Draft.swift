@@ -38,15 +38,22 @@ enum DraftState: Sendable {
   case refused(FileTreeError)
 }
 
-/// The JSON value of a text, parsed when it is first needed.
+/// The JSON value of a text, parsed when it is first needed, and kept while its memory is within the budget.
 final class ParsedText: Sendable {
+  private let budget: MemoryBudget
   private let known = Mutex<JSONText?>(nil)
+
+  init(_ budget: MemoryBudget) { self.budget = budget }
+
+  deinit { if let known = known.withLock({ $0 }) { budget.giveBack(known.sizeInMemory) } }
 
   /// Returns the value of `bytes`, which must be the same in each call.
   func value(of bytes: [UInt8]) throws(JSONInputError) -> JSONText {
     if let known = known.withLock({ $0 }) { return known }
     let value = try JSONText(bytes)
-    known.withLock { $0 = value }
+    known.withLock { known in
+      if known == nil, budget.take(value.sizeInMemory) { known = value }
+    }
     return value
   }
 }

@@ -22,7 +22,7 @@ extension Drafts {
     defer { tree.handles.openFiles.settle(file) }
     let memory = draft.memory
     try memory.inTurn { () throws(FileTreeError) in
-      if memory.isEmptied { noteEmptied(draft) }
+      if memory.isEmptied { try noteEmptied(draft) }
       try saveWritten(draft, by: caller)
     }
   }
@@ -145,7 +145,7 @@ extension Drafts {
           tree.saves.became(try tree.saves.save(text(contents), as: target, for: draft.realmFile), memory)
           memory.noteSaved(contents)
           // The handle that was closed empty may be a duplicate of this one, as shells make them.
-          if draft.target != nil { _ = emptiedFiles.take(memory.inode) }
+          if draft.target != nil { emptiedFiles.take(memory.inode) }
         } catch {
           isNoted = true
           memory.noteRefused(contents, error)

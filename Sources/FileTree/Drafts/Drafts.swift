@@ -52,7 +52,8 @@ struct Drafts: TreePart {
     let memory: MemoryFile?
     // Example: `: >f; echo '{"age": 9}' >>f`. The shell closes the empty file, which changes no object. The next write
     // must begin a new text instead of being appended to that of the object.
-    let beginsAnew = emptiedFiles.take(inode) || access.truncates
+    var beginsAnew = access.truncates
+    if let time = emptiedFiles.take(inode), try lastChange(inode) == time { beginsAnew = true }
     if target.form == .lines {
       memory = tree.namespace.overlay.detachedLines(inode, name, spool, .of(caller))
     } else {
@@ -195,16 +196,24 @@ struct Drafts: TreePart {
   func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
     defer { release(file) }
     guard case .draft(let draft) = file.content, let target = draft.target else { return }
-    if size == 0, !target.takesEmptyText { return noteEmptied(draft) }
+    if size == 0, !target.takesEmptyText { return try noteEmptied(draft) }
     if draft.memory.size == size { return }
     draft.memory.truncate(to: size)
     try save(draft, by: caller)
   }
 
   /// Records that a file was emptied and closed: the next program that writes to it begins a new text.
-  func noteEmptied(_ draft: Draft) {
+  func noteEmptied(_ draft: Draft) throws(FileTreeError) {
     guard let target = draft.target, !target.takesEmptyText else { return }
-    if target.form == .object || target.form == .value { emptiedFiles.note(draft.memory.inode) }
+    guard target.form == .object || target.form == .value else { return }
+    let inode = draft.memory.inode
+    emptiedFiles.note(inode, changed: try lastChange(inode))
+  }
+
+  /// Returns the time of the last change to the object that a file belongs to.
+  private func lastChange(_ inode: InodeNumber) throws(FileTreeError) -> Timestamp {
+    let attributes = try tree.namespace.node(inode).attributes(tree)
+    return Timestamp(seconds: attributes.modifiedSeconds, nanoseconds: attributes.modifiedNanoseconds)
   }
 }
 

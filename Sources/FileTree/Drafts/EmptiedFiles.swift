@@ -1,11 +1,13 @@
 // Files that were emptied and closed. This changes no object or value, but the next program that writes to the file
-// begins a new text.
+// begins a new text, if the object has not changed since.
 
+import RealmPages
 import Synchronization
 
 /// Files that were emptied and closed, and have not been opened for writing since.
 final class EmptiedFiles: Sendable {
-  private let inodes = Mutex<Set<InodeNumber>>([])
+  /// The time of the last change of each file when it was closed.
+  private let times = Mutex<[InodeNumber: Timestamp]>([:])
   /// False if no file was ever emptied, so that opening a file then costs nothing.
   private let isUsed = Atomic<Bool>(false)
   private let limit: Int
@@ -13,18 +15,19 @@ final class EmptiedFiles: Sendable {
   /// Remembers up to `limit` files. Adding one more drops all others.
   init(limit: Int = 10_000) { self.limit = limit }
 
-  /// Records a file that was closed empty.
-  func note(_ inode: InodeNumber) {
+  /// Records a file that was closed empty, and when it last changed.
+  func note(_ inode: InodeNumber, changed time: Timestamp) {
     isUsed.store(true, ordering: .releasing)
-    inodes.withLock { inodes in
-      if inodes.count >= limit { inodes.removeAll() }
-      inodes.insert(inode)
+    times.withLock { times in
+      if times.count >= limit { times.removeAll() }
+      times[inode] = time
     }
   }
 
-  /// Returns true if a file was closed empty, and forgets it.
-  func take(_ inode: InodeNumber) -> Bool {
-    if !isUsed.load(ordering: .acquiring) { return false }
-    return inodes.withLock { $0.remove(inode) != nil }
+  /// Forgets a file. Returns the time of its last change before it was closed empty; nil if it was not.
+  @discardableResult
+  func take(_ inode: InodeNumber) -> Timestamp? {
+    if !isUsed.load(ordering: .acquiring) { return nil }
+    return times.withLock { $0.removeValue(forKey: inode) }
   }
 }

@@ -82,7 +82,7 @@ final class MemoryFile: Sendable {
     var allocated: Int?
     /// For a refused text, the path that it was saved to.
     var refusedPath: String?
-    /// The JSON value of a text in one chunk, from its check to its save.
+    /// The JSON value of the text, from its check to its save.
     var parsed: ParsedText?
     /// For lines, the number of bytes saved, so that each line is saved once.
     var saved = 0
@@ -277,9 +277,6 @@ final class MemoryFile: Sendable {
     return unsafe body(found.span.bytes)
   }
 
-  /// The largest text in bytes whose JSON value is kept from the check to the save.
-  private static let mostParsed = 4096
-
   /// Calls `body` with all bytes; for a text, without bytes that were only allocated. If `body` needs them `asOne`
   /// array and they are in several chunks, reserves budget for a second copy while `body` runs.
   ///
@@ -299,10 +296,9 @@ final class MemoryFile: Sendable {
         // Bytes that another thread adds after this are left to the next save.
         text.hide(from: isText ? min(size, state.allocated ?? size) : size)
         text.hide(upTo: state.saved)
-        // The value of a text is kept only for all of its bytes, and not for a large text, since it uses more memory
-        // than the text.
+        // The value of a text is kept only for all of its bytes.
         let isWhole = isText && state.generation == generation && form != .lines
-        if isWhole, isOneChunk, size <= Self.mostParsed { state.parsed = state.parsed ?? ParsedText() }
+        if isWhole { state.parsed = state.parsed ?? ParsedText(budget) }
         return Contents(
           text: text,
           parsed: isWhole ? state.parsed : nil,

@@ -45,7 +45,7 @@ struct ObjectRemoval: TreePart {
     }
     tree.drafts.removals.note(place, Removal(key, content), by: caller)
     views.keptModes.forget(views.number(home.ordinal, key))
-    _ = tree.drafts.emptiedFiles.take(views.number(home.ordinal, key))
+    tree.drafts.emptiedFiles.take(views.number(home.ordinal, key))
   }
 
   // MARK: bringing back

@@ -164,7 +164,7 @@ extension Namespace {
         try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
           let text = DraftText(contents, by: caller, mustBeNew: rule == .keep, replacing: removal)
           let saved = try tree.saves.save(text, as: target)
-          if let inode = goalAttributes?.inode { _ = tree.drafts.emptiedFiles.take(inode) }
+          if let inode = goalAttributes?.inode { tree.drafts.emptiedFiles.take(inode) }
           _ = overlay.unlink(goal)
           tree.saves.became(saved, file)
           file.noteSaved(contents)

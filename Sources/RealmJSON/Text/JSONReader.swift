@@ -41,6 +41,7 @@ struct JSONReader {
     skipSpace()
     if index < bytes.count {
       if bytes[index...].allSatisfy({ $0 == 0 }) { throw error(at: index, "zero bytes after the value; remove them") }
+      if bytes[index] == UInt8(ascii: ":") { throw error(at: 0, "an object begins with {") }
       throw error(at: index, "unexpected text after the value; remove it")
     }
   }

@@ -47,6 +47,9 @@ public struct JSONText: Sendable {
     nodes = reader.nodes
   }
 
+  /// The memory that the value and its text use, in bytes.
+  public var sizeInMemory: Int { bytes.count + decoded.count + nodes.count * MemoryLayout<Node>.stride }
+
   /// The node of the outermost value.
   static var root: Int { 0 }
 

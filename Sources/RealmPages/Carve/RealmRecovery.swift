@@ -18,8 +18,6 @@ public enum RealmRecovery {
     public let lostProperties: [String]
     /// The number of objects that got another key or primary key, because theirs cannot be read.
     public let madeUpKeys: Int
-    /// The number of embedded objects of a sound file that have no owner. No app can reach them; they are left out.
-    public let leftovers: Int
     /// The number of properties whose names, and perhaps the name of the class, cannot be read and are generated.
     public let madeUpNames: Int
     /// The numbers of saved objects that were not found in the version that was read, by where they were found. They
@@ -245,7 +243,6 @@ extension RealmRecovery.Part {
       lostLinks: tally.lostLinks,
       lostProperties: tally.lostProperties,
       madeUpKeys: tally.madeUpKeys,
-      leftovers: tally.leftovers,
       madeUpNames: table.madeUpNames + (table.name.isEmpty ? 1 : 0),
       objectsFromElsewhere: tally.origins,
       valuesFromElsewhere: (table as? MergedTable)?.filledValues ?? [:],

@@ -282,27 +282,25 @@ struct RescuedTable: SourceTable {
   }
 
   /// Makes a class that is stored as embedded a class of its own if the links to its objects contradict that: an
-  /// embedded object has one owner, so a flag is damaged, and the objects would be lost as objects without owners.
+  /// embedded object has one owner, so the flag is damaged. Objects without owner prove nothing, because Realm's engine
+  /// leaves such objects when a property or class is removed.
   ///
   /// Cost: a walk over the clusters.
   mutating func correctKind(_ effort: Effort) {
     guard kind == .embedded, claimedCount ?? 1 > 0 else { return }
-    var owned = 0, ownerless = 0, hasSeveralOwners = false
+    var hasSeveralOwners = false
     // The closures do not throw, so nothing is thrown here.
     try? forEachObject(
       effort,
       in: nil,
       { object in
-        guard let owners = (object as? RescuedCluster)?.owners(backlinks) else { return }
-        if owners == 0 { ownerless += 1 } else { owned += 1 }
-        if owners > 1 { hasSeveralOwners = true }
+        if let owners = (object as? RescuedCluster)?.owners(backlinks), owners > 1 { hasSeveralOwners = true }
       },
       onLoss: { _, _ in }
     )
-    if !hasSeveralOwners, owned > 0 || ownerless == 0 { return }
+    if !hasSeveralOwners { return }
     kind = .topLevel
-    let reason = hasSeveralOwners ? "some objects have several owners" : "no object has an owner"
-    kindNote = "stored as embedded, but \(reason): saved as a class of its own"
+    kindNote = "stored as embedded, but some objects have several owners: saved as a class of its own"
   }
 
   // MARK: objects

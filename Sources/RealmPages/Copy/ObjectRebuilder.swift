@@ -10,8 +10,6 @@ struct TransferTally: Sendable, Hashable {
   var lostLinks = 0
   var lostProperties: [String] = []
   var madeUpKeys = 0
-  /// Embedded objects without an owner in a sound file.
-  var leftovers = 0
   /// The number of saved objects that were not found in the version that is copied.
   var origins: [Provenance: Int] = [:]
   var notes: [String] = []
@@ -27,7 +25,7 @@ final class ObjectRebuilder {
   private let expected: Int
   /// True if losses are counted; otherwise the first one ends the transfer.
   private let toleratesLoss: Bool
-  /// True if the source file is sound, so that embedded objects without an owner are leftovers, not losses.
+  /// True if the source file is sound, so that embedded objects without an owner are kept.
   private lazy var isSound = checksSoundness()
   private let checksSoundness: () -> Bool
   /// The tables of the current batch.
@@ -542,8 +540,8 @@ final class ObjectRebuilder {
     try steps.fill(value, adoptsEmbedded: true)
   }
 
-  /// Removes embedded objects whose owner was lost. In a sound file these had no owner either: Realm's engine leaves
-  /// them behind when a property or class is removed, and no app can reach them.
+  /// Removes embedded objects whose owner was lost. Those of a sound file had no owner before and are kept: Realm's
+  /// engine leaves them when a property or class is removed, and a flipped bit can mark a class as embedded.
   private func removeOrphans(_ item: Int) throws(EngineError) {
     let doomed = try change { (group) throws(EngineError) in
       let table = try group.table(items[item].key)
@@ -554,12 +552,8 @@ final class ObjectRebuilder {
       }
       return doomed
     }
-    if doomed.isEmpty { return }
-    if isSound {
-      items[item].tally.leftovers += doomed.count
-    } else {
-      try lose(item, \.lostObjects, "\(items[item].source.name): objects whose owner is lost", by: doomed.count)
-    }
+    if doomed.isEmpty || isSound { return }
+    try lose(item, \.lostObjects, "\(items[item].source.name): objects whose owner is lost", by: doomed.count)
     items[item].tally.objects -= doomed.count
     try change { (group) throws(EngineError) in
       for key in doomed {

@@ -142,7 +142,6 @@ extension RealmRecovery.Part {
     if !losses.isEmpty { text += "; lost: \(losses.joined(separator: ", "))" }
     if let made = count(madeUpKeys, "key") { text += "; \(made) made up" }
     if madeUpNames > 0 { text += "; \(counted(madeUpNames, "name")) made up" }
-    if let leftovers = count(leftovers, "leftover object") { text += "; \(leftovers) without owner left out" }
     if let damage { text += " (first damage: \(damage))" }
     return ([text] + notes).joined(separator: "; ")
   }
@@ -152,7 +151,7 @@ extension RealmRecovery.Part {
       ("name", .string(name)), ("objects", .number(objects)), ("lostObjects", .number(lostObjects)),
       ("lostValues", .number(lostValues)), ("lostLinks", .number(lostLinks)),
       ("lostProperties", .array(lostProperties.map { .string($0) })), ("madeUpKeys", .number(madeUpKeys)),
-      ("madeUpNames", .number(madeUpNames)), ("leftovers", .number(leftovers)),
+      ("madeUpNames", .number(madeUpNames)),
       ("objectsFromElsewhere", .object(Provenance.json(objectsFromElsewhere))),
       ("valuesFromElsewhere", .object(Provenance.json(valuesFromElsewhere))),
       ("notes", .array(notes.map { .string($0) })), ("damage", damage.map { .string($0) } ?? .null),
