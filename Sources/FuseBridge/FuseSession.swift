@@ -107,7 +107,7 @@ import Threads
 
   private var limits: ServingLoop.Limits {
     var limits = ServingLoop.Limits()
-    if Self.processors > 1 { limits.patience = .microseconds(settings.busyPoll) }
+    if Self.processors > 1 { limits.pollTime = .microseconds(settings.busyPoll) }
     if settings.singleThread { return limits }
     limits.idle = max(1, settings.threads ?? Self.defaultThreads)
     // A thread that saves waits for the disk; other threads must be able to continue reading.

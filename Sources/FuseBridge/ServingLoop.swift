@@ -30,7 +30,7 @@ import Threads
     /// The maximum number of idle threads, without the listener.
     var idle = 1
     /// The time for which the listener polls before it sleeps.
-    var patience = Duration.zero
+    var pollTime = Duration.zero
   }
 
   private let monitor = Monitor()
@@ -48,7 +48,7 @@ import Threads
   private let taken = Atomic<UInt64>(0)
   /// The time until which overlapping requests of several programs are expected, on the coarse monotonic clock.
   private let concurrentUntil = Atomic<Int64>(0)
-  private let watcherSleeps = Atomic(false)
+  private let isWatcherIdle = Atomic(false)
   private let watch = Monitor()
 
   private var session: OpaquePointer?
@@ -56,7 +56,7 @@ import Threads
   /// Both ends of a pipe; a byte in it wakes threads that wait at the device.
   private var wakeUp: [Int32] = [-1, -1]
 
-  /// True for each of the last two requests that arrived within `Limits.patience`; accessed only by the listener.
+  /// True for each of the last two requests that arrived within `Limits.pollTime`; accessed only by the listener.
   private var cameSoon = (last: true, before: true)
 
   init() {
@@ -162,7 +162,7 @@ import Threads
 
   /// Waits for a request and receives it. Returns -EAGAIN if the loop ends or there is no request after all.
   private func listen(_ buffer: inout fuse_buf) -> Int32 {
-    let start = MonotonicTime.now, end = start.advanced(by: limits.patience)
+    let start = MonotonicTime.now, end = start.advanced(by: limits.pollTime)
     if cameSoon.last || cameSoon.before {
       while MonotonicTime.now < end {
         let count = unsafe receive(&buffer)
@@ -176,7 +176,7 @@ import Threads
     }
     let ready = wait()
     cameSoon = (MonotonicTime.now < end, cameSoon.last)
-    if watcherSleeps.load(ordering: .sequentiallyConsistent) { watch.locked { watch.wakeAll() } }
+    if isWatcherIdle.load(ordering: .sequentiallyConsistent) { watch.locked { watch.wakeAll() } }
     return unsafe ready ? receive(&buffer) : -EAGAIN
   }
 
@@ -239,12 +239,12 @@ import Threads
     while !isOver.load(ordering: .sequentiallyConsistent) {
       let before = taken.load(ordering: .sequentiallyConsistent)
       watch.locked {
-        if quiet < Self.quietLooks { return _ = watch.wait(until: .now.advanced(by: Self.lookInterval)) }
-        watcherSleeps.store(true, ordering: .sequentiallyConsistent)
+        if quiet < Self.idleChecks { return _ = watch.wait(until: .now.advanced(by: Self.lookInterval)) }
+        isWatcherIdle.store(true, ordering: .sequentiallyConsistent)
         let isUnchanged = taken.load(ordering: .sequentiallyConsistent) == before
         let isListening = hasListener.load(ordering: .sequentiallyConsistent)
         if isUnchanged, isListening, !isOver.load(ordering: .sequentiallyConsistent) { watch.wait() }
-        watcherSleeps.store(false, ordering: .sequentiallyConsistent)
+        isWatcherIdle.store(false, ordering: .sequentiallyConsistent)
         quiet = 0
       }
       if taken.load(ordering: .sequentiallyConsistent) != before {
@@ -259,7 +259,7 @@ import Threads
 
   private static let lookInterval = Duration.milliseconds(1)
   /// The number of checks that find a waiting listener before the watcher sleeps until it is needed.
-  private static let quietLooks = 20
+  private static let idleChecks = 20
 
   // MARK: requests
 

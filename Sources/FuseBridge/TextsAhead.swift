@@ -28,11 +28,11 @@ final class TextsAhead: Sendable {
     /// True if the storing thread is about to reach a file, so that it can answer a read of it.
     func isAhead(_ inode: InodeNumber) -> Bool {
       guard let current else { return false }
-      return inode.isBehind(current, atMost: TextsAhead.near)
+      return inode.follows(current, atMost: TextsAhead.near)
     }
 
     /// Moves on to a text. Returns whether the text must be stored, and the replies that are due.
-    mutating func goOn(to inode: InodeNumber) -> (isWanted: Bool, due: [Waiting]) {
+    mutating func advance(to inode: InodeNumber) -> (isWanted: Bool, due: [Waiting]) {
       current = inode
       if waiting.isEmpty { return (true, []) }
       let isWanted = !waiting.contains { $0.inode == inode }
@@ -73,7 +73,7 @@ final class TextsAhead: Sendable {
     tree.nextTexts(behind: inode) { inode, text in
       if isFirst { onStart() }
       isFirst = false
-      let (isWanted, due) = state.withLock { $0.goOn(to: inode) }
+      let (isWanted, due) = state.withLock { $0.advance(to: inode) }
       for read in due { read.answer() }
       return !isWanted || store(text, inode)
     }

@@ -101,15 +101,15 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
   private(set) var isFailedSync = false
   /// The location of a realm that can be read, but not shared with the programs that have it open; nil for other
   /// errors.
-  let apart: Standing.Place?
+  let unsharedPlace: FileLocation.Place?
 
   /// Creates an error whose description includes its location.
-  package init(_ reason: Reason, _ description: String, apart: Standing.Place? = nil) {
-    (self.reason, problem, ref, place, self.apart) = (reason, description, nil, "", apart)
+  package init(_ reason: Reason, _ description: String, unsharedPlace: FileLocation.Place? = nil) {
+    (self.reason, problem, ref, place, self.unsharedPlace) = (reason, description, nil, "", unsharedPlace)
   }
 
   private init(_ reason: Reason, _ problem: String, ref: Int?, place: String) {
-    (self.reason, self.problem, self.ref, self.place, apart) = (reason, problem, ref, place, nil)
+    (self.reason, self.problem, self.ref, self.place, unsharedPlace) = (reason, problem, ref, place, nil)
   }
 
   /// Creates an error for bytes that break a rule of the format.
@@ -194,7 +194,7 @@ extension EngineError {
     self.init(
       .inUse,
       "\(path): in use under another name (a link, or the name that it had before): close it there, or use that name",
-      apart: .otherName
+      unsharedPlace: .otherName
     )
   }
 

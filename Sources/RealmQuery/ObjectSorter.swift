@@ -10,7 +10,7 @@ struct ObjectSorter {
   let cursor: ObjectCursor
 
   /// The limit for comparing strings word by word; strings with a longer common prefix are compared in full.
-  private static let mostCommonBytes = 56
+  private static let maxCommonBytes = 56
 
   /// Returns the first `limit` of the sorted keys. The sort is stable.
   ///
@@ -56,7 +56,7 @@ struct ObjectSorter {
         let run = items[first..<end].map(\.place)
         switch items[first].rest {
         case .nothing: result += try self.places(run, by: index + 1, from: 0, rest, &work)
-        case .bytes where offset < Self.mostCommonBytes:
+        case .bytes where offset < Self.maxCommonBytes:
           result += try self.places(run, by: index, from: offset + OrderWord.byteCount, rest, &work)
         case .bytes, .value: result += try compared(run, by: index, rest, &work)
         }

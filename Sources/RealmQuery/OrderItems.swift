@@ -44,12 +44,12 @@ struct OrderItems {
   /// The last of the first `limit` items at the previous drop. Items after it are not needed.
   private var bound: OrderItem?
 
-  private static let leastCapacity = 4096
+  private static let minCapacity = 4096
 
   /// Reserves room for the first `limit` of `count` items.
   init(limit: Int, of count: Int) {
     self.limit = limit
-    capacity = limit < count / 4 ? max(2 * limit, Self.leastCapacity) : count
+    capacity = limit < count / 4 ? max(2 * limit, Self.minCapacity) : count
     items.reserveCapacity(min(capacity, count))
   }
 

@@ -82,7 +82,7 @@ struct ChangePipeTests {
   @Test("a reader that keeps up has all lines of a commit that is larger than the pipe")
   func largeCommits() throws {
     // The reader keeps up however busy the machine is.
-    let tree = try WritableTree("people") { options in options.changePatience = .seconds(3600) }
+    let tree = try WritableTree("people") { options in options.changeHoldLimit = .seconds(3600) }
     let reader = try Reader(tree)
     let other = try RealmWriter(Configuration(path: tree.path)), transaction = try other.begin()
     let dogs = try #require(try transaction.tableKey(named: "class_Dog")), count = 20_000

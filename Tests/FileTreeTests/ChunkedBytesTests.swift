@@ -17,7 +17,7 @@ struct ChunkedBytesTests {
     var random = SplitMix64(seed: seed)
     let budget = MemoryBudget(64 << 20)
     let spool = isSpooled ? SpoolFile(besideRealm: scratch.file.path) : nil
-    var bytes = ChunkedBytes(budget, spool: spool, mostResident: 3), model: [UInt8] = []
+    var bytes = ChunkedBytes(budget, spool: spool, maxResident: 3), model: [UInt8] = []
     var copy: (bytes: ChunkedBytes, model: [UInt8])?
     for _ in 0..<60 {
       let place = Int.random(in: 0...model.count + (Bool.random(using: &random) ? 0 : 3 * Self.chunk), using: &random)

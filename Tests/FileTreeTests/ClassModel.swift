@@ -183,7 +183,7 @@ struct ClassModel {
     let properties: Properties
     do throws(Refusal) { properties = try judge(bytes, key) } catch {
       rejected.insert(key)
-      takeBack(key)
+      restoreRemoved(key)
       throw error
     }
     rejected.remove(key)
@@ -194,7 +194,7 @@ struct ClassModel {
   }
 
   /// Brings a deleted object back as it was, because what was to take its place is refused.
-  private mutating func takeBack(_ key: Int) {
+  private mutating func restoreRemoved(_ key: Int) {
     guard let deletion = deletions[key] else { return }
     var properties = deletion.properties
     // Links to what is gone by now are left out.
@@ -231,7 +231,7 @@ struct ClassModel {
     } catch {
       file.state = .refused(error)
       file.hasFailed = true
-      takeBack(file)
+      restoreRemoved(file)
       throw error
     }
   }
@@ -247,8 +247,8 @@ struct ClassModel {
     }
   }
 
-  private mutating func takeBack(_ file: File) {
-    if let key = file.name.flatMap(Self.key) { takeBack(key) }
+  private mutating func restoreRemoved(_ file: File) {
+    if let key = file.name.flatMap(Self.key) { restoreRemoved(key) }
   }
 
   /// The file is the object from now on, and its name is the object's own.
@@ -364,7 +364,7 @@ struct ClassModel {
     switch handle.file.state {
     case .clean: return
     case .refused(let refusal):
-      takeBack(handle.file)
+      restoreRemoved(handle.file)
       throw refusal
     case .dirty:
       if handle.file.isUnfinished, handle.file.object != nil || handle.file.name.flatMap(Self.key) != nil {
@@ -400,14 +400,14 @@ struct ClassModel {
     // The text of a refused object is among the refused ones; its name is free again.
     if !handle.isEdit, isLast, handle.file.hasFailed, let name = handle.file.name {
       unlinkFile(name)
-      if let key = Self.key(name) { takeBack(key) }
+      if let key = Self.key(name) { restoreRemoved(key) }
     }
   }
 
   mutating func unlink(_ name: String) throws(Refusal) {
     if let file = files[name] {
       unlinkFile(name)
-      if file.hasFailed, let key = Self.key(name) { takeBack(key) }
+      if file.hasFailed, let key = Self.key(name) { restoreRemoved(key) }
       return
     }
     guard let key = visibleObject(name) else { throw .notFound }

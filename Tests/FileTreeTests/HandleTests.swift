@@ -188,8 +188,8 @@ struct HandleTests {
   private static let inode = InodeNumber(7)
 
   /// A handle on an inode in a given situation, with the page cache seeded if that is allowed.
-  private func open(_ files: OpenFiles, _ text: String, _ liveliness: PageCachePolicy.Liveliness) -> OpenFile {
-    let file = OpenFile(Self.inode, files.open(Self.inode, Array(text.utf8), liveliness), text: Array(text.utf8))
+  private func open(_ files: OpenFiles, _ text: String, _ volatility: PageCachePolicy.Volatility) -> OpenFile {
+    let file = OpenFile(Self.inode, files.open(Self.inode, Array(text.utf8), volatility), text: Array(text.utf8))
     if file.maySeedPageCache { files.seeded(file) }
     return file
   }

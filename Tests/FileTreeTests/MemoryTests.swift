@@ -44,7 +44,7 @@ struct MemoryTests {
 
   @Test("the millionth notification of the observer works like the first")
   func observersStayAsTheyAre() {
-    let observer = Observer()
+    let observer = CommitObserver()
     let calls = Mutex(0)
     observer.set { _ in calls.withLock { $0 += 1 } }
     // A function that was wrapped each time would be at the end of the stack long before, and the test of its time.

@@ -10,10 +10,10 @@ struct PageCachePolicyTests {
   private let policy = PageCachePolicy(seeds: true)
 
   private func use(
-    _ liveliness: PageCachePolicy.Liveliness,
+    _ volatility: PageCachePolicy.Volatility,
     _ others: Others = Others(),
     size: Int = 100
-  ) -> PageCachePolicy.Use { policy.use(ofSize: size, liveliness, beside: others) }
+  ) -> PageCachePolicy.Use { policy.use(ofSize: size, volatility, beside: others) }
 
   @Test("a single handle keeps, refreshes or bypasses the cache, depending on the time of the last change")
   func alone() {
@@ -24,8 +24,8 @@ struct PageCachePolicyTests {
 
   @Test("empty texts and large cached ones are not stored")
   func sizes() {
-    for liveliness in [PageCachePolicy.Liveliness.unchanged, .quiet, .live] {
-      #expect(!use(liveliness, size: 0).maySeed)
+    for volatility in [PageCachePolicy.Volatility.unchanged, .quiet, .live] {
+      #expect(!use(volatility, size: 0).maySeed)
     }
     let most = PageCachePolicy.largestSeed
     #expect(use(.unchanged, size: most).maySeed && !use(.unchanged, size: most + 1).maySeed)
@@ -37,8 +37,8 @@ struct PageCachePolicyTests {
     let reader = Others(handles: 1), other = Others(handles: 1, cacheAnotherText: true)
     #expect(use(.unchanged, reader) == .init(caching: .keep, maySeed: false))
     #expect(use(.live, reader) == .init(caching: .bypass, maySeed: false))
-    for liveliness in [PageCachePolicy.Liveliness.unchanged, .quiet, .live] {
-      #expect(use(liveliness, other) == .init(caching: .bypass, maySeed: false))
+    for volatility in [PageCachePolicy.Volatility.unchanged, .quiet, .live] {
+      #expect(use(volatility, other) == .init(caching: .bypass, maySeed: false))
     }
     let writer = Others(handles: 1, writers: 1), updater = Others(handles: 1, writers: 1, anyWriterReads: true)
     #expect(use(.unchanged, writer) == .init(caching: .bypass, maySeed: true))
@@ -49,8 +49,8 @@ struct PageCachePolicyTests {
   @Test("a tree whose inode numbers the kernel does not know stores nothing")
   func withoutSeeds() {
     let policy = PageCachePolicy(seeds: false)
-    for liveliness in [PageCachePolicy.Liveliness.unchanged, .quiet, .live] {
-      #expect(!policy.use(ofSize: 100, liveliness, beside: Others()).maySeed)
+    for volatility in [PageCachePolicy.Volatility.unchanged, .quiet, .live] {
+      #expect(!policy.use(ofSize: 100, volatility, beside: Others()).maySeed)
     }
   }
 }

@@ -338,7 +338,7 @@ struct StagedTransactionTests {
     }
     #expect(refusal == "close: refused noSpace")
     try tree.tree.removeDirectory(tree.tree.find(".realm/tx").inode, Array("t".utf8))
-    #expect(tree.tree.tree.subtrees.transactions.room.used == 0)
+    #expect(tree.tree.tree.subtrees.transactions.budget.used == 0)
     try begin(tree)
     #expect(tree.put("\(staged)/Item/1.json", #"{"a": 1}"#) == nil)
     #expect(commit(tree) == nil)

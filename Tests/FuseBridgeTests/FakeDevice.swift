@@ -60,8 +60,8 @@ final class FakeDevice: @unchecked Sendable {
     var ends: [Int32] = [0, 0]
     guard socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0 else { throw Failure(what: "socketpair") }
     socket = ends[0]
-    var patience = timeval(tv_sec: 60, tv_usec: 0)
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    var pollTime = timeval(tv_sec: 60, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &pollTime, socklen_t(MemoryLayout<timeval>.size))
     try session.attach(to: ends[1])
     let thread = Foundation.Thread { [self] in
       result = session.run()

@@ -22,7 +22,7 @@ struct QueryMutantTests {
           let expected = queries[random.below(queries.count)]
           do {
             guard let table = try snapshot.table(named: "class_" + expected.className) else { continue }
-            found += try Query(expected.query, of: table, in: snapshot).keys().count
+            found += try ObjectQuery(expected.query, of: table, in: snapshot).keys().count
           } catch let error as EngineError {
             #expect(!error.problem.isEmpty)
           } catch let error as QueryFailure {

@@ -76,7 +76,7 @@ struct ChangeFeedTests {
   func slowReaders() throws {
     try withTemporaryPath { path in
       let items = try Items(path)
-      let feed = try ChangeFeed(items.writer.realm, patience: .zero)
+      let feed = try ChangeFeed(items.writer.realm, holdLimit: .zero)
       // More than fits at once: lines wait for the reader, and with them both versions.
       _ = try items.add(3000, textOf: 1000)
       try feed.advance()

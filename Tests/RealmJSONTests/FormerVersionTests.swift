@@ -97,7 +97,7 @@ struct FormerVersionTests {
       let change = try writer.begin()
       try change.set(table, keys[0], column, bytes(99))
       _ = try change.commit()
-      let realm = try writer.whileNobodyCommits { newest in
+      let realm = try writer.withWriterLock { newest in
         Result {
           let timeline = try VersionTimeline(newest, of: writer.realm)
           return try timeline.realm(asOf: #require(timeline.version(newest.version - 1)))

@@ -40,7 +40,7 @@ struct SharedTextTests {
   private func export(_ bytes: [UInt8]) throws -> (objects: Int, size: Int) {
     let snapshot = try unsafe bytes.withUnsafeBytes { try unsafe Realm.snapshot(of: $0) }
     let renderer = ObjectRenderer(snapshot, sweep: Effort(snapshot)), out = OutputBuffer()
-    renderer.paysForTexts = true
+    renderer.chargesTexts = true
     let cursor = ObjectCursor(try #require(try snapshot.table(named: "class_Note")))
     var count = 0
     while try cursor.next() {

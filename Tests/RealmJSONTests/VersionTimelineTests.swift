@@ -24,7 +24,7 @@ struct VersionTimelineTests {
 
   /// Runs `body` on the versions of a realm while no writer commits.
   private static func timeline<R>(_ writer: RealmWriter, _ body: (VersionTimeline) throws -> R) throws -> R {
-    try writer.whileNobodyCommits { newest in
+    try writer.withWriterLock { newest in
       Result { try body(VersionTimeline(newest, of: writer.realm)) }
     }
     .get()

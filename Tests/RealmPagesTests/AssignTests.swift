@@ -122,7 +122,7 @@ struct AssignTests {
   }
 
   @Test("only the elements of a list that differ are written")
-  func leastChange() throws {
+  func minChange() throws {
     let index = try #require(columns.firstIndex { $0.type == .string && $0.collection == .list })
     let key = columns[index].key
     let first = try writer.begin()

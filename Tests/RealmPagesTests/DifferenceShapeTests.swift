@@ -35,13 +35,13 @@ private final class Versions {
   var newest: Snapshot { all[all.count - 1].snapshot }
 
   /// What differs between the last two versions, or from an earlier one to the last, by class.
-  func changes(since index: Int? = nil) throws -> [String: [ObjectChange]] {
+  func changes(since index: Int? = nil) throws -> [String: [ObjectDifference]] {
     try changesByClass(VersionDifference(from: all[index ?? all.count - 2].snapshot, to: newest))
   }
 }
 
-private func changesByClass(_ difference: VersionDifference) throws -> [String: [ObjectChange]] {
-  var found: [String: [ObjectChange]] = [:]
+private func changesByClass(_ difference: VersionDifference) throws -> [String: [ObjectDifference]] {
+  var found: [String: [ObjectDifference]] = [:]
   for table in difference.tables {
     let changes = difference.changes(in: table)
     while let change = try changes.next() { found[table.name, default: []].append(change) }
@@ -49,7 +49,7 @@ private func changesByClass(_ difference: VersionDifference) throws -> [String: 
   return found
 }
 
-private func updated(_ key: Int64, _ properties: Int...) -> ObjectChange {
+private func updated(_ key: Int64, _ properties: Int...) -> ObjectDifference {
   .updated(ObjKey(key), properties: properties)
 }
 
@@ -58,7 +58,7 @@ struct DifferenceShapeTests {
   // MARK: clusters
 
   /// What differs between two classes of one number an object.
-  private func expected(_ before: [Int64: Int64], _ after: [Int64: Int64]) -> [ObjectChange] {
+  private func expected(_ before: [Int64: Int64], _ after: [Int64: Int64]) -> [ObjectDifference] {
     Set(before.keys).union(after.keys).sorted().compactMap { key in
       switch (before[key], after[key]) {
       case (nil, _?): .inserted(ObjKey(key))
@@ -151,7 +151,7 @@ struct DifferenceShapeTests {
       for key in stride(from: last - 600, to: last, by: 2) { try transaction.delete(table, ObjKey(key)) }
       try transaction.delete(table, ObjKey(last - 255))
     }
-    let lost = stride(from: last - 600, to: last, by: 2).map { ObjectChange.deleted(ObjKey($0)) }
+    let lost = stride(from: last - 600, to: last, by: 2).map { ObjectDifference.deleted(ObjKey($0)) }
     let lostSince = (lost + [.deleted(ObjKey(last - 255))]).sorted { $0.key < $1.key }
     #expect(try realm.changes()["class_Item"] == lostSince)
     #expect(try realm.changes(since: 0)["class_Item"] == [updated(70, 0)] + lost)
@@ -308,7 +308,7 @@ struct DifferenceShapeTests {
       // From the last one on: owners come in the order of their own keys.
       for index in [590, 300, 7] { try transaction.set(parts, made[index], size, .int(9)) }
     }
-    let expected: [ObjectChange] = [7, 300, 590].map { .updated(owners[$0], properties: [1]) }
+    let expected: [ObjectDifference] = [7, 300, 590].map { .updated(owners[$0], properties: [1]) }
     #expect(try realm.changes() == ["class_Item": expected])
     for limit in 1...3 {
       let difference = try VersionDifference(
@@ -441,12 +441,12 @@ struct DifferenceShapeTests {
       table.editor.slab.setTagged(table.top, Layout.Table.flags, 1)
     }
     let owners = [updated(0, 1), updated(1, 0), updated(2, 0)]
-    let gone = (0..<3).map { ObjectChange.deleted(ObjKey($0)) }
+    let gone = (0..<3).map { ObjectDifference.deleted(ObjKey($0)) }
     #expect(try realm.changes() == ["class_Part": gone, "class_Item": owners])
     let difference = try VersionDifference(from: realm.all[0].snapshot, to: realm.newest)
     #expect(difference.tables.first { $0.name == "class_Part" }?.schema == [.kind(from: .topLevel, to: .embedded)])
     let back = try VersionDifference(from: realm.newest, to: realm.all[0].snapshot)
-    let come = (0..<3).map { ObjectChange.inserted(ObjKey($0)) }
+    let come = (0..<3).map { ObjectDifference.inserted(ObjKey($0)) }
     #expect(try changesByClass(back) == ["class_Part": come, "class_Item": owners])
   }
 

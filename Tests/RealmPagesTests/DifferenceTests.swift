@@ -95,9 +95,9 @@ struct DifferenceTests {
     _ difference: VersionDifference,
     _ table: TableDifference,
     after key: ObjKey = .none
-  ) throws -> [ObjectChange] {
+  ) throws -> [ObjectDifference] {
     let changes = difference.changes(in: table, after: key)
-    var all: [ObjectChange] = []
+    var all: [ObjectDifference] = []
     while let change = try changes.next() { all.append(change) }
     return all
   }

@@ -52,7 +52,7 @@ struct HeldCopyTests {
       let dropped = try writer.begin()
       _ = try dropped.addTable("class_New")
       dropped.rollback()
-      _ = try writer.whileNobodyCommits { $0.version }
+      _ = try writer.withWriterLock { $0.version }
       #expect(try Data(contentsOf: file) == before)
       let first = try writer.begin()
       _ = try first.addTable("class_New")

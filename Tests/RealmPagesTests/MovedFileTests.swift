@@ -85,11 +85,11 @@ struct MovedFileTests {
       #expect(try value(writer.realm) == 1)
       expectMoved { try count(writer) }
       #expect(try bytes(path + ".new") == before)
-      if mode == .shared { #expect(writer.realm.standing.place == .gone) }
+      if mode == .shared { #expect(writer.realm.location.place == .gone) }
       #expect(rename(path + ".new", path) == 0)
       try count(writer)
       #expect(try value(writer.realm) == 2 && stored(path, key: key) == 2)
-      #expect(writer.realm.standing.place == .here)
+      #expect(writer.realm.location.place == .here)
     }
   }
 
@@ -134,7 +134,7 @@ struct MovedFileTests {
       #expect(try stored(path + ".new") == 2)
       #expect(rename(path + ".new", path) == 0)
       // The second is in the session of a name that does not exist any more, and leaves it soon.
-      #expect(try waitUntil { try value(first.realm) == 2 && first.realm.standing.place == .here })
+      #expect(try waitUntil { try value(first.realm) == 2 && first.realm.location.place == .here })
       try count(first)
       #expect(try stored(path) == 3)
       expectMoved { try count(second) }
@@ -172,11 +172,11 @@ struct MovedFileTests {
       #expect(link(path, path + ".2") == 0)
       var first: RealmWriter? = try RealmWriter(Configuration(path: path))
       let reader = try Realm(Configuration(path: path + ".2"))
-      #expect(try value(reader) == 0 && reader.standing.place == .otherName)
+      #expect(try value(reader) == 0 && reader.location.place == .otherName)
       try first.map { try count($0) }
       #expect(try value(reader) == 1)
       first = nil
-      #expect(try waitUntil { try value(reader) == 1 && reader.standing.place == .here })
+      #expect(try waitUntil { try value(reader) == 1 && reader.location.place == .here })
     }
   }
 
@@ -188,9 +188,9 @@ struct MovedFileTests {
       try count(first)
       let held = try first.realm.hold()
       #expect(unlink(path + ".lock") == 0)
-      #expect(try Realm(Configuration(path: path)).standing.place == .here)
+      #expect(try Realm(Configuration(path: path)).location.place == .here)
       let second = try Realm(Configuration(path: path))
-      #expect(try value(second) == 1 && second.standing.place == .otherName)
+      #expect(try value(second) == 1 && second.location.place == .otherName)
       do {
         try count(first)
         Issue.record("written without a lock file")
@@ -404,7 +404,7 @@ struct MovedFileTests {
       try count(first)
       let new = try bytes(other)
       #expect(rename(other, path) == 0)
-      #expect(try value(first.realm) == 1 && first.realm.standing.place == .shared)
+      #expect(try value(first.realm) == 1 && first.realm.location.place == .shared)
       expectMoved { try count(first) }
       #expect(throws: EngineError.self) { try Realm(Configuration(path: path)).latest() }
       #expect(try bytes(path) == new)
@@ -439,7 +439,7 @@ struct MovedFileTests {
       } catch { #expect((error as? EngineError)?.reason == .keyNeeded) }
       let encrypted = try RealmWriter(keyed)
       try count(encrypted)
-      #expect(try value(encrypted.realm) == 2 && encrypted.realm.standing.isEncrypted)
+      #expect(try value(encrypted.realm) == 2 && encrypted.realm.location.isEncrypted)
       rewrite(keyed, second)
       do {
         _ = try encrypted.realm.latest()
@@ -450,12 +450,12 @@ struct MovedFileTests {
       rewrite(other, nil)
       for writer in [encrypted, plain] {
         try count(writer)
-        #expect(!writer.realm.standing.isEncrypted)
+        #expect(!writer.realm.location.isEncrypted)
       }
       #expect(try value(encrypted.realm) == 4 && stored(path) == 4)
       rewrite(configuration, key)
       try count(encrypted)
-      #expect(try value(encrypted.realm) == 5 && encrypted.realm.standing.isEncrypted && stored(path, key: key) == 5)
+      #expect(try value(encrypted.realm) == 5 && encrypted.realm.location.isEncrypted && stored(path, key: key) == 5)
     }
   }
 
@@ -480,7 +480,7 @@ struct MovedFileTests {
         if round % 2 == 0 { #expect(try value(writer.realm) == before + 1) }
         try count(writer)
         #expect(try stored(path, key: key) == before + 2)
-        #expect(writer.realm.standing.file == 0)
+        #expect(writer.realm.location.generation == 0)
       }
       // One that comes during a transaction of ours.
       try bytes(path).write(to: URL(fileURLWithPath: copy))
@@ -510,7 +510,7 @@ struct MovedFileTests {
         try count(direct)
         try count(linked)
       }
-      #expect(try value(direct.realm) == 12 && value(linked.realm) == 12 && direct.realm.standing.place == .here)
+      #expect(try value(direct.realm) == 12 && value(linked.realm) == 12 && direct.realm.location.place == .here)
       // A program of another kind takes part beside the link.
       let descriptor = open(name + ".lock", O_RDWR)
       defer { close(descriptor) }

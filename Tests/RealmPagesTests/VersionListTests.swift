@@ -32,7 +32,7 @@ struct VersionListTests {
     try withLists { list, other in
       try begin(list, 1)
       for version in 2...5 as ClosedRange<UInt64> {
-        _ = try other.grabNewest()
+        _ = try other.pinNewest()
         try add(list, version)
       }
       #expect(try list.purge().count == 5)
@@ -47,7 +47,7 @@ struct VersionListTests {
     try withLists { list, other in
       try begin(list, 1)
       for version in 2...5 as ClosedRange<UInt64> {
-        _ = try other.grabNewest()
+        _ = try other.pinNewest()
         try add(list, version)
       }
       other.close()
@@ -60,7 +60,7 @@ struct VersionListTests {
   func abandon() throws {
     try withLists { list, other in
       try begin(list, 1)
-      other.abandon(try other.grabNewest().slot)
+      other.abandon(try other.pinNewest().slot)
       try add(list, 2)
       other.close()
       #expect(try list.purge().oldest == 1)

@@ -15,7 +15,7 @@ struct ArgumentTests {
   ) throws -> Int {
     let snapshot = try Fixture.named(file).snapshot()
     let table = try #require(try snapshot.table(named: "class_" + className))
-    return try Query([.given(text, texts: arguments)], of: table, in: snapshot).count()
+    return try ObjectQuery([.given(text, texts: arguments)], of: table, in: snapshot).count()
   }
 
   @Test(
@@ -87,13 +87,13 @@ struct ArgumentTests {
     let snapshot = try writer.realm.latest(), items = try #require(try snapshot.table(table))
     for (index, name) in names.enumerated() {
       let quoted = "`" + name.replacing("`", with: "``") + "`"
-      let found = try Query("\(quoted) == 7 SORT(\(quoted) ASC)", of: items, in: snapshot).keys()
+      let found = try ObjectQuery("\(quoted) == 7 SORT(\(quoted) ASC)", of: items, in: snapshot).keys()
       #expect(found.map(\.value) == [Int64(index)], "\(name)")
     }
-    let found = try Query([.given("$K0 == $1", texts: ["true", "7"])], of: items, in: snapshot).keys()
+    let found = try ObjectQuery([.given("$K0 == $1", texts: ["true", "7"])], of: items, in: snapshot).keys()
     #expect(found.map(\.value) == [1])
     for text in ["`null == 7", "`` == 7"] {
-      #expect(throws: QueryError.self) { try Query(text, of: items, in: snapshot) }
+      #expect(throws: QueryError.self) { try ObjectQuery(text, of: items, in: snapshot) }
     }
   }
 

@@ -11,7 +11,7 @@ struct DateQueryTests {
   private func keys(_ text: String, _ className: String = "Person", in file: String = "people") throws -> [Int64] {
     let snapshot = try Fixture.named(file).snapshot()
     let table = try #require(try snapshot.table(named: "class_" + className))
-    return try Query(text, of: table, in: snapshot).keys().map(\.value)
+    return try ObjectQuery(text, of: table, in: snapshot).keys().map(\.value)
   }
 
   @Test(

@@ -18,7 +18,7 @@ struct EngineComparisonTests {
     for expected in queries {
       let table = try #require(try snapshot.table(named: "class_" + expected.className))
       do {
-        let found = try Query(expected.query, of: table, in: snapshot).keys().map(\.value)
+        let found = try ObjectQuery(expected.query, of: table, in: snapshot).keys().map(\.value)
         #expect(found == expected.keys, "\(expected)")
       } catch {
         Issue.record("\(expected): \(error)")

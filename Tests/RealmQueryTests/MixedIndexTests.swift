@@ -69,7 +69,7 @@ struct MixedIndexTests {
     _ = try transaction.commit()
     let snapshot = try writer.realm.latest(), items = try #require(try snapshot.table(table))
     func find(_ text: String, _ values: [Value]) throws -> (keys: [ObjKey], count: Int, usesIndex: Bool) {
-      let query = try Query([.bound(text, values)], of: items, in: snapshot)
+      let query = try ObjectQuery([.bound(text, values)], of: items, in: snapshot)
       return (try query.keys(), try query.count(), query.usesIndex)
     }
     var isIndexUsed = false

@@ -44,7 +44,7 @@ struct NumberScanTests {
     ]
     for bound in Set(edges + [number(), .min, .max, limit &+ 1, lowest &- 1]) {
       for (sign, passes) in tests {
-        let query = try Query([.bound("n \(sign) $0", [.int(bound)])], of: found, in: snapshot)
+        let query = try ObjectQuery([.bound("n \(sign) $0", [.int(bound)])], of: found, in: snapshot)
         let expected = items.filter { passes($0.number, bound) }.map(\.key)
         #expect(try query.keys() == expected, "n \(sign) \(bound)")
         #expect(try query.count() == expected.count, "count of n \(sign) \(bound)")
@@ -81,7 +81,7 @@ struct NumberScanTests {
       ("code < 10 DISTINCT(code)", 10), ("code == 7 LIMIT(5)", 5), ("code == 7 OR n == null", 132),
     ]
     for (text, count) in expected {
-      let query = try Query(text, of: items, in: snapshot)
+      let query = try ObjectQuery(text, of: items, in: snapshot)
       #expect(try query.count() == count, "\(text)")
       #expect(try query.keys().count == count, "\(text)")
     }

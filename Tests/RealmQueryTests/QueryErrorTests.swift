@@ -7,10 +7,10 @@ import Testing
 
 @Suite("Errors in queries")
 struct QueryErrorTests {
-  private func query(_ text: String, _ className: String = "Person", in file: String = "people") throws -> Query {
+  private func query(_ text: String, _ className: String = "Person", in file: String = "people") throws -> ObjectQuery {
     let snapshot = try Fixture.named(file).snapshot()
     let table = try #require(try snapshot.table(named: "class_" + className))
-    return try Query(text, of: table, in: snapshot)
+    return try ObjectQuery(text, of: table, in: snapshot)
   }
 
   @Test(
@@ -208,7 +208,7 @@ struct QueryErrorTests {
         }
       }
       do {
-        _ = try Query(String(decoding: text, as: UTF8.self), of: table, in: snapshot).keys()
+        _ = try ObjectQuery(String(decoding: text, as: UTF8.self), of: table, in: snapshot).keys()
       } catch is QueryError {
         refused += 1
       }

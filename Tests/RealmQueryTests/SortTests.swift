@@ -26,9 +26,9 @@ struct SortTests {
   private func check(_ table: Table, _ snapshot: Snapshot, _ by: [(index: Int, ascending: Bool)]) throws {
     let paths = by.map { "\(table.columns[$0.index].name) \($0.ascending ? "ASC" : "DESC")" }.joined(separator: ", ")
     let expected = try sorted(table, by: by), limit = expected.count / 3 + 1
-    let query = try Query("SORT(\(paths))", of: table, in: snapshot)
+    let query = try ObjectQuery("SORT(\(paths))", of: table, in: snapshot)
     #expect(try query.keys() == expected, "\(table.name): \(paths)")
-    let limited = try Query("SORT(\(paths)) LIMIT(\(limit))", of: table, in: snapshot)
+    let limited = try ObjectQuery("SORT(\(paths)) LIMIT(\(limit))", of: table, in: snapshot)
     #expect(try limited.keys() == Array(expected.prefix(limit)), "\(table.name): \(paths), the first \(limit)")
   }
 
@@ -121,11 +121,11 @@ struct SortTests {
     _ = try transaction.commit()
     let snapshot = try writer.realm.latest(), made = try #require(try snapshot.table(table))
     for (ascending, expected) in [(true, [keys[1], keys[2], keys[0]]), (false, [keys[0], keys[2], keys[1]])] {
-      let query = try Query([.sorted(property: name, ascending: ascending)], of: made, in: snapshot)
+      let query = try ObjectQuery([.sorted(property: name, ascending: ascending)], of: made, in: snapshot)
       #expect(try query.keys() == expected && query.isOrdered)
     }
     #expect(throws: QueryError.self) {
-      try Query([.sorted(property: "none", ascending: true)], of: made, in: snapshot)
+      try ObjectQuery([.sorted(property: "none", ascending: true)], of: made, in: snapshot)
     }
   }
 }

@@ -30,7 +30,7 @@ struct TextScanTests {
     let items = try #require(try snapshot.table(table))
     func check(_ query: String, _ passes: (String) -> Bool) throws {
       let expected = zip(keys, texts).compactMap { key, text in text.map(passes) ?? false ? key : nil }
-      #expect(try Query(query, of: items, in: snapshot).keys() == expected, "\(query)")
+      #expect(try ObjectQuery(query, of: items, in: snapshot).keys() == expected, "\(query)")
     }
     for length in 1...8 {
       let part = text(length), other = text(2)
@@ -68,7 +68,7 @@ struct TextScanTests {
     _ = try transaction.commit()
     let snapshot = try writer.realm.latest()
     let items = try #require(try snapshot.table(table))
-    #expect(try Query(query, of: items, in: snapshot).keys().map { Int($0.value) } == found)
+    #expect(try ObjectQuery(query, of: items, in: snapshot).keys().map { Int($0.value) } == found)
   }
 
   @Test(

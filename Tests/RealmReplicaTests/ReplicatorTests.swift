@@ -82,7 +82,7 @@ struct ReplicatorTests {
       try setup.add(0..<500)
       let replicator = try setup.replicator()
       (replicator.comparedAtOnce, replicator.removedAtOnce) = (90, 7)
-      replicator.window.changed = ChangedObjects(limit: 20)
+      replicator.window.changed = PendingChanges(limit: 20)
       _ = try HistoryTests.settle(replicator)
       let transaction = try setup.writer.begin()
       for number in stride(from: Int64(0), to: 500, by: 3) {

@@ -127,7 +127,7 @@ final class Visa: EmbeddedObject, Codable {
   }
 
   @Test("saving an unchanged value changes nothing, and saving a change changes only that")
-  func leastChange() throws {
+  func minChange() throws {
     var value = Value(_id: 1)
     value.real = .nan
     try save(value)

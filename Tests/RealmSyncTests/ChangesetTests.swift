@@ -265,7 +265,7 @@ struct RandomChangeset {
     case 3: return .eraseObject(name(), key())
     case 4:
       let type = types[dice.below(types.count)], kinds: [CollectionKind?] = [nil, .list, .set, .dictionary]
-      let form = Instruction.ColumnForm(
+      let form = Instruction.PropertyForm(
         name: name(),
         type: type,
         collection: kinds[dice.below(4)],

@@ -37,7 +37,7 @@ struct RecordedExchangeTests {
       var options = SyncOptions()
       options.uploadTimeout = .seconds(60)
       let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
-      let session = try SyncSession(mirror, options)
+      let session = try SyncClient(mirror, options)
       try session.start()
       defer { session.stop() }
       let status = session.wait(until: .now.advanced(by: .seconds(60))) { $0.canUpload }

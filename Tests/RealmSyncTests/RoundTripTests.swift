@@ -22,7 +22,7 @@ final class LoopUplink: Uplink {
   init(_ writer: RealmWriter) { self.writer = writer }
 
   func checkReadiness(until deadline: MonotonicTime) throws(EngineError) {}
-  func enter(until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError) {}
+  func enter(until deadline: MonotonicTime, reportsLater: Bool) throws(EngineError) {}
   func leave() {}
 
   func prepare(

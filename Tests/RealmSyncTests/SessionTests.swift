@@ -26,19 +26,19 @@ struct SessionTests {
     _ server: FakeServer,
     uploads: Bool = false,
     path: String,
-    _ body: (SyncSession) throws -> Void
+    _ body: (SyncClient) throws -> Void
   ) throws {
     var options = SyncOptions()
     options.firstWait = .milliseconds(20)
     if uploads { options.uploadTimeout = .seconds(600) }
     let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
-    let session = try SyncSession(mirror, options)
+    let session = try SyncClient(mirror, options)
     try session.start()
     defer { session.stop() }
     try body(session)
   }
 
-  private static func live(_ session: SyncSession) -> SyncStatus {
+  private static func live(_ session: SyncClient) -> SyncStatus {
     session.wait(until: .now.advanced(by: .seconds(60))) { $0.state == .live }
   }
 
@@ -102,7 +102,7 @@ struct SessionTests {
     let text = String(repeating: "x", count: 60_000), seen = Mutex<[SyncStatus]>([])
     try Self.withServer(1) { server, path in
       server.add((0..<40).map { SyncSamples.object(100 + $0, text: text) })
-      let session = try SyncSession(Mirror(Configuration(path: path), of: SyncURL(server.url)), SyncOptions())
+      let session = try SyncClient(Mirror(Configuration(path: path), of: SyncURL(server.url)), SyncOptions())
       _ = session.addObserver { status in seen.withLock { $0.append(status) } }
       try session.start()
       defer { session.stop() }
@@ -207,7 +207,7 @@ struct SessionTests {
       try Self.session(server, path: path) { session in
         #expect(throws: SyncError.self) {
           // It may be live for a moment, between the answer and what follows it.
-          try session.wait(patience: .seconds(600)) { _ in false }
+          try session.wait(timeout: .seconds(600)) { _ in false }
         }
         #expect(session.failure?.reason == .protocolBroken)
         #expect(session.failure?.description.contains("version 0 after version 4") ?? false)
@@ -227,7 +227,7 @@ struct SessionTests {
       server.set(habit: habit)
       try Self.session(server, path: path) { session in
         let error = #expect(throws: SyncError.self) {
-          try session.wait(patience: .seconds(1)) { $0.state == .live }
+          try session.wait(timeout: .seconds(1)) { $0.state == .live }
         }
         #expect(error?.reason == .timeout)
         #expect(error?.description.contains("gave up after 1 s") ?? false)
@@ -380,7 +380,7 @@ struct SessionTests {
       options.uploadTimeout = .milliseconds(300)
       do {
         let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
-        let session = try SyncSession(mirror, options)
+        let session = try SyncClient(mirror, options)
         try session.start()
         _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
         server.inject(.silence)
@@ -518,7 +518,7 @@ struct SessionTests {
       for (host, isKept) in [("no-such-host.invalid", false), ("10.255.255.1", true)] {
         do {
           let mirror = try Mirror(Configuration(path: path), of: SyncURL("realm://\(host):7800/test"))
-          let session = try SyncSession(mirror, SyncOptions())
+          let session = try SyncClient(mirror, SyncOptions())
           try session.start()
           session.stop()
           #expect(session.status.state == .stopped)

@@ -79,7 +79,7 @@ struct TLSTests {
       var options = SyncOptions()
       options.authorities = file
       options.firstWait = .milliseconds(20)
-      let session = try SyncSession(
+      let session = try SyncClient(
         Mirror(Configuration(path: path), of: SyncURL("realms://\(host):\(port)/test")),
         options
       )
@@ -137,7 +137,7 @@ struct TLSTests {
     func firstError(_ url: String) throws -> String {
       var text = ""
       try withTemporaryPath { path in
-        let session = try SyncSession(Mirror(Configuration(path: path), of: SyncURL(url)), SyncOptions())
+        let session = try SyncClient(Mirror(Configuration(path: path), of: SyncURL(url)), SyncOptions())
         try session.start()
         defer { session.stop() }
         text = session.wait(until: .now.advanced(by: .seconds(600))) { $0.error != nil }.error ?? ""

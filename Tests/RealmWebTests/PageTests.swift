@@ -69,8 +69,8 @@ struct PageTests {
       }
     )
     let text = try page(snapshot, [StaticPage.Part(table)])
-    #expect(text.components(separatedBy: "<tr id=").count - 1 == StaticPage.mostObjects)
-    #expect(text.contains("\(table.objectCount - StaticPage.mostObjects) more objects not shown"))
+    #expect(text.components(separatedBy: "<tr id=").count - 1 == StaticPage.maxObjects)
+    #expect(text.contains("\(table.objectCount - StaticPage.maxObjects) more objects not shown"))
   }
 
   @Test("links in an exported page lead to objects in the same file")

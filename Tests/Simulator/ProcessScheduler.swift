@@ -77,7 +77,7 @@ struct ProcessSimulation {
   private var log: [String] = []
 
   /// How long all programs may wait for one another.
-  private static let patience: Int32 = 20_000
+  private static let timeout: Int32 = 20_000
 
   init(seed: UInt64, steps limit: Int, programs count: Int? = nil, in folder: TemporaryFolder) throws {
     (self.seed, self.limit) = (seed, limit)
@@ -204,7 +204,7 @@ struct ProcessSimulation {
 
   private mutating func awaitAny() throws {
     var descriptors = programs.map { pollfd(fd: $0.output, events: Int16(POLLIN), revents: 0) }
-    if poll(&descriptors, nfds_t(descriptors.count), Self.patience) <= 0 {
+    if poll(&descriptors, nfds_t(descriptors.count), Self.timeout) <= 0 {
       if let seconds = ProcessInfo.processInfo.environment["SIMULATOR_HOLD"].flatMap(UInt32.init) {
         // For a debugger.
         say("seed \(seed): programs \(programs.map(\.process)) wait for ever")
@@ -294,7 +294,7 @@ struct ProcessSimulation {
         _ = write(program.input, program.step == "act" ? "q" : "g", 1)
       }
       var descriptors = programs.map { pollfd(fd: $0.output, events: Int16(POLLIN), revents: 0) }
-      if poll(&descriptors, nfds_t(descriptors.count), Self.patience) <= 0 || rounds > 100_000 {
+      if poll(&descriptors, nfds_t(descriptors.count), Self.timeout) <= 0 || rounds > 100_000 {
         throw Violation(description: "a program does not end")
       }
       for program in programs {

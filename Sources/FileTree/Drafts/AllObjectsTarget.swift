@@ -46,22 +46,22 @@ struct AllObjectsTarget: TextTarget {
       }
       if outcome.hasChanged || outcome.wasCreated {
         hasChanged = true
-        if touched.count <= Effect.mostTouched { touched.append(ObjectReference(table: table, key: outcome.object)) }
+        if touched.count <= Effect.maxTouched { touched.append(ObjectReference(table: table, key: outcome.object)) }
       }
     }
     for record in links == nil ? [] : applier.waiting {
       let outcome = try read(lines.copy(record.place.range), record.place.line) { (text) throws(JSONInputError) in
         try applier.finish(record, text, in: transaction)
       }
-      if outcome.hasChanged, touched.count <= Effect.mostTouched { touched.append(record.object) }
+      if outcome.hasChanged, touched.count <= Effect.maxTouched { touched.append(record.object) }
       hasChanged = hasChanged || outcome.hasChanged
     }
     let lineCount = number - text.firstLine + 1
     if !hasChanged { return (.none, lineCount) }
     // An object whose line was applied twice is in the list twice.
     var known: Set<ObjectReference> = []
-    let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
-    return (Effect(touched: touched.count > Effect.mostTouched ? nil : touched, replaced: replaced), lineCount)
+    let replaced = touched.suffix(Trash.maxTexts).filter { known.insert($0).inserted }
+    return (Effect(touched: touched.count > Effect.maxTouched ? nil : touched, replaced: replaced), lineCount)
   }
 
   private static func read(

@@ -45,9 +45,9 @@ final class MemoryBudget: Sendable {
   }
 
   /// Returns `count` bytes to the budget.
-  func giveBack(_ count: Int) {
+  func release(_ count: Int) {
     used.wrappingSubtract(count, ordering: .relaxed)
-    whole?.giveBack(count)
+    whole?.release(count)
   }
 }
 
@@ -67,7 +67,7 @@ struct ChunkedBytes: Sendable {
   /// The chunks. Each holds the bytes of its range from the start on; bytes after its end are zeros.
   private var chunks: [[UInt8]] = []
   private let budget: MemoryBudget
-  /// The storage of chunks beyond `mostResident`; nil if all stay in memory.
+  /// The storage of chunks beyond `maxResident`; nil if all stay in memory.
   private var spool: SpoolFile?
   /// The chunks in the spool, by index. Their elements in `chunks` are empty.
   private var spooled: [Int: Spooled] = [:]
@@ -81,13 +81,13 @@ struct ChunkedBytes: Sendable {
   }
 
   /// The maximum number of non-empty chunks in memory if there is a spool.
-  private var mostResident = 64
+  private var maxResident = 64
 
-  /// Creates an empty value. Chunks beyond `mostResident` are written to `spool`.
-  init(_ budget: MemoryBudget, spool: SpoolFile? = nil, mostResident: Int = 64) {
+  /// Creates an empty value. Chunks beyond `maxResident` are written to `spool`.
+  init(_ budget: MemoryBudget, spool: SpoolFile? = nil, maxResident: Int = 64) {
     self.budget = budget
     self.spool = spool
-    self.mostResident = mostResident
+    self.maxResident = maxResident
   }
 
   /// Creates a value with `bytes`; nil if they exceed the budget.
@@ -112,12 +112,12 @@ struct ChunkedBytes: Sendable {
     if let spool = other.spool, !other.spooled.isEmpty {
       guard take(other.chunks.count * (Self.overhead + MemoryLayout<[UInt8]>.stride)) else { return nil }
       (chunks, count, spooled, self.spool) = (other.chunks, other.count, other.spooled, spool)
-      mostResident = other.mostResident
+      maxResident = other.maxResident
       cut(to: count)
       for index in other.resident where index < chunks.count {
         // The copy fails if the disk is full.
         guard let piece = try? spool.store(chunks[index]) else {
-          budget.giveBack(cost)
+          budget.release(cost)
           return nil
         }
         spooled[index] = Spooled(piece: piece, count: chunks[index].count)
@@ -127,7 +127,7 @@ struct ChunkedBytes: Sendable {
     }
     guard take(other.cost) else { return nil }
     (chunks, count) = (other.chunks, other.count)
-    (spool, resident, mostResident) = (other.spool, other.resident, other.mostResident)
+    (spool, resident, maxResident) = (other.spool, other.resident, other.maxResident)
     cut(to: count)
   }
 
@@ -298,7 +298,7 @@ struct ChunkedBytes: Sendable {
 
   /// Moves the chunk that has been loaded longest to the spool if too many are in memory.
   private mutating func unload() throws(FileTreeError) {
-    guard let spool, resident.count > mostResident else { return }
+    guard let spool, resident.count > maxResident else { return }
     let index = resident[0]
     do throws(EngineError) {
       guard let piece = try spool.store(chunks[index]) else {
@@ -307,7 +307,7 @@ struct ChunkedBytes: Sendable {
         return
       }
       resident.removeFirst()
-      giveBack(chunks[index].capacity + Self.overhead)
+      release(chunks[index].capacity + Self.overhead)
       spooled[index] = Spooled(piece: piece, count: chunks[index].count)
       chunks[index] = []
     } catch { throw .spool(error) }
@@ -338,7 +338,7 @@ struct ChunkedBytes: Sendable {
     defer { count = size }
     if size >= count { return }
     if size == 0 {
-      budget.giveBack(cost)
+      budget.release(cost)
       (cost, chunks, spooled, resident) = (0, [], [:], [])
       return
     }
@@ -350,7 +350,7 @@ struct ChunkedBytes: Sendable {
     let kept = (size + Self.chunkSize - 1) / Self.chunkSize
     while chunks.count > kept {
       let freed = chunks.removeLast().capacity
-      giveBack(freed == 0 ? 0 : freed + Self.overhead)
+      release(freed == 0 ? 0 : freed + Self.overhead)
     }
     let end = size - (kept - 1) * Self.chunkSize
     if !spooled.isEmpty {
@@ -361,10 +361,10 @@ struct ChunkedBytes: Sendable {
     if chunks.count == kept, chunks[kept - 1].count > end { chunks[kept - 1].removeLast(chunks[kept - 1].count - end) }
   }
 
-  private mutating func giveBack(_ bytes: Int) {
+  private mutating func release(_ bytes: Int) {
     // Array capacities are rounded up, so `bytes` can exceed the number that was reserved.
     let bytes = min(bytes, cost)
-    budget.giveBack(bytes)
+    budget.release(bytes)
     cost -= bytes
   }
 }

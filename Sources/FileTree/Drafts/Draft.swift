@@ -11,8 +11,8 @@ struct Draft: Sendable {
   let memory: MemoryFile
   /// The part of the realm that a save changes; nil for a file of the overlay, whose name determines the target.
   let target: (any DraftTarget)?
-  /// The realm file when the draft was opened, as in `Standing.file`. The text is saved only to that file. Nil if it
-  /// may be saved to any file.
+  /// The realm file when the draft was opened, as in `FileLocation.generation`. The text is saved only to that file.
+  /// Nil if it may be saved to any file.
   var realmFile: Int?
   /// True if the handle reads, or may be mapped.
   var reads = true
@@ -45,7 +45,7 @@ final class ParsedText: Sendable {
 
   init(_ budget: MemoryBudget) { self.budget = budget }
 
-  deinit { if let known = known.withLock({ $0 }) { budget.giveBack(known.sizeInMemory) } }
+  deinit { if let known = known.withLock({ $0 }) { budget.release(known.sizeInMemory) } }
 
   /// Returns the value of `bytes`, which must be the same in each call.
   func value(of bytes: [UInt8]) throws(JSONInputError) -> JSONText {

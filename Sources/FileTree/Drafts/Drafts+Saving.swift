@@ -21,7 +21,7 @@ extension Drafts {
     }
     defer { tree.handles.openFiles.settle(file) }
     let memory = draft.memory
-    try memory.inTurn { () throws(FileTreeError) in
+    try memory.exclusively { () throws(FileTreeError) in
       if memory.isEmptied { try noteEmptied(draft) }
       try saveWritten(draft, by: caller)
     }
@@ -32,11 +32,11 @@ extension Drafts {
     switch draft.memory.draft {
     case .clean: break
     case .refused(let error):
-      tree.removal.takeBack(draft.memory)
+      tree.removal.restoreRemoved(draft.memory)
       throw error
     case .failed, .dirty:
       try checkIsComplete(draft, by: caller)
-      try saveInTurn(draft, by: caller)
+      try saveExclusively(draft, by: caller)
     }
   }
 
@@ -63,7 +63,7 @@ extension Drafts {
   func prepareNext(after file: OpenFile) {
     guard case .draft(let draft) = file.content, draft.memory.isWrittenTo else { return }
     // No answer depends on this read; the next request looks.
-    request?.skipLook()
+    request?.skipPathCheck()
     do throws(FileTreeError) {
       if draft.target != nil, let object = try tree.namespace.node(file.inode) as? ObjectNode {
         _ = try object.attributes(tree)
@@ -78,7 +78,7 @@ extension Drafts {
   /// Saves what a handle wrote, and waits until all saves of the mount are on disk.
   func synchronize(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     if case .draft(let draft) = file.content, file.access.writes {
-      try draft.memory.inTurn { () throws(FileTreeError) in
+      try draft.memory.exclusively { () throws(FileTreeError) in
         try saveEmptied(draft, by: caller)
         try saveWritten(draft, by: caller)
       }
@@ -101,7 +101,7 @@ extension Drafts {
       let place = tree.namespace.overlay.place(of: draft.memory.inode)
     {
       _ = tree.namespace.overlay.unlink(place)
-      tree.removal.takeBack(draft.memory, at: place)
+      tree.removal.restoreRemoved(draft.memory, at: place)
     }
   }
 
@@ -115,8 +115,8 @@ extension Drafts {
         try saveEmptied(draft, by: nil)
         // A program removed an object and created its file, but wrote nothing. An object refuses the empty text, and is
         // restored.
-        if memory.removal != nil, memory.size == 0, isLast { try saveInTurn(draft, by: nil) }
-      case .dirty: if isLast || !memory.isUnfinished { try saveInTurn(draft, by: nil) }
+        if memory.removal != nil, memory.size == 0, isLast { try saveExclusively(draft, by: nil) }
+      case .dirty: if isLast || !memory.isUnfinished { try saveExclusively(draft, by: nil) }
       case .refused, .failed: break
       }
     }
@@ -124,14 +124,14 @@ extension Drafts {
 
   /// Saves a draft that was only emptied, if an empty text is valid for its target.
   private func saveEmptied(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
-    if draft.memory.isEmptied, try target(of: draft)?.takesEmptyText ?? false { try saveInTurn(draft, by: caller) }
+    if draft.memory.isEmptied, try target(of: draft)?.takesEmptyText ?? false { try saveExclusively(draft, by: caller) }
   }
 
   func save(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
-    try draft.memory.inTurn { () throws(FileTreeError) in try saveInTurn(draft, by: caller) }
+    try draft.memory.exclusively { () throws(FileTreeError) in try saveExclusively(draft, by: caller) }
   }
 
-  private func saveInTurn(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
+  private func saveExclusively(_ draft: Draft, by caller: Caller?) throws(FileTreeError) {
     let memory = draft.memory
     guard let target = try target(of: draft) else { return memory.noteKept() }
     func text(_ contents: MemoryFile.Contents) -> DraftText {
@@ -154,7 +154,7 @@ extension Drafts {
       }
     } catch {
       if !isNoted { refuseWithoutRoom(memory, target, error, text) }
-      tree.removal.takeBack(memory)
+      tree.removal.restoreRemoved(memory)
       throw error
     }
   }
@@ -184,19 +184,19 @@ extension Drafts {
         options.log?("a file that was still being written could not be saved: \(error)")
       }
     }
-    tree.removal.takeBackKept()
+    tree.removal.retryRestores()
     tree.handles.changePipes.stop()
     tree.subtrees.snapshots.removeAll()
     do throws(FileTreeError) { try saver?.finish() } catch {
       options.log?("the last saves are not on disk: \(error)")
     }
     for (path, file) in tree.namespace.unsavedEntries() {
-      options.log?("\(path): never saved; \(fate(of: file, path))")
+      options.log?("\(path): never saved; \(storeUnsaved(file, path))")
     }
   }
 
   /// Writes an unsaved file to the place that the options name, and returns its fate for the log.
-  private func fate(of file: MemoryFile, _ path: String) -> String {
+  private func storeUnsaved(_ file: MemoryFile, _ path: String) -> String {
     guard let keep = options.keepUnsaved else { return "discarded" }
     do {
       let bytes = try file.withContents(asOne: false, isText: false) { contents throws(FileTreeError) in

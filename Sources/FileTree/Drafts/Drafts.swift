@@ -67,7 +67,7 @@ struct Drafts: TreePart {
     }
     guard let memory else { throw .memoryIsShort }
     if beginsAnew { memory.truncate(to: 0) } else if access.appends { try memory.watchAppending() }
-    let draft = Draft(memory, of: target, for: realm.standing.file, reads: access.reads)
+    let draft = Draft(memory, of: target, for: realm.location.generation, reads: access.reads)
     let decision = tree.handles.openFiles.open(inode, draft, for: caller.process)
     let isWatched = target.form != .command
     return OpenFile(inode, draft, access, decision, isWatched: isWatched, opener: caller.process)
@@ -117,7 +117,7 @@ struct Drafts: TreePart {
       throw error
     }
     if draft.target?.form == .command {
-      if memory.isObeyed { memory.noteKept() } else { try save(draft, by: caller) }
+      if memory.hasRun { memory.noteKept() } else { try save(draft, by: caller) }
     }
     if isComplete { try check(draft, by: caller ?? memory.owner) }
   }
@@ -148,7 +148,7 @@ struct Drafts: TreePart {
     let memory = draft.memory
     var refusal: FileTreeError?
     do throws(FileTreeError) {
-      try memory.inTurn { () throws(FileTreeError) in
+      try memory.exclusively { () throws(FileTreeError) in
         let isOne = target.form != .lines
         try memory.withContents(asOne: isOne, isText: target.form.isText) { contents throws(FileTreeError) in
           let text = DraftText(contents, by: caller, name: memory.name, replacing: memory.removal)

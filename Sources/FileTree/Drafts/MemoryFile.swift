@@ -66,7 +66,7 @@ final class MemoryFile: Sendable {
     /// True if bytes were written since the file was opened or emptied.
     var isWrittenTo = false
     /// True after the command of the file ran; later writes are ignored.
-    var isObeyed = false
+    var hasRun = false
     /// True if the file was emptied and nothing was written since. The draft is clean then.
     var isEmptied = false
     /// The number of closed handles whose bytes are being saved.
@@ -135,7 +135,7 @@ final class MemoryFile: Sendable {
   private let form: TextForm
   private let state: Mutex<State>
   /// Held during a save, from when it takes the bytes until its outcome is recorded.
-  private let turn = Mutex<Void>(())
+  private let saveLock = Mutex<Void>(())
 
   /// Creates a file with the bytes that `bytes` returns; nil if they exceed the budget.
   init?(
@@ -149,7 +149,7 @@ final class MemoryFile: Sendable {
   ) {
     guard budget.take(Self.overhead) else { return nil }
     guard let bytes = bytes(budget) else {
-      budget.giveBack(Self.overhead)
+      budget.release(Self.overhead)
       return nil
     }
     self.inode = inode
@@ -170,7 +170,7 @@ final class MemoryFile: Sendable {
       }
       return cost
     }
-    budget.giveBack(cost + Self.overhead)
+    budget.release(cost + Self.overhead)
   }
 
   /// The bytes of the budget that the file uses.
@@ -261,10 +261,10 @@ final class MemoryFile: Sendable {
   var isUntouched: Bool { state.withLock { $0.generation == 0 } }
 
   /// True after the command of the file ran; later writes are ignored.
-  var isObeyed: Bool { state.withLock { $0.isObeyed } }
+  var hasRun: Bool { state.withLock { $0.hasRun } }
 
   /// Records that the command of the file ran.
-  func noteObeyed() { state.withLock { $0.isObeyed = true } }
+  func noteRun() { state.withLock { $0.hasRun = true } }
 
   // MARK: reading
 
@@ -289,7 +289,7 @@ final class MemoryFile: Sendable {
     let (size, isOneChunk, generation) = state.withLock { ($0.bytes.count, $0.bytes.isOneChunk, $0.generation) }
     let room = isOneChunk || !asOne ? 0 : size
     guard budget.take(room) else { throw .memoryIsShort }
-    defer { budget.giveBack(room) }
+    defer { budget.release(room) }
     return try body(
       state.withLock { state in
         var text = state.bytes
@@ -344,7 +344,7 @@ final class MemoryFile: Sendable {
       let before = state.text.note(bytes, at: start), verdict = state.text.outline.verdict
       if !state.isInOrder { return false }
       if form == .lines { return state.unfinished == 0 && start == state.checked.end }
-      return state.text.outline.decisions != before && (verdict == .complete || verdict == .hopeless)
+      return state.text.outline.decisions != before && (verdict == .complete || verdict == .invalid)
     }
   }
 
@@ -405,22 +405,22 @@ final class MemoryFile: Sendable {
   func release<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
     state.withLock { $0.releases += 1 }
     defer { state.withLock { $0.releases -= 1 } }
-    return try inTurn(body)
+    return try exclusively(body)
   }
 
   /// Waits while `release` runs. The kernel does not wait for the last close of a file; without this, a program that
   /// then reads the file could overtake the save.
   func awaitRelease() {
     while state.withLock({ $0.releases > 0 }) {
-      turn.withLock { _ in }
+      saveLock.withLock { _ in }
       sched_yield()
     }
   }
 
   /// Runs `body`, which saves or checks the bytes, exclusively. A process that forks while another thread writes closes
   /// its copy of the handle; the older text that this close saves must not replace the newer one.
-  func inTurn<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
-    try turn.withLock { _ throws(FileTreeError) in try body() }
+  func exclusively<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
+    try saveLock.withLock { _ throws(FileTreeError) in try body() }
   }
 
   /// True if bytes were written since the file was opened or emptied.

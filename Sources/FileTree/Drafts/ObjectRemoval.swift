@@ -24,7 +24,7 @@ struct ObjectRemoval: TreePart {
         let text = try read { view in tree.saves.knownText(of: ObjectReference(table: table, key: key), view) }
         do throws(EngineError) {
           let origins = try transaction.origins(of: table, key)
-          let links = try transaction.incomingLinks(of: table, key, limit: tree.drafts.removals.mostLinks)
+          let links = try transaction.incomingLinks(of: table, key, limit: tree.drafts.removals.maxLinks)
           content = Removal.Content(text: text, links: links)
           try transaction.delete(table, key)
           let object = ObjectReference(table: table, key: key)
@@ -51,31 +51,33 @@ struct ObjectRemoval: TreePart {
   // MARK: bringing back
 
   /// Restores the object or property that was removed to make room for a draft, which is refused.
-  func takeBack(_ memory: MemoryFile) {
-    if let place = tree.namespace.overlay.place(of: memory.inode) { takeBack(memory, at: place) }
+  func restoreRemoved(_ memory: MemoryFile) {
+    if let place = tree.namespace.overlay.place(of: memory.inode) { restoreRemoved(memory, at: place) }
   }
 
   /// Restores the object or property that was removed to make room for a draft at `place`.
-  func takeBack(_ memory: MemoryFile, at place: Overlay.Place) {
-    if let removal = memory.takeRemoval() { takeBack(removal, at: place) }
+  func restoreRemoved(_ memory: MemoryFile, at place: Overlay.Place) {
+    if let removal = memory.takeRemoval() { restoreRemoved(removal, at: place) }
   }
 
   /// Restores the object or property that was removed at `place`.
-  func takeBack(_ removal: Removal, at place: Overlay.Place) {
+  func restoreRemoved(_ removal: Removal, at place: Overlay.Place) {
     // Nothing can be restored in a directory that no longer exists.
-    if let directory = tree.namespace.nodes.node(place.directory) { directory.takeBack(removal, place.name, tree) }
+    if let directory = tree.namespace.nodes.node(place.directory) {
+      directory.restoreRemoved(removal, place.name, tree)
+    }
   }
 
   /// Retries the restores that failed.
-  func takeBackKept() {
-    for (place, removal) in tree.drafts.removals.takeKept() { takeBack(removal, at: place) }
+  func retryRestores() {
+    for (place, removal) in tree.drafts.removals.takeKept() { restoreRemoved(removal, at: place) }
   }
 
   /// Restores the object that was removed under a name whose new text is refused: with its object key, its embedded
   /// objects and the links to it, in one commit. Does nothing if another object now has the name.
-  func takeBack(_ removal: Removal, _ name: [UInt8], _ home: ClassNode) {
+  func restoreRemoved(_ removal: Removal, _ name: [UInt8], _ home: ClassNode) {
     let place = Overlay.Place(directory: home.inode, name: name)
-    takeBack(removal, at: place, .object, NamedObjectTarget(home, name).shownPlace(tree)) {
+    restoreRemoved(removal, at: place, .object, NamedObjectTarget(home, name).shownPlace(tree)) {
       (saver, text) throws(FileTreeError) in
       var made: ObjKey?
       try saver.save { transaction throws(FileTreeError) in
@@ -116,7 +118,7 @@ struct ObjectRemoval: TreePart {
   }
 
   /// Restores the content removed at `place` by calling `restore`, which returns true if it had to restore it.
-  func takeBack(
+  func restoreRemoved(
     _ removal: Removal,
     at place: Overlay.Place,
     _ what: Removed,
@@ -141,12 +143,12 @@ struct ObjectRemoval: TreePart {
           + (removal.content?.links == nil ? ", without the links to it, which were too many to keep in memory" : "")
       )
     } catch {
-      notTakenBack(removal, place, what, path, removedText(shown), error)
+      reportFailedRestore(removal, place, what, path, removedText(shown), error)
     }
   }
 
   /// Reports a failed restore, and keeps the text. Schedules a retry if the reason may be temporary.
-  private func notTakenBack(
+  private func reportFailedRestore(
     _ removal: Removal,
     _ place: Overlay.Place,
     _ what: Removed,

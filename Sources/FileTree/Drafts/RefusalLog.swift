@@ -70,7 +70,7 @@ final class RefusalLog: Sendable {
 
   private static let limit = 100
   /// The maximum number of files whose reasons are kept.
-  private static let mostFiles = 1000
+  private static let maxFiles = 1000
 
   /// Creates an empty log. `log` is called for refusals that no other line of the mount's log reports.
   init(_ log: (@Sendable (String) -> Void)?) { self.log = log }
@@ -81,7 +81,7 @@ final class RefusalLog: Sendable {
     add(operation, reason, [("path", .string(path))])
     let name = ExactName(owner ?? path)
     state.withLock { state in
-      if state.refusals.count >= Self.mostFiles {
+      if state.refusals.count >= Self.maxFiles {
         state.refusals.removeAll()
         state.hasForgotten = true
       }
@@ -94,7 +94,7 @@ final class RefusalLog: Sendable {
   /// Protects the file at `path` from its next removal by a user whose text could not be saved there.
   func protect(_ path: String, from user: UInt32) {
     state.withLock { state in
-      if state.protected.count >= Self.mostFiles { state.protected.removeAll() }
+      if state.protected.count >= Self.maxFiles { state.protected.removeAll() }
       state.protected[ExactName(path), default: []].insert(user)
     }
   }
@@ -125,13 +125,13 @@ final class RefusalLog: Sendable {
     state.withLock { state in
       let kind = operation + " " + reason.full
       state.lines.append((kind, reason.user, line(reason.full), line(reason.others)))
-      if state.lines.count > Self.limit { state.lines.remove(at: Self.leastWorth(state.lines.map(\.kind))) }
+      if state.lines.count > Self.limit { state.lines.remove(at: Self.indexToDrop(state.lines.map(\.kind))) }
     }
   }
 
   /// Returns the index of the line to drop: the oldest whose reason occurs in a later line, too, otherwise the oldest.
   /// Thus a thousand refusals for the same reason do not displace all other lines.
-  private static func leastWorth(_ kinds: [String]) -> Int {
+  private static func indexToDrop(_ kinds: [String]) -> Int {
     var later: Set<String> = [], found = 0
     for (index, kind) in kinds.enumerated().reversed() where !later.insert(kind).inserted { found = index }
     return found

@@ -78,7 +78,7 @@ private final class KeptContent: Sendable {
 final class RemovalRecords: Sendable {
   fileprivate struct Record {
     let removal: Removal
-    let remover: Caller.Moment
+    let remover: Caller.ThreadTime
     let number: UInt64
   }
 
@@ -106,7 +106,7 @@ final class RemovalRecords: Sendable {
   static let room = 64 << 20
   /// The number of bytes counted for a link, including its path and its array element.
   static let linkCost = 128
-  private static let mostRecords = 100_000
+  private static let maxRecords = 100_000
 
   private let state = Mutex(State())
   private let room: Int
@@ -118,7 +118,7 @@ final class RemovalRecords: Sendable {
   init(room: Int = RemovalRecords.room) { self.room = room }
 
   /// The maximum number of links remembered for one object.
-  var mostLinks: Int { room / Self.linkCost }
+  var maxLinks: Int { room / Self.linkCost }
 
   /// The bytes in use.
   var usage: Int { bytes.count }
@@ -128,7 +128,7 @@ final class RemovalRecords: Sendable {
     isUsed.store(true, ordering: .releasing)
     // A process with removals is identified by its main thread; only other threads are looked up in /proc.
     let isKnown = state.withLock { $0.threads[caller.process] != nil }
-    let remover = isKnown ? Caller.Moment(thread: caller.process) : caller.now
+    let remover = isKnown ? Caller.ThreadTime(thread: caller.process) : caller.now
     if !isKnown, state.withLock({ $0.threads[remover.thread] == nil }) { forgetEnded() }
     state.withLock { state in
       state.forget(place)
@@ -140,7 +140,7 @@ final class RemovalRecords: Sendable {
       state.queue.append((place, state.lastNumber))
       while bytes.count > room, state.dropOldestContent() {}
       state.trimContents()
-      while state.queue.count - state.first > Self.mostRecords { state.dropOldest() }
+      while state.queue.count - state.first > Self.maxRecords { state.dropOldest() }
     }
   }
 

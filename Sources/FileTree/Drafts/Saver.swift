@@ -22,7 +22,7 @@ struct Effect: Sendable {
   static let none = Effect(isChange: false)
 
   /// The maximum number of objects whose times are kept. Keeping more is not worth the memory.
-  static let mostTouched = 100_000
+  static let maxTouched = 100_000
 
   /// Returns the joint effect of this change and another one in the same transaction.
   func joined(with other: Effect) -> Effect {
@@ -54,7 +54,7 @@ final class Saver: Sendable {
   private let changes: OwnChanges
   /// Nil if each save waits for its own sync.
   private let delayedSync: DelayedSync?
-  /// The file to which changes may be saved, as in `Standing.file`; nil for any file at the path.
+  /// The file to which changes may be saved, as in `FileLocation.generation`; nil for any file at the path.
   private let file: Int?
 
   /// Writes through `writer` and records changes in `changes`.
@@ -79,21 +79,21 @@ final class Saver: Sendable {
   }
 
   /// Returns a saver for one file: it throws `replaced` if the realm is a file other than `file`, as in
-  /// `Standing.file`.
+  /// `FileLocation.generation`.
   func saving(to file: Int) -> Saver { Saver(self, to: file) }
 
   /// Commits a change, and returns true if there was anything to commit. The commit is on disk, unless it `mayWait` and
-  /// the user chose `-o group_commit`. If it `looks`, also checks before `change` which file the path of the realm
-  /// refers to.
+  /// the user chose `-o group_commit`. If `checksPath` is true, also checks before `change` which file the path of the
+  /// realm refers to.
   @discardableResult
-  func save(mayWait: Bool = true, looks: Bool = true, _ change: Change) throws(FileTreeError) -> Bool {
+  func save(mayWait: Bool = true, checksPath: Bool = true, _ change: Change) throws(FileTreeError) -> Bool {
     let transaction: WriteTransaction
     do throws(EngineError) {
-      transaction = try writer.beginOnThisThread(timeout: options.lockTimeout, looks: looks)
+      transaction = try writer.beginOnThisThread(timeout: options.lockTimeout, checksPath: checksPath)
     } catch {
       throw FileTreeError(error)
     }
-    if let file, writer.realm.standing.file != file { throw .replaced }
+    if let file, writer.realm.location.generation != file { throw .replaced }
     let effect = try change(transaction)
     if !effect.isChange {
       transaction.rollback()
@@ -115,8 +115,10 @@ final class Saver: Sendable {
 
   /// Converts a file to which nothing was committed yet, such as a copy, to a format that lists the versions in use.
   /// Its content does not change.
-  func takePart() throws(FileTreeError) {
-    do throws(EngineError) { try writer.takePart(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
+  func convertPristineCopy() throws(FileTreeError) {
+    do throws(EngineError) { try writer.convertPristineCopy(timeout: options.lockTimeout) } catch {
+      throw FileTreeError(error)
+    }
   }
 
   /// Applies a change to `snapshot` in memory and rolls back, to find out if it would be refused. Does not wait for
@@ -136,12 +138,12 @@ final class Saver: Sendable {
   }
 
   /// Runs `body` on the newest version while no program can commit.
-  func whileNobodyCommits<R>(
+  func withWriterLock<R>(
     _ body: (Snapshot, Realm) throws(FileTreeError) -> R
   ) throws(FileTreeError) -> R {
     let outcome: Result<R, FileTreeError>
     do throws(EngineError) {
-      outcome = try writer.whileNobodyCommits(timeout: options.lockTimeout) { newest in
+      outcome = try writer.withWriterLock(timeout: options.lockTimeout) { newest in
         Result { () throws(FileTreeError) in try body(newest, writer.realm) }
       }
     } catch { throw FileTreeError(error) }

@@ -23,10 +23,10 @@ struct Saves: TreePart {
     if let staged = tree.subtrees.staged, staged.hasEnded { throw .stale }
     do throws(FileTreeError) {
       try checkRealm(is: realmFile)
-      tree.removal.takeBackKept()
+      tree.removal.retryRestores()
       let saved: SavedAs
       do throws(FileTreeError) {
-        saved = try carryOut(text, target, realmFile.map(saver.saving(to:)) ?? saver)
+        saved = try perform(text, target, realmFile.map(saver.saving(to:)) ?? saver)
       } catch {
         // If the realm was replaced by another file, report this instead of, for example, an object that is missing in
         // the new file.
@@ -42,7 +42,7 @@ struct Saves: TreePart {
     }
   }
 
-  private func carryOut(_ text: DraftText, _ target: any DraftTarget, _ saver: Saver) throws(FileTreeError) -> SavedAs {
+  private func perform(_ text: DraftText, _ target: any DraftTarget, _ saver: Saver) throws(FileTreeError) -> SavedAs {
     if let command = target as? any CommandTarget {
       try command.perform(text, saver, tree)
       return .nothing
@@ -80,7 +80,7 @@ struct Saves: TreePart {
       // The request has already checked which file the path refers to.
       try checkRealm(is: realmFile)
       // A file that the path no longer refers to is never written.
-      if [.gone, .shared].contains(realm.standing.place) {
+      if [.gone, .shared].contains(realm.location.place) {
         throw .refused(.moved, RealmWriter.hasMoved(realm.configuration.path))
       }
       return try saver.rehearse(on: view.snapshot) { transaction throws(FileTreeError) in
@@ -91,7 +91,7 @@ struct Saves: TreePart {
 
   /// Throws if the realm is now a file other than `file`.
   private func checkRealm(is file: Int?) throws(FileTreeError) {
-    if let file, realm.standing.file != file { throw .replaced }
+    if let file, realm.location.generation != file { throw .replaced }
   }
 
   /// Drops the caller's refused text for a target. Refused texts of other users remain.

@@ -80,16 +80,16 @@ struct TextOutline: Sendable {
 
   private mutating func decide(_ verdict: JSONOutline.Verdict) {
     if verdictOfBytes == verdict { return }
-    if verdict == .hopeless || decisions == 0 { decisions += 1 }
+    if verdict == .invalid || decisions == 0 { decisions += 1 }
     verdictOfBytes = verdict
   }
 
   private mutating func readText(_ bytes: [UInt8]) {
-    if verdictOfBytes == .hopeless { return }
+    if verdictOfBytes == .invalid { return }
     let text = split.isEmpty ? bytes : split + bytes
     let end = Self.endOfWholeCharacters(text)
     split = Array(text[end...])
-    if String(validating: text[..<end], as: UTF8.self) == nil { return decide(.hopeless) }
+    if String(validating: text[..<end], as: UTF8.self) == nil { return decide(.invalid) }
     if split.isEmpty { decide(.complete) } else { verdictOfBytes = .open }
   }
 

@@ -6,7 +6,7 @@
 // A save only records the text. It becomes a file when a program next accesses a directory of the trash, which is rare
 // in a mount that saves often.
 //
-// Invariant: the recorded texts, and those that are files, are each at most `mostTexts` and `room` bytes. The oldest is
+// Invariant: the recorded texts, and those that are files, are each at most `maxTexts` and `room` bytes. The oldest is
 // dropped first.
 
 import RealmJSON
@@ -26,7 +26,7 @@ struct FormerText: Sendable {
 package final class Trash: Sendable {
   /// The maximum total size of the texts in bytes.
   static let room = 8 << 20
-  static let mostTexts = 10_000
+  static let maxTexts = 10_000
 
   /// A text that is not a file yet.
   private struct Note {
@@ -34,7 +34,7 @@ package final class Trash: Sendable {
     let time: Timestamp
   }
 
-  /// Texts in the order of their arrival. Holds at most `room` bytes and `mostTexts` texts; the oldest are dropped.
+  /// Texts in the order of their arrival. Holds at most `room` bytes and `maxTexts` texts; the oldest are dropped.
   private struct Kept<Element> {
     private var elements: [(element: Element, cost: Int)] = []
     /// The index of the first element that was not dropped.
@@ -46,7 +46,7 @@ package final class Trash: Sendable {
       var gone: [Element] = []
       elements.append((element, cost))
       self.cost += cost
-      while self.cost > Trash.room || elements.count - first > Trash.mostTexts {
+      while self.cost > Trash.room || elements.count - first > Trash.maxTexts {
         gone.append(elements[first].element)
         self.cost -= elements[first].cost
         first += 1
@@ -150,9 +150,9 @@ extension Saves {
   ) throws(FileTreeError) -> Bool {
     // In a transaction, no text is lost before the commit.
     if tree.subtrees.staged != nil { return try saver.save(mayWait: mayWait, change) }
-    let looks = request?.takeLook() ?? true
+    let checksPath = request?.takePathCheck() ?? true
     var former: [FormerText] = [], namesStay = false
-    let hasChanged = try saver.save(mayWait: mayWait, looks: looks) { transaction throws(FileTreeError) in
+    let hasChanged = try saver.save(mayWait: mayWait, checksPath: checksPath) { transaction throws(FileTreeError) in
       let effect = try change(transaction)
       namesStay = effect.namesStay || !effect.isChange
       if effect.isChange {
@@ -160,7 +160,7 @@ extension Saves {
         former = texts(of: effect.replaced, view)
         if effect.replacesSchema, let schema = schemaText(view) { former.append(schema) }
       }
-      for text in former { keepOutside(text) }
+      for text in former { saveToTrashFolder(text) }
       return effect
     }
     for text in former { tree.drafts.trash.note(text) }
@@ -179,7 +179,7 @@ extension Saves {
   private func texts(of objects: [ObjectReference], _ view: VersionView) -> [FormerText] {
     view.contexts.lend { context in
       var last: (directory: TableDirectory, cursor: ObjectCursor)?
-      return objects.suffix(Trash.mostTexts).compactMap { object in
+      return objects.suffix(Trash.maxTexts).compactMap { object in
         if last?.directory.table.key != object.table {
           last = view.directory(of: object.table).map { ($0, ObjectCursor($0.table)) }
         }
@@ -205,7 +205,7 @@ extension Saves {
   }
 
   /// Writes a text to the directory of `--trash`. A failure is reported, but the change is made.
-  private func keepOutside(_ text: FormerText) {
+  private func saveToTrashFolder(_ text: FormerText) {
     guard let keep = options.keepFormerText else { return }
     let name = String(decoding: text.name, as: UTF8.self)
     let className = text.ordinal.map { tree.namespace.shownName(of: $0) }

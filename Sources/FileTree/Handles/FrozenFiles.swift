@@ -23,13 +23,13 @@ final class FrozenFiles: Sendable {
   /// The programs that read objects in order, the most recent last.
   private let readers = Mutex<[Reader]>([])
 
-  private static let mostUnfinished = 16
-  private static let mostReaders = 16
+  private static let maxUnfinished = 16
+  private static let maxReaders = 16
   /// The first and the largest number of texts to prefetch. The number doubles each time, so that if the program
   /// stops, the texts rendered in vain are no more than about as many as it has read.
   private static let windows = (first: 8, most: 8192)
   /// The maximum number of bytes prefetched at a time.
-  private static let mostBytes = 8 << 20
+  private static let maxBytes = 8 << 20
   /// The largest text to prefetch. A longer one is worth a separate request.
   fileprivate static let largestText = 32 << 10
 
@@ -44,13 +44,13 @@ final class FrozenFiles: Sendable {
   fileprivate func keep(_ file: OpenFile) -> OpenFile? {
     unfinished.withLock { files in
       files.append(file)
-      return files.count > Self.mostUnfinished ? files.removeFirst() : nil
+      return files.count > Self.maxUnfinished ? files.removeFirst() : nil
     }
   }
 
   /// Calls `body` for the objects after `key`, which was just read, if `key` follows the last object of a reader.
   /// `body` returns the size of the object's text, or nil to stop.
-  fileprivate func goOn(
+  fileprivate func advance(
     at key: ObjKey,
     _ ordinal: TableOrdinal,
     _ cursor: ObjectCursor,
@@ -60,7 +60,7 @@ final class FrozenFiles: Sendable {
     reader.last = key
     if reader.window > 0 {
       var exists = try cursor.seek(after: key), count = 0, bytes = 0
-      while exists, count < reader.window, bytes < Self.mostBytes, let size = try body(cursor) {
+      while exists, count < reader.window, bytes < Self.maxBytes, let size = try body(cursor) {
         reader.last = cursor.key
         count += 1
         bytes += size
@@ -69,7 +69,7 @@ final class FrozenFiles: Sendable {
     }
     readers.withLock { [reader] readers in
       readers.append(reader)
-      if readers.count > Self.mostReaders { readers.removeFirst() }
+      if readers.count > Self.maxReaders { readers.removeFirst() }
     }
   }
 
@@ -130,7 +130,7 @@ extension FileTree {
       defer { view.snapshot.limitResidentPages() }
       do throws(EngineError) {
         try view.contexts.lend { context throws(EngineError) in
-          try tree.handles.frozenFiles.goOn(at: key, ordinal, ObjectCursor(directory.table)) {
+          try tree.handles.frozenFiles.advance(at: key, ordinal, ObjectCursor(directory.table)) {
             cursor throws(EngineError) in
             // A damaged object has no text; a program that reads it gets the error.
             guard let text = try? context.render(cursor) else { return 0 }

@@ -23,7 +23,7 @@ final class Handles: Sendable {
     else { return attributes }
     var attributes = attributes
     attributes.keptSize = max(attributes.kernelSize, sizes.kept)
-    attributes.size = sizes.told
+    attributes.size = sizes.reported
     if !sizes.areEqual { attributes.isCacheable = false }
     return attributes
   }

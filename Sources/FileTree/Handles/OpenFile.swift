@@ -117,7 +117,7 @@ public final class OpenFile: Sendable {
   var draft: Draft? { if case .draft(let draft) = content { draft } else { nil } }
 
   /// The size reported through this handle; nil if it is unknown until the end is read.
-  var toldSize: Int? {
+  var reportedSize: Int? {
     switch content {
     case .text(let text): text.count
     case .draft(let draft): draft.memory.size

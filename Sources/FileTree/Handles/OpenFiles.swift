@@ -71,7 +71,7 @@ final class OpenFiles: Sendable {
   /// The sizes of an open file.
   struct Sizes {
     /// The size for the requesting process.
-    let told: Int
+    let reported: Int
     /// The size that the kernel keeps for the file: the largest of all texts that can be read, because mappings of the
     /// file end there.
     let kept: Int
@@ -94,12 +94,12 @@ final class OpenFiles: Sendable {
   func open(
     _ inode: InodeNumber,
     _ text: [UInt8],
-    _ liveliness: PageCachePolicy.Liveliness,
+    _ volatility: PageCachePolicy.Volatility,
     for process: Int32 = 0
   ) -> Decision {
     let number = newNumber()
     while true {
-      if let decision = tryOpen(inode, text, liveliness, number, process) { return decision }
+      if let decision = tryOpen(inode, text, volatility, number, process) { return decision }
       sched_yield()
     }
   }
@@ -113,7 +113,7 @@ final class OpenFiles: Sendable {
   func tryOpen(
     _ inode: InodeNumber,
     _ text: [UInt8],
-    _ liveliness: PageCachePolicy.Liveliness,
+    _ volatility: PageCachePolicy.Volatility,
     _ number: UInt64,
     _ process: Int32
   ) -> Decision? {
@@ -127,10 +127,10 @@ final class OpenFiles: Sendable {
         anyWriterReads: record.drafts.contains(where: \.reads),
         cacheAnotherText: record.cachedHandles > 0 && record.text != text
       )
-      let use = policy.use(ofSize: text.count, liveliness, beside: others)
+      let use = policy.use(ofSize: text.count, volatility, beside: others)
       record.handles += 1
       // The kernel's size of a file that is already open is that of another handle.
-      let isNewSize = liveliness == .live || record.views.contains { $0.knownTextSize != text.count }
+      let isNewSize = volatility == .live || record.views.contains { $0.knownTextSize != text.count }
       record.views.append(View(handle: number, threads: [process], content: .text(text.count)))
       if !others.cacheAnotherText { record.text = text }
       if use.caching != .bypass { record.cachedHandles += 1 }
@@ -176,7 +176,7 @@ final class OpenFiles: Sendable {
     records.withLock { records in
       guard var views = records[file.inode]?.views else { return }
       if let index = views.lastIndex(where: { $0.handle == file.number }) {
-        if views[index].threads.contains(thread) || views[index].threads.count >= Self.mostThreads { return }
+        if views[index].threads.contains(thread) || views[index].threads.count >= Self.maxThreads { return }
         views[index].threads.append(thread)
       } else {
         views.append(View(handle: file.number, threads: [thread], content: .memory(draft.memory)))
@@ -199,7 +199,7 @@ final class OpenFiles: Sendable {
   }
 
   /// The maximum number of threads recorded for a handle; later threads see the stored size.
-  private static let mostThreads = 16
+  private static let maxThreads = 16
 
   /// Returns the sizes of a file for a thread; `stored` is the size of its stored text. Nil if no handle is open, or if
   /// each open handle has been closed by one of the processes that share it.
@@ -208,13 +208,13 @@ final class OpenFiles: Sendable {
     guard let views = records.withLock({ $0[inode]?.views }), !views.isEmpty else { return nil }
     let areEqual = views.allSatisfy { if case .stream = $0.content { false } else { $0.size == stored } }
     let kept = views.reduce(stored) { max($0, $1.knownTextSize) }
-    if areEqual || thread == 0 { return Sizes(told: stored, kept: kept, areEqual: areEqual) }
+    if areEqual || thread == 0 { return Sizes(reported: stored, kept: kept, areEqual: areEqual) }
     let own = views.last { view in
       view.threads.contains(thread) || view.threads.contains { Caller.isThread($0, ofProcessOf: thread) }
     }
-    let told = own.flatMap(\.size) ?? stored
+    let reported = own.flatMap(\.size) ?? stored
     // `own.size` may just have measured the text.
-    return Sizes(told: told, kept: max(kept, own?.knownTextSize ?? 0), areEqual: false)
+    return Sizes(reported: reported, kept: max(kept, own?.knownTextSize ?? 0), areEqual: false)
   }
 
   /// Records that a program closed its handle: its text is saved, and from now on the file has the size of the stored

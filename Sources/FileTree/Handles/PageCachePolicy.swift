@@ -15,7 +15,7 @@ public enum KernelCaching: Sendable, Hashable {
 /// Decides on the page cache use of a new handle that reads a text.
 struct PageCachePolicy: Sendable {
   /// How likely a text is to change while a handle is open.
-  enum Liveliness {
+  enum Volatility {
     /// Its table has not changed since the mount began.
     case unchanged
     /// Its table changed, but not recently. Attributes that the kernel cached before have expired.
@@ -49,16 +49,16 @@ struct PageCachePolicy: Sendable {
   static let largestSeed = 32 << 10
 
   /// Returns the page cache use of a handle on a text of `size` bytes.
-  func use(ofSize size: Int, _ liveliness: Liveliness, beside others: Others) -> Use {
+  func use(ofSize size: Int, _ volatility: Volatility, beside others: Others) -> Use {
     if others.cacheAnotherText { return Use(caching: .bypass) }
     // While another handle writes over the file, its size is not that of the text, and the page cache would fill up
     // with zeros.
-    if liveliness == .live || others.writers > 0 {
+    if volatility == .live || others.writers > 0 {
       // If no other handle reads pages of the file, the kernel need not wait for one.
       let isOnlyReader = others.handles == others.writers && !others.anyWriterReads
       return Use(caching: .bypass, maySeed: seeds && isOnlyReader && size > 0)
     }
-    if liveliness == .quiet { return Use(caching: .refresh) }
+    if volatility == .quiet { return Use(caching: .refresh) }
     return Use(caching: .keep, maySeed: seeds && others.handles == 0 && size > 0 && size <= Self.largestSeed)
   }
 }

@@ -62,7 +62,7 @@ public final class StreamedText: @unchecked Sendable {
   private static let markDistance = 1 << 20
   /// The maximum number of bytes rendered at a time.
   private static let batch = 256 << 10
-  private static let mostDamage = 100
+  private static let maxDamage = 100
 
   /// Creates a text of `lines`. `measure` returns the size without reading the text; nil if that is not possible.
   init(
@@ -90,7 +90,7 @@ public final class StreamedText: @unchecked Sendable {
       var result: [UInt8] = []
       let offset = max(0, offset)
       if offset < state.start || offset > state.start + state.buffer.count + Self.markDistance {
-        goBack(&state, to: offset)
+        rewind(&state, to: offset)
       }
       while result.count < count {
         let position = offset + result.count, end = state.start + state.buffer.count
@@ -160,7 +160,7 @@ public final class StreamedText: @unchecked Sendable {
         log.note(failure)
         damaged += 1
         // If the tree itself is damaged, the next object cannot be found.
-        if state.lines.place == before || damaged > Self.mostDamage { state.hasEnded = true }
+        if state.lines.place == before || damaged > Self.maxDamage { state.hasEnded = true }
       }
     }
     for snapshot in state.lines.snapshots {
@@ -171,7 +171,7 @@ public final class StreamedText: @unchecked Sendable {
     }
   }
 
-  private func goBack(_ state: inout State, to offset: Int) {
+  private func rewind(_ state: inout State, to offset: Int) {
     guard let mark = state.marks.last(where: { $0.offset <= offset }) else { return }
     // A mark before the buffer does not help a reader that reads forward.
     if offset > state.start, mark.offset <= state.start { return }

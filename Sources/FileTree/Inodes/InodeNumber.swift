@@ -51,7 +51,7 @@ extension InodeNumber {
 
   /// True if this is an object of the same table as `other`, after it in the order of listings by at most `distance`
   /// keys.
-  public func isBehind(_ other: InodeNumber, atMost distance: Int64) -> Bool {
+  public func follows(_ other: InodeNumber, atMost distance: Int64) -> Bool {
     guard let object = packedObject, let other = other.packedObject else { return false }
     return object.ordinal == other.ordinal && object.key > other.key && object.key.value - other.key.value <= distance
   }

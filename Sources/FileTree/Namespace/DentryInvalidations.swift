@@ -6,7 +6,7 @@ import Synchronization
 /// Names that the kernel must look up again.
 public final class DentryInvalidations: Sendable {
   private let places = Mutex<[Overlay.Place]>([])
-  private let observer = Observer()
+  private let observer = CommitObserver()
 
   /// Sets the function to call, on any thread, when names were added.
   public func observe(_ body: @escaping @Sendable () -> Void) { observer.set { _ in body() } }

@@ -69,13 +69,13 @@ extension Namespace {
       guard let removal = file.takeRemoval() else { return }
       // A program that cleans up after a refusal does not intend to remove the previous object.
       if file.hasFailed {
-        tree.removal.takeBack(removal, at: place)
+        tree.removal.restoreRemoved(removal, at: place)
       } else {
         tree.drafts.removals.note(place, removal, by: caller)
       }
       return
     }
-    try keepFromClearingUp(place, by: caller)
+    try refuseFirstUnlink(place, by: caller)
     try tree.drafts.refusals.noting("delete", shownPath(of: place)) { () throws(FileTreeError) in
       try node(place.directory).unlink(place.name, by: caller, tree)
     }
@@ -95,7 +95,7 @@ extension Namespace {
   /// Refuses the first `unlink` after a refusal by the user whose text was refused. Many programs remove a file that
   /// they could not write completely (rclone, file managers, `cmd >f || rm f`). Here the file is the unchanged object,
   /// so removing it would lose data that the program never wrote.
-  private func keepFromClearingUp(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
+  private func refuseFirstUnlink(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
     if !tree.drafts.refusals.protects { return }
     // The path of an object differs from this one if it was created under another name.
     let path = shownPath(of: place), own: String?
@@ -153,14 +153,14 @@ extension Namespace {
     if file.size == 0 && goalAttributes == nil {
       let removal = takeRemoval(goal, by: caller)
       if let removal, !target.takesEmptyText, !tree.handles.openFiles.isOpen(file.inode) {
-        tree.removal.takeBack(removal, at: goal)
+        tree.removal.restoreRemoved(removal, at: goal)
         throw .refused(.invalid, "the file is empty, so the object whose name it was to take is restored")
       }
       file.removal = removal
       return overlay.move(file.inode, to: goal)
     }
     try replacing(goal, by: caller) { removal throws(FileTreeError) in
-      try file.inTurn { () throws(FileTreeError) in
+      try file.exclusively { () throws(FileTreeError) in
         try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
           let text = DraftText(contents, by: caller, mustBeNew: rule == .keep, replacing: removal)
           let saved = try tree.saves.save(text, as: target)
@@ -182,7 +182,7 @@ extension Namespace {
   ) throws(FileTreeError) {
     let removal = takeRemoval(place, by: caller)
     do throws(FileTreeError) { try body(removal) } catch {
-      if let removal { tree.removal.takeBack(removal, at: place) }
+      if let removal { tree.removal.restoreRemoved(removal, at: place) }
       throw error
     }
   }

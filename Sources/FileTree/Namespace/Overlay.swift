@@ -264,7 +264,7 @@ final class Overlay: Sendable {
   }
 
   /// Shows an object under its own name again.
-  func takeBack(_ key: ObjKey, in directory: InodeNumber) {
+  func showName(_ key: ObjKey, in directory: InodeNumber) {
     if !isUsed.load(ordering: .acquiring) { return }
     state.withLock { $0.directories[directory]?.aside[key] = nil }
   }

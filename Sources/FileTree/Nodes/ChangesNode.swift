@@ -24,7 +24,7 @@ struct ChangesNode: SymbolicLinkNode {
         tree.realm,
         classes: tree.options.classes,
         style: tree.options.json,
-        patience: tree.options.changePatience
+        holdLimit: tree.options.changeHoldLimit
       )
     } catch { throw .unavailable(error) }
     return try tree.handles.changePipes.make(feed, try tree.readable { view in view.rules })

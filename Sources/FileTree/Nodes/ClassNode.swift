@@ -101,7 +101,7 @@ struct ClassNode: DirectoryNode {
     let former = try tree.read { view throws(FileTreeError) in
       try view.text(of: key, try view.existing(ordinal))
     }
-    try file.inTurn { () throws(FileTreeError) in
+    try file.exclusively { () throws(FileTreeError) in
       try file.withContents { contents throws(FileTreeError) in
         _ = try tree.saves.save(DraftText(contents, by: caller, name: name), as: ObjectTarget(ordinal, key))
       }
@@ -109,7 +109,9 @@ struct ClassNode: DirectoryNode {
     }
   }
 
-  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) { tree.removal.takeBack(removal, name, self) }
+  func restoreRemoved(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {
+    tree.removal.restoreRemoved(removal, name, self)
+  }
 
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try tree.namespace.hasEntry(name, self) { throw .refused(.exists, "exists already") }
@@ -272,7 +274,7 @@ struct ClassNode: DirectoryNode {
       to sink: inout Sink,
       _ batch: inout Batch
     ) throws(EngineError) -> Bool {
-      if batch.textBytes >= TextCache.mostAtOnce { return false }
+      if batch.textBytes >= TextCache.maxAtOnce { return false }
       try directory.name(of: cursor, into: context.name)
       context.name.append(0)
       let key = cursor.key

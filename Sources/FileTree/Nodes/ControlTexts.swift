@@ -135,7 +135,7 @@ enum ControlTexts {
       ("logicalSize", .number(snapshot.logicalSize)),
       ("fileSize", .number(view.fileSize)),
       ("history", .string(history(snapshot.historyType))),
-      ("encrypted", .bool(realm.standing.isEncrypted)),
+      ("encrypted", .bool(realm.location.isEncrypted)),
       ("snapshots", .array(snapshots)),
       ("classes", .object(classes)),
     ]

@@ -317,11 +317,11 @@ struct ObjectFieldsNode: DirectoryNode {
     tree.drafts.removals.note(Overlay.Place(directory: inode, name: name), removal, by: caller)
   }
 
-  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {
+  func restoreRemoved(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {
     // If the property was deleted, there is nothing to restore.
     guard let target = try? draftTarget(of: name, tree) as? FieldTarget else { return }
     let place = Overlay.Place(directory: inode, name: name)
-    tree.removal.takeBack(removal, at: place, .property, target.shownPlace(tree)) {
+    tree.removal.restoreRemoved(removal, at: place, .property, target.shownPlace(tree)) {
       (saver, text) throws(FileTreeError) in
       try target.restore(text, saver, tree)
     }

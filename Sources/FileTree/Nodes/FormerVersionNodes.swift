@@ -11,7 +11,7 @@ final class FormerVersionTree: Subtree {
   static let kind = SubtreeKind.version
 
   let version: UInt64
-  /// The file that the version belongs to, from `Standing.file`.
+  /// The file that the version belongs to, from `FileLocation.generation`.
   let file: Int
   /// Differs between the versions of a file, and those of other files with the same number.
   var number: UInt64 { version &+ UInt64(truncatingIfNeeded: file) &* 0x9E37_79B9_7F4A_7C15 }
@@ -62,7 +62,7 @@ final class FormerVersionTree: Subtree {
   private func open() throws(FileTreeError) -> Realm {
     let main = TreeContext(parts)
     return try main.withVersions { timeline throws(FileTreeError) in
-      guard main.realm.standing.file == file, let found = timeline.version(version),
+      guard main.realm.location.generation == file, let found = timeline.version(version),
         timeline.state(of: found) == .whole
       else { throw .stale }
       let path = main.realm.configuration.path
@@ -102,7 +102,7 @@ final class FormerVersionTree: Subtree {
 final class FormerVersionTable: Sendable {
   private struct State {
     var trees: [FormerVersionTree] = []
-    /// The whole versions before the version `newest` of a file, as in `Standing.file`.
+    /// The whole versions before the version `newest` of a file, as in `FileLocation.generation`.
     var listed: (file: Int, newest: UInt64, versions: [UInt64])?
     /// True while a thread releases versions.
     var isWatched = false
@@ -119,7 +119,7 @@ final class FormerVersionTable: Sendable {
   private let state = Mutex(State())
 
   /// The number of versions that are held at once. Each pins the newest version of the time when it was opened.
-  private static let mostHeld = 8
+  private static let maxHeld = 8
   /// The time without use after which a version is released.
   private static let idleTime = Duration.seconds(60)
 
@@ -130,7 +130,7 @@ final class FormerVersionTable: Sendable {
   func versions(_ main: TreeContext) throws(FileTreeError) -> [UInt64] {
     let newest: UInt64
     do throws(EngineError) { newest = try main.realm.latest().version } catch { throw .unavailable(error) }
-    let file = main.realm.standing.file, held = heldVersions(of: file)
+    let file = main.realm.location.generation, held = heldVersions(of: file)
     if let known = state.withLock({ $0.listed }), known.file == file, known.newest == newest {
       return held.union(known.versions).sorted()
     }
@@ -153,7 +153,7 @@ final class FormerVersionTable: Sendable {
 
   /// True if a version can be read. Cost: that of `versions` unless it is held.
   fileprivate func has(_ version: UInt64, _ main: TreeContext) throws(FileTreeError) -> Bool {
-    let file = main.realm.standing.file
+    let file = main.realm.location.generation
     let known = state.withLock { state in state.trees.first { $0.version == version && $0.file == file } }
     if known?.isHeld ?? false { return true }
     return try versions(main).contains(version)
@@ -161,7 +161,7 @@ final class FormerVersionTable: Sendable {
 
   /// The tree of a version, which need not exist.
   func tree(of version: UInt64, _ main: TreeContext) -> FormerVersionTree {
-    let file = main.realm.standing.file
+    let file = main.realm.location.generation
     return state.withLock { state in
       if let known = state.trees.first(where: { $0.version == version && $0.file == file }) { return known }
       state.dropUnused()
@@ -175,7 +175,7 @@ final class FormerVersionTable: Sendable {
   /// used for a while.
   fileprivate func noteOpened(_ tree: FormerVersionTree) {
     let held = heldTrees()
-    for old in held.dropLast(Self.mostHeld) where old !== tree { old.release() }
+    for old in held.dropLast(Self.maxHeld) where old !== tree { old.release() }
     let starts = state.withLock { state in
       defer { state.isWatched = true }
       return !state.isWatched
@@ -233,11 +233,11 @@ struct FormerVersionsNode: ShortDirectoryNode {
 }
 
 extension TreeContext {
-  /// Runs `body` with the versions of the file while no program can commit: see `whileNobodyCommits`.
+  /// Runs `body` with the versions of the file while no program can commit: see `withWriterLock`.
   fileprivate func withVersions<R>(
     _ body: (VersionTimeline) throws(FileTreeError) -> R
   ) throws(FileTreeError) -> R {
-    try whileNobodyCommits { (newest, realm) throws(FileTreeError) in
+    try withWriterLock { (newest, realm) throws(FileTreeError) in
       let timeline: VersionTimeline
       do throws(EngineError) { timeline = try VersionTimeline(newest, of: realm) } catch { throw .unavailable(error) }
       return try body(timeline)

@@ -35,7 +35,7 @@ extension FileTree {
     try view.contexts.lend { context throws(EngineError) in
       let cursor = ObjectCursor(directory.table)
       var exists = try cursor.seek(after: key), left = count, bytes = 0
-      while exists, left > 0, bytes < TextCache.mostAtOnce {
+      while exists, left > 0, bytes < TextCache.maxAtOnce {
         let inode = tree.views.number(directory, cursor.key)
         // The listing reports damaged objects.
         if tree.views.texts.size(of: inode, generation) == nil, let text = try? context.render(cursor) {

@@ -67,7 +67,7 @@ protocol Node: Sendable {
     _ tree: TreeContext
   ) throws(FileTreeError)
   /// Restores the object or property removed to make way for `name`, whose new text was refused.
-  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext)
+  func restoreRemoved(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext)
   /// Creates a directory, with these permission bits if it has its own.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
@@ -149,7 +149,7 @@ extension Node {
     _ tree: TreeContext
   ) throws(FileTreeError) -> Bool { false }
 
-  func takeBack(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {}
+  func restoreRemoved(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext) {}
 
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     throw .notADirectory

@@ -137,11 +137,11 @@ struct ObjectNode: FileNode {
       return (inode, try view.text(of: key, directory), stamp, true)
     }
     if isNew { tree.views.texts.insert([TextCache.Item(inode: inode, generation: stamp.generation, text: text)]) }
-    let decision = tree.handles.openFiles.open(inode, text, Self.liveliness(stamp), for: caller.process)
+    let decision = tree.handles.openFiles.open(inode, text, Self.volatility(stamp), for: caller.process)
     return OpenFile(inode, decision, text: text)
   }
 
-  private static func liveliness(_ stamp: ChangeStamp) -> PageCachePolicy.Liveliness {
+  private static func volatility(_ stamp: ChangeStamp) -> PageCachePolicy.Volatility {
     guard let noticed = stamp.noticed else { return .unchanged }
     return MonotonicTime.now < noticed.advanced(by: liveTime) ? .live : .quiet
   }

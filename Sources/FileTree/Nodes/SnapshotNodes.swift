@@ -12,7 +12,7 @@ final class HeldTree: Subtree {
   struct Content: Sendable {
     let hold: VersionHold
     let tree: TreeContext
-    /// The file that the version belongs to, from `Standing.file`.
+    /// The file that the version belongs to, from `FileLocation.generation`.
     let file: Int
   }
 
@@ -59,7 +59,7 @@ final class SnapshotTable: Sendable {
 
   private let state = Mutex(State())
   /// Each snapshot pins a version and holds a tree that may occupy a few hundred kilobytes.
-  private static let mostSnapshots = 1000
+  private static let maxSnapshots = 1000
 
   /// The snapshots in order of creation.
   var all: [(name: [UInt8], tree: HeldTree)] { state.withLock { $0.held } }
@@ -79,8 +79,8 @@ final class SnapshotTable: Sendable {
   ) throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
       if state.held.contains(where: { $0.name == name }) { throw .refused(.exists, "exists already") }
-      if state.held.count >= Self.mostSnapshots {
-        throw .refused(.noSpace, "more than \(Self.mostSnapshots) snapshots; remove some with rmdir")
+      if state.held.count >= Self.maxSnapshots {
+        throw .refused(.noSpace, "more than \(Self.maxSnapshots) snapshots; remove some with rmdir")
       }
       // Released snapshots have no content.
       let content = try make(state.held.compactMap { try? $0.tree.content() })
@@ -155,7 +155,7 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     try Namespace.checkLength(name)
     try tree.subtrees.snapshots.add(name) { others throws(FileTreeError) in
-      let hold = try tree.selections.holdAmongWriters(), file = tree.realm.standing.file
+      let hold = try tree.selections.holdNewest(), file = tree.realm.location.generation
       let same = others.last { $0.file == file && $0.hold.snapshot.version == hold.snapshot.version }
       if let same, tree.realm.isCurrent(same.hold.snapshot) { return same }
       return HeldTree.Content(hold: hold, tree: TreeContext(tree.realm, showing: hold, tree.options), file: file)

@@ -34,7 +34,7 @@ struct SelectionNode: DirectoryNode {
   let inode: InodeNumber
   let selection: ObjectSelection
 
-  private static let isNoHome = FileTreeError.refused(
+  private static let notForNewFiles = FileTreeError.refused(
     .forbidden,
     "this directory shows what a query finds; objects are created, renamed and removed in the directory of their class"
   )
@@ -86,12 +86,12 @@ struct SelectionNode: DirectoryNode {
   // MARK: changes
 
   func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
-    throw Self.isNoHome
+    throw Self.notForNewFiles
   }
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
-    throw Self.isNoHome
+    throw Self.notForNewFiles
   }
 }
 

@@ -57,7 +57,7 @@ struct ObjectSelection: Hashable, Sendable {
   // MARK: looking up
 
   /// Returns the query of all conditions in one version.
-  func query(_ table: Table, _ snapshot: Snapshot, _ className: String) throws(FileTreeError) -> Query {
+  func query(_ table: Table, _ snapshot: Snapshot, _ className: String) throws(FileTreeError) -> ObjectQuery {
     var parts: [QueryCondition] = []
     let all = all
     for condition in all {
@@ -66,7 +66,7 @@ struct ObjectSelection: Hashable, Sendable {
       case .value(let property, let name): parts.append(try Self.condition(property, name, table, snapshot))
       }
     }
-    do throws(QueryError) { return try Query(parts, of: table, in: snapshot) } catch {
+    do throws(QueryError) { return try ObjectQuery(parts, of: table, in: snapshot) } catch {
       var place = className + "/.where"
       if case .query(let name)? = all.indices.contains(error.condition) ? all[error.condition] : nil {
         place += "/" + String(decoding: name, as: UTF8.self)
@@ -251,13 +251,13 @@ struct Selections: TreePart {
   }
 
   /// Holds the newest version, even while other programs commit.
-  func holdAmongWriters() throws(FileTreeError) -> VersionHold {
+  func holdNewest() throws(FileTreeError) -> VersionHold {
     do throws(EngineError) {
       let hold = try realm.hold()
       if hold.isKnownToWriters { return hold }
     } catch { throw .unavailable(error) }
     // A file to which nothing was committed, such as a copy, has no list of versions in use.
-    try tree.drafts.saver?.takePart()
+    try tree.drafts.saver?.convertPristineCopy()
     do throws(EngineError) { return try realm.hold() } catch { throw .unavailable(error) }
   }
 

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The results of a few selections of one version.
 final class SelectionMemory: Sendable {
-  private static let mostResults = 4
-  private static let mostKeys = 1_000_000
+  private static let maxResults = 4
+  private static let maxKeys = 1_000_000
 
   private let results = Mutex<[(selection: ObjectSelection, keys: Set<ObjKey>)]>([])
 
@@ -19,9 +19,9 @@ final class SelectionMemory: Sendable {
   ) throws(E) -> Bool {
     if let known = results.withLock({ $0.first { $0.selection == selection }?.keys.contains(key) }) { return known }
     let keys = try find()
-    if keys.count <= Self.mostKeys {
+    if keys.count <= Self.maxKeys {
       results.withLock { results in
-        if results.count == Self.mostResults { results.removeFirst() }
+        if results.count == Self.maxResults { results.removeFirst() }
         results.append((selection, Set(keys)))
       }
     }

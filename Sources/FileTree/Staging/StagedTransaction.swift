@@ -28,7 +28,7 @@ final class StagedTransaction: Subtree {
   /// The tree of the realm.
   private unowned let parts: TreeParts
   private var main: TreeContext { TreeContext(parts) }
-  /// `Standing.file` when the transaction began.
+  /// `FileLocation.generation` when the transaction began.
   private let file: Int
   private let state = Mutex(State())
   /// New objects without a primary key whose keys were set by their file names.
@@ -61,16 +61,16 @@ final class StagedTransaction: Subtree {
   ) throws(FileTreeError) {
     (self.number, self.name, self.owner, self.permissions, parts) = (number, name, owner, permissions, main.parts)
     let shown = String(decoding: name, as: UTF8.self)
-    let base = try main.selections.holdAmongWriters()
+    let base = try main.selections.holdNewest()
     let branch: RealmBranch, status: FileStatus
     do throws(EngineError) { status = try main.realm.fileStatus() } catch { throw .unavailable(error) }
-    file = main.realm.standing.file
+    file = main.realm.location.generation
     do throws(EngineError) {
       branch = try RealmBranch(
         on: base,
         name: "\(main.realm.configuration.path): transaction \(number) (\(shown))",
         status: status,
-        room: main.subtrees.transactions.room
+        budget: main.subtrees.transactions.budget
       )
     } catch { throw FileTreeError(error) }
     var options = main.options
@@ -142,7 +142,7 @@ final class StagedTransaction: Subtree {
     try checkOwner(caller)
     let content = try content()
     do throws(EngineError) {
-      try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { _ in
+      try content.branch.writer.withWriterLock(timeout: main.options.lockTimeout) { _ in
         main.subtrees.transactions.end(self, .dropped(by: caller.user))
       }
     } catch {
@@ -218,7 +218,7 @@ final class StagedTransaction: Subtree {
     // Block saves into the branch until the outcome is known.
     let outcome: Result<Void, FileTreeError>
     do throws(EngineError) {
-      outcome = try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { staged in
+      outcome = try content.branch.writer.withWriterLock(timeout: main.options.lockTimeout) { staged in
         Result { () throws(FileTreeError) in
           let version = try merge(content.base.snapshot, staged, action)
           // End it before there is another save into the branch, which would be lost.
@@ -271,7 +271,7 @@ final class StagedTransaction: Subtree {
 
   /// Throws `refused(.moved)` if the realm file is not the one that the transaction began with.
   private func checkFile() throws(FileTreeError) {
-    if main.realm.standing.file == file { return }
+    if main.realm.location.generation == file { return }
     throw .refused(.moved, "the realm was replaced by another file since the transaction began; begin a new one")
   }
 
@@ -309,15 +309,15 @@ final class TransactionTable: Sendable {
   }
 
   /// The memory budget for the changes of all transactions.
-  let room: BranchRoom
+  let budget: BranchBudget
   private let state = Mutex(State())
   /// True once a transaction has begun, so that mounts without transactions have no extra cost.
   private let isUsed = Atomic<Bool>(false)
   /// Each transaction pins a version and holds a tree.
-  private static let mostTransactions = 100
+  private static let maxTransactions = 100
 
   /// An empty table whose transactions may use `memory` bytes for changes.
-  init(memory: Int) { room = BranchRoom(capacity: memory) }
+  init(memory: Int) { budget = BranchBudget(capacity: memory) }
 
   /// True if a node may belong to a transaction.
   var wereAny: Bool { isUsed.load(ordering: .acquiring) }
@@ -340,8 +340,8 @@ final class TransactionTable: Sendable {
     isUsed.store(true, ordering: .releasing)
     try state.withLock { state throws(FileTreeError) in
       if state.open.contains(where: { $0.name == name }) { throw .refused(.exists, "exists already") }
-      if state.open.count >= Self.mostTransactions {
-        throw .refused(.noSpace, "more than \(Self.mostTransactions) transactions; commit or remove some")
+      if state.open.count >= Self.maxTransactions {
+        throw .refused(.noSpace, "more than \(Self.maxTransactions) transactions; commit or remove some")
       }
       state.last += 1
       state.open.append(try StagedTransaction(state.last, name, of: owner, permissions: permissions, in: tree))

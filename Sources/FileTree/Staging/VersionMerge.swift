@@ -41,11 +41,11 @@ final class VersionMerge {
   private var renumbered: [ObjectReference: ObjKey] = [:]
   private let schemas: (base: SchemaDescription, staged: SchemaDescription)
   private var classes: [ClassChanges] = []
-  /// The problems found, at most `mostProblems`.
+  /// The problems found, at most `maxProblems`.
   private(set) var problems: [Problem] = []
 
   /// The maximum number of recorded problems.
-  private static let mostProblems = 1000
+  private static let maxProblems = 1000
 
   /// Finds the changes from `base` to `staged`. Cost: O(log n) per change.
   init(
@@ -103,7 +103,7 @@ final class VersionMerge {
   }
 
   private func note(_ path: String, isConflict: Bool, _ reason: String) {
-    if problems.count < Self.mostProblems {
+    if problems.count < Self.maxProblems {
       problems.append(Problem(path: path, isConflict: isConflict, reason: reason))
     }
   }
@@ -136,7 +136,7 @@ final class VersionMerge {
   }
 
   private func findConflict(
-    _ change: ObjectChange,
+    _ change: ObjectDifference,
     _ table: TableDifference,
     _ mine: ClassChanges
   ) throws(EngineError) {
@@ -154,7 +154,7 @@ final class VersionMerge {
     }
   }
 
-  private func shownName(_ change: ObjectChange, _ table: TableDifference) throws(EngineError) -> String {
+  private func shownName(_ change: ObjectDifference, _ table: TableDifference) throws(EngineError) -> String {
     if case .deleted(let key) = change { return try Self.path(of: key, in: table.old) }
     return try Self.path(of: change.key, in: table.new)
   }
@@ -194,7 +194,7 @@ final class VersionMerge {
       return (changes.deleted + changes.updated.map(\.key)).map { ObjectReference(table: table, key: $0) }
     }
     return Effect(
-      touched: hasNewSchema || touched.count > Effect.mostTouched ? nil : touched,
+      touched: hasNewSchema || touched.count > Effect.maxTouched ? nil : touched,
       replaced: replaced,
       replacesSchema: hasNewSchema
     )

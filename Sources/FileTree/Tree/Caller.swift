@@ -37,7 +37,7 @@ public struct Caller: Sendable {
 
   /// A thread at a point in time. Thread numbers are reused, so a number identifies a process only together with a
   /// time.
-  struct Moment: Sendable {
+  struct ThreadTime: Sendable {
     let thread: Int32
     /// The time since boot.
     let time: Duration
@@ -54,7 +54,7 @@ public struct Caller: Sendable {
   }
 
   /// The main thread of the caller's process at the current time: the caller's own thread may end before its process.
-  var now: Moment { Moment(thread: Self.leader(of: process) ?? process) }
+  var now: ThreadTime { ThreadTime(thread: Self.leader(of: process) ?? process) }
 
   /// The main thread of a thread's process; nil if /proc does not show it.
   private static func leader(of thread: Int32) -> Int32? {
@@ -64,7 +64,7 @@ public struct Caller: Sendable {
   }
 
   /// True if the caller is a thread of the process identified by `moment`. False if /proc does not show it.
-  func isProcess(of moment: Moment) -> Bool {
+  func isProcess(of moment: ThreadTime) -> Bool {
     if moment.thread <= 0 || !Self.isThread(process, ofProcessOf: moment.thread) { return false }
     return Self.start(of: moment.thread).map { $0 <= moment.time } ?? false
   }

@@ -34,7 +34,7 @@ extension FileTree {
   /// Returns a reader of all changes after this call.
   public func changeReader() throws(FileTreeError) -> ChangeReader {
     let seen = try tree.read { view in Self.seen(view) }
-    _ = tree.views.takeNews()
+    _ = tree.views.takeChanges()
     return ChangeReader(seen)
   }
 
@@ -59,7 +59,7 @@ extension FileTree {
       guard let directory = after ?? before else { continue }
       change.directories.append((directory.name, directory.inode))
     }
-    let news = tree.views.takeNews(), open = tree.handles.openFiles.inodes
+    let news = tree.views.takeChanges(), open = tree.handles.openFiles.inodes
     // The names of queries, of properties and in transactions depend on more than the set of objects, and a file that
     // became an object keeps its own inode number.
     change.namesStay = news.namesStay && !hasChangingNames

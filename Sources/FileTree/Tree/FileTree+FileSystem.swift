@@ -29,7 +29,7 @@ extension FileTree {
       let shown = view.directories.filter { $0.place == .root }
       return (view.fileSize, shown.reduce(0) { $0 &+ UInt64(clamping: $1.table.objectCount) })
     }
-    let host = RealmFile.fileSystem(tree.realm.configuration.path)
+    let host = HostFileSystem.fileSystem(tree.realm.configuration.path)
     let blockSize = max(host?.f_frsize ?? 4096, 1)
     let used = (UInt64(clamping: size) + UInt64(blockSize) - 1) / UInt64(blockSize)
     let free = UInt64(host?.f_bfree ?? 0), available = UInt64(host?.f_bavail ?? 0)

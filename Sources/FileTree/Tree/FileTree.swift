@@ -146,7 +146,7 @@ public final class FileTree: Sendable {
     do throws(FileTreeError) {
       var attributes = lasting(try attributes(place(inode), for: thread, user: user))
       // The kernel uses this size for the file from now on, so this exact size must be kept.
-      if let size = file?.toldSize { (attributes.size, attributes.keptSize) = (size, nil) }
+      if let size = file?.reportedSize { (attributes.size, attributes.keptSize) = (size, nil) }
       return attributes
     } catch {
       // A stat of the file that ended a transaction still succeeds.
@@ -190,7 +190,7 @@ public final class FileTree: Sendable {
     if file == nil, change.size == 0 {
       draft = try tree.drafts.beginning(of: place.inode, by: caller)
       // `open` has just looked, and this changes its draft alone.
-      if draft != nil { request.skipLook() }
+      if draft != nil { request.skipPathCheck() }
     }
     try tree.drafts.refusals.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
       try node.change(change, tree)
@@ -204,7 +204,7 @@ public final class FileTree: Sendable {
           try node.resize(to: size, by: caller, tree)
         }
         // Truncation executed the command, so later writes are ignored.
-        if let draft, (draft.target as? any CommandTarget)?.obeysTruncation ?? false { draft.memory.noteObeyed() }
+        if let draft, (draft.target as? any CommandTarget)?.obeysTruncation ?? false { draft.memory.noteRun() }
       }
     }
     if let modified = change.modified {

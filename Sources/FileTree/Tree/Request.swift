@@ -7,12 +7,12 @@ import Synchronization
 
 /// A request of the kernel, or of a thread of the mount.
 final class Request: Sendable {
-  private let hasLooked = Atomic<Bool>(false)
+  private let hasCheckedPath = Atomic<Bool>(false)
 
   /// Returns true, only once, if the caller must check which file the path refers to.
-  func takeLook() -> Bool { !hasLooked.exchange(true, ordering: .relaxed) }
+  func takePathCheck() -> Bool { !hasCheckedPath.exchange(true, ordering: .relaxed) }
 
   /// Notes that this request need not look, because its answer does not depend on the realm, or because it is the
   /// second part of a system call whose first part has looked.
-  func skipLook() { hasLooked.store(true, ordering: .relaxed) }
+  func skipPathCheck() { hasCheckedPath.store(true, ordering: .relaxed) }
 }

@@ -113,13 +113,13 @@ extension TreeContext {
   /// Runs `body` on the newest version while no program can commit, with the realm that pins it.
   ///
   /// - Throws: `refused(.inUse)` if other programs have the realm open that cannot be made to wait.
-  func whileNobodyCommits<R>(
+  func withWriterLock<R>(
     _ body: (Snapshot, Realm) throws(FileTreeError) -> R
   ) throws(FileTreeError) -> R {
-    if let saver = drafts.saver { return try saver.whileNobodyCommits(body) }
+    if let saver = drafts.saver { return try saver.withWriterLock(body) }
     let outcome: Result<R, FileTreeError>
     do throws(EngineError) {
-      outcome = try realm.whileNobodyCommits(timeout: options.lockTimeout) { newest, realm in
+      outcome = try realm.withWriterLock(timeout: options.lockTimeout) { newest, realm in
         Result { () throws(FileTreeError) in try body(newest, realm) }
       }
     } catch {

@@ -33,9 +33,9 @@ public struct TreeOptions: Sendable {
   /// The time in milliseconds within which a returned save reaches the disk; 0 makes each save wait for the disk.
   public var groupCommit = 0
   /// The total time for which a slow reader of `.realm/changes` may keep a version held; tests wait longer.
-  package var changePatience = ChangeFeed.patience
+  package var changeHoldLimit = ChangeFeed.holdLimit
   /// The time that a save waits for other writers.
-  public var lockTimeout = RealmWriter.patience
+  public var lockTimeout = RealmWriter.timeout
   /// The time limit of a query.
   public var queryTimeout = Duration.seconds(30)
   /// The deadline of a query that starts now.

@@ -21,9 +21,9 @@ final class ChangePipes: @unchecked Sendable {
   /// The interval at which the thread checks for commits and readers while there are pipes.
   private static let interval = Duration.milliseconds(20)
   /// The maximum number of unopened pipes: reading the link creates a pipe even if it is never opened.
-  private static let mostUnopened = 16
+  private static let maxUnopened = 16
   /// The maximum number of pipes: each uses a file descriptor.
-  private static let mostPipes = 256
+  private static let maxPipes = 256
 
   /// Returns a number that was never returned before.
   func newNumber() -> UInt64 {
@@ -44,11 +44,11 @@ final class ChangePipes: @unchecked Sendable {
       throw .refused(error.code == EMFILE ? .noSpace : .inputOutput, "no pipe for .realm/changes: \(error)")
     }
     let isServed = monitor.locked {
-      if isEnding || pipes.count >= Self.mostPipes { return false }
+      if isEnding || pipes.count >= Self.maxPipes { return false }
       if !thread.start({ [self] in run() }) { return false }
       pipes.append(pipe)
       let unopened = pipes.filter { !$0.isOpened && !$0.hasReader }
-      if unopened.count > Self.mostUnopened, let oldest = unopened.first { pipes.removeAll { $0 === oldest } }
+      if unopened.count > Self.maxUnopened, let oldest = unopened.first { pipes.removeAll { $0 === oldest } }
       monitor.wakeAll()
       return true
     }

@@ -1,5 +1,5 @@
 // The times of the last changes to the texts of objects, as far as observed commits determine them. A commit advances
-// the time of the objects it changed (ChangedObjects.swift) or, if those are unknown, of all objects in the tables it
+// the time of the objects it changed (ChangedTexts.swift) or, if those are unknown, of all objects in the tables it
 // changed.
 //
 // Invariant: a stamp changes whenever any text of the table's objects may have changed, and times never go backwards.
@@ -49,7 +49,7 @@ struct ChangeTimes: Sendable {
     to tables: [(ordinal: TableOrdinal, table: Table)],
     file: UInt64,
     stamp: ChangeStamp,
-    changed: ChangedObjects?
+    changed: ChangedTexts?
   ) -> ChangeTimes {
     let fingerprints = Fingerprints(tables.map(\.table), file: file)
     var next = ChangeTimes()

@@ -8,7 +8,7 @@ final class DamageLog: Sendable {
   private let reported = Mutex<Set<String>>([])
 
   /// The maximum number of different lines forwarded.
-  private static let mostLines = 100
+  private static let maxLines = 100
 
   init(_ sink: @escaping @Sendable (String) -> Void) { self.sink = sink }
 
@@ -16,7 +16,7 @@ final class DamageLog: Sendable {
   func note(_ error: FileTreeError) {
     guard case .damaged = error else { return }
     let line = error.description
-    let isNew = reported.withLock { $0.count < Self.mostLines && $0.insert(line).inserted }
+    let isNew = reported.withLock { $0.count < Self.maxLines && $0.insert(line).inserted }
     if isNew { sink(line) }
   }
 }

@@ -25,7 +25,7 @@ struct DeletedTexts: Sendable {
   private var places: [[UInt8]: [[UInt8]: Int]] = [:]
 
   /// The maximum number of bytes of names and texts.
-  static let mostBytes = 1 << 26
+  static let maxBytes = 1 << 26
 
   /// Reads all of them from the file of `newest`, while no writer can commit. Cost: that of `DeletedObjects.forEach`.
   ///
@@ -37,7 +37,7 @@ struct DeletedTexts: Sendable {
         let name = object.fileName
       else { return false }
       bytes += text.value.count + name.count
-      if bytes > Self.mostBytes {
+      if bytes > Self.maxBytes {
         throw EngineError(.overLimit, "more than 64 MiB of deleted objects; use 'realmfs deleted' to list them")
       }
       add(File(name: name, text: text.value, attributes: Self.attributes(text)), to: text.className)
@@ -84,7 +84,7 @@ extension TreeContext {
     let view = try read { $0 }
     if let known = view.deletedTexts.withLock({ $0 }) { return try known.get() }
     let style = options.json
-    return try whileNobodyCommits { (newest, _) throws(FileTreeError) in
+    return try withWriterLock { (newest, _) throws(FileTreeError) in
       let found: Result<DeletedTexts, FileTreeError>
       do throws(EngineError) { found = .success(try DeletedTexts(newest, style)) } catch {
         // Other failures may be temporary.

@@ -32,10 +32,10 @@ final class LineSizes: Sendable {
     var changed: Set<Int64> = [.max]
     var generation: UInt64
     /// Held while groups are counted, so that they are counted once.
-    let turn = Turn()
+    let lock = CountLock()
   }
 
-  private final class Turn: Sendable {
+  private final class CountLock: Sendable {
     let mutex = Mutex<Void>(())
   }
 
@@ -53,26 +53,26 @@ final class LineSizes: Sendable {
   /// The number of objects in a group, and thus the number rendered for each changed object.
   private static let groupCount = 256
   /// The maximum number of changed objects recorded for a class; with more, its count is dropped.
-  private static let mostChanged = 100_000
+  private static let maxChanged = 100_000
   /// The maximum number of texts with counts.
-  private static let mostTexts = 64
+  private static let maxTexts = 64
 
   /// Records the newest view and the changes since the previous one; nil if those are unknown. Must be called in
   /// version order.
-  func note(_ view: VersionView, _ changes: ChangedObjects?) {
+  func note(_ view: VersionView, _ changes: ChangedTexts?) {
     state.withLock { state in
       state.newest = view
       for (text, counted) in state.counted {
         let directory = view.directory(text.ordinal)
         if directory?.stamp.generation == counted.generation { continue }
         state.counted[text] = nil
-        guard let directory, let changes, changes.tellsAll(of: directory.table.key) else { continue }
+        guard let directory, let changes, changes.isComplete(of: directory.table.key) else { continue }
         var counted = counted
         counted.generation = directory.stamp.generation
         for object in changes.objects + changes.removed where object.table == directory.table.key {
           counted.changed.insert(object.key.value)
         }
-        if counted.changed.count <= Self.mostChanged { state.counted[text] = counted }
+        if counted.changed.count <= Self.maxChanged { state.counted[text] = counted }
       }
     }
   }
@@ -86,38 +86,38 @@ final class LineSizes: Sendable {
   /// `lines` are the lines of that version; `isGood` is called afterwards and returns true if they were valid. Cost:
   /// that of rendering the groups that changed since the last call.
   func size(of text: Text, _ generation: UInt64, _ lines: ObjectLines, isGood: () -> Bool) -> Int? {
-    guard let turn = begin(text, generation) else { return nil }
-    return turn.mutex.withLock { _ in
+    guard let lock = begin(text, generation) else { return nil }
+    return lock.mutex.withLock { _ in
       // Later changes are counted next time.
-      guard let (known, changed) = take(text, generation, turn) else { return nil }
+      guard let (known, changed) = take(text, generation, lock) else { return nil }
       var groups = known
       if !changed.isEmpty {
         guard let counted = count(groups, changed, lines), isGood() else {
-          change(text, turn) { $0.changed.formUnion(changed) }
+          change(text, lock) { $0.changed.formUnion(changed) }
           return nil
         }
         groups = counted
-        change(text, turn) { $0.groups = counted }
+        change(text, lock) { $0.groups = counted }
       }
       return groups.reduce(lines.headerSize) { $0 + $1.bytes }
     }
   }
 
   /// The lock for counting a text; nil if the table has another stamp in the newest version.
-  private func begin(_ text: Text, _ generation: UInt64) -> Turn? {
+  private func begin(_ text: Text, _ generation: UInt64) -> CountLock? {
     state.withLock { state in
-      if let counted = state.counted[text] { return counted.generation == generation ? counted.turn : nil }
+      if let counted = state.counted[text] { return counted.generation == generation ? counted.lock : nil }
       guard state.newest?.directory(text.ordinal)?.stamp.generation == generation else { return nil }
-      if state.counted.count >= Self.mostTexts { state.counted = [:] }
+      if state.counted.count >= Self.maxTexts { state.counted = [:] }
       let new = Counted(generation: generation)
       state.counted[text] = new
-      return new.turn
+      return new.lock
     }
   }
 
-  private func take(_ text: Text, _ generation: UInt64, _ turn: Turn) -> (groups: [Group], changed: Set<Int64>)? {
+  private func take(_ text: Text, _ generation: UInt64, _ lock: CountLock) -> (groups: [Group], changed: Set<Int64>)? {
     state.withLock { state in
-      guard let counted = state.counted[text], counted.turn === turn, counted.generation == generation else {
+      guard let counted = state.counted[text], counted.lock === lock, counted.generation == generation else {
         return nil
       }
       state.counted[text]?.changed = []
@@ -126,9 +126,9 @@ final class LineSizes: Sendable {
   }
 
   /// Updates the counts of a text, unless they were dropped in the meantime.
-  private func change(_ text: Text, _ turn: Turn, _ body: (inout Counted) -> Void) {
+  private func change(_ text: Text, _ lock: CountLock, _ body: (inout Counted) -> Void) {
     state.withLock { state in
-      guard var counted = state.counted[text], counted.turn === turn else { return }
+      guard var counted = state.counted[text], counted.lock === lock else { return }
       body(&counted)
       state.counted[text] = counted
     }

@@ -35,12 +35,12 @@ final class OwnChanges: Sendable {
 
   /// The objects changed by the commits after `old` up to `new`, once for each commit; nil if the objects of any commit
   /// are unknown. Discards the commits up to `old`.
-  func changes(after old: UInt64, upTo new: UInt64) -> ChangedObjects? {
+  func changes(after old: UInt64, upTo new: UInt64) -> ChangedTexts? {
     state.withLock { state in
       if state.commits.isEmpty { return nil }
       state.commits = state.commits.filter { $0.key > old }
       guard new > old, new - old <= UInt64(state.commits.count) else { return nil }
-      var all = ChangedObjects(namesStay: true)
+      var all = ChangedTexts(namesStay: true)
       for version in (old + 1)...new {
         guard let commit = state.commits[version], let objects = commit.objects else { return nil }
         all.objects += objects

@@ -8,7 +8,7 @@ import Synchronization
 /// The last known condition of the realm file.
 final class RealmCondition: Sendable {
   private struct State {
-    var standing: Standing?
+    var location: FileLocation?
     /// The reason why the realm cannot be read; nil if it can be read.
     var problem: String?
   }
@@ -16,7 +16,7 @@ final class RealmCondition: Sendable {
   private let path: String
   private let report: @Sendable (String) -> Void
   private let state = Mutex(State())
-  /// A copy of the state for checks without the lock: the packed standing, or -1 while there is a problem.
+  /// A copy of the state for checks without the lock: the packed location, or -1 while there is a problem.
   private let quick = Atomic<Int>(-1)
 
   /// Reports changes of the realm at `path`.
@@ -26,15 +26,15 @@ final class RealmCondition: Sendable {
 
   /// Records that the realm could be read.
   @inline(__always)
-  func note(_ standing: Standing) {
-    if quick.load(ordering: .relaxed) != standing.packed { change(to: standing) }
+  func note(_ location: FileLocation) {
+    if quick.load(ordering: .relaxed) != location.packed { change(to: location) }
   }
 
-  private func change(to standing: Standing) {
+  private func change(to location: FileLocation) {
     let texts = state.withLock { state -> [String] in
-      defer { state = State(standing: standing) }
-      quick.store(standing.packed, ordering: .relaxed)
-      return Self.texts(from: state.standing, to: standing, hadProblem: state.problem != nil)
+      defer { state = State(location: location) }
+      quick.store(location.packed, ordering: .relaxed)
+      return Self.texts(from: state.location, to: location, hadProblem: state.problem != nil)
     }
     for text in texts { report("\(path): \(text)") }
   }
@@ -58,10 +58,10 @@ final class RealmCondition: Sendable {
     }
   }
 
-  private static func texts(from former: Standing?, to standing: Standing, hadProblem: Bool) -> [String] {
+  private static func texts(from former: FileLocation?, to location: FileLocation, hadProblem: Bool) -> [String] {
     var texts: [String] = []
-    let hasMoved = former.map { $0.place != standing.place } ?? (standing.place != .here)
-    switch standing.place {
+    let hasMoved = former.map { $0.place != location.place } ?? (location.place != .here)
+    switch location.place {
     case .gone where hasMoved:
       texts.append("the realm was moved or removed; what it held is shown, and changes are refused until it is back")
     case .shared where hasMoved:
@@ -79,13 +79,13 @@ final class RealmCondition: Sendable {
     default: break
     }
     guard let former else { return texts }
-    if former.file != standing.file {
+    if former.generation != location.generation {
       texts.append("another file is there now; it is shown from now on")
-    } else if hadProblem || hasMoved && standing.place == .here {
+    } else if hadProblem || hasMoved && location.place == .here {
       texts.append("the realm is as before")
     }
-    if former.isEncrypted && !standing.isEncrypted { texts.append("it is no longer encrypted; the key is not used") }
-    if !former.isEncrypted && standing.isEncrypted { texts.append("it is encrypted again, with our key") }
+    if former.isEncrypted && !location.isEncrypted { texts.append("it is no longer encrypted; the key is not used") }
+    if !former.isEncrypted && location.isEncrypted { texts.append("it is encrypted again, with our key") }
     return texts
   }
 }

@@ -49,11 +49,11 @@ final class TextCache: Sendable {
   static let largestText = 4 << 20
 
   /// The byte limit for rendering texts in one batch.
-  static let mostAtOnce = 1 << 20
+  static let maxAtOnce = 1 << 20
 
   private let state: Mutex<State>
   private let maximumBytes: Int
-  private let mostSlots: Int
+  private let maxSlots: Int
 
   /// The number of slots of an empty cache.
   private static let firstSlots = 16
@@ -61,7 +61,7 @@ final class TextCache: Sendable {
   /// Creates a cache of at most `slots` texts, a power of 2.
   init(maximumBytes: Int = 8 << 20, slots: Int = 32_768) {
     self.maximumBytes = maximumBytes
-    mostSlots = slots
+    maxSlots = slots
     let first = min(slots, Self.firstSlots)
     state = Mutex(
       State(entries: Array(repeating: Entry(), count: first), chains: Array(repeating: -1, count: first))
@@ -91,7 +91,7 @@ final class TextCache: Sendable {
   func insert(_ items: [Item]) {
     if items.isEmpty { return }
     state.withLock { state in
-      for item in items { state.insert(item, maximumBytes: maximumBytes, mostSlots: mostSlots) }
+      for item in items { state.insert(item, maximumBytes: maximumBytes, maxSlots: maxSlots) }
     }
   }
 
@@ -110,9 +110,9 @@ extension TextCache.State {
     return slot >= 0 ? slot : nil
   }
 
-  fileprivate mutating func insert(_ item: TextCache.Item, maximumBytes: Int, mostSlots: Int) {
+  fileprivate mutating func insert(_ item: TextCache.Item, maximumBytes: Int, maxSlots: Int) {
     if let slot = slot(of: item.inode) { remove(slot) }
-    if count > 0, oldest == newest, entries.count < mostSlots { grow() }
+    if count > 0, oldest == newest, entries.count < maxSlots { grow() }
     let isKept = item.text.count <= min(TextCache.largestText, maximumBytes)
     var entry = TextCache.Entry()
     entry.inode = item.inode

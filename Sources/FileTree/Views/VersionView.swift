@@ -53,7 +53,7 @@ final class VersionView: Sendable {
     /// The current time on the monotonic clock.
     let now: MonotonicTime
     /// The objects that changed since the previous view; nil if any object may have changed.
-    let changed: ChangedObjects?
+    let changed: ChangedTexts?
     let objectTimes: ObjectTimes
     let keptModes: KeptModes
     /// True if the mount is writable.
@@ -140,7 +140,7 @@ final class VersionView: Sendable {
   /// Records individual times for the objects that a commit changed, and returns their inode numbers. `isOwn` is true
   /// if this mount made the commit, just now.
   func noteChanges(
-    _ changed: ChangedObjects,
+    _ changed: ChangedTexts,
     isOwn: Bool,
     _ number: (TableOrdinal, ObjKey) -> InodeNumber
   ) -> [InodeNumber] {

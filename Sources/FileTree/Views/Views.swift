@@ -19,7 +19,7 @@ final class Views: Sendable {
   let objectTimes = ObjectTimes()
   let keptModes = KeptModes()
   /// Called on any thread when a new version is first seen.
-  let observer = Observer()
+  let observer = CommitObserver()
   let registry: TableRegistry
   /// The cached texts of objects.
   let texts: TextCache
@@ -36,7 +36,7 @@ final class Views: Sendable {
   let held: VersionHold?
   /// Counts the reads of `held`.
   private let heldReads = Atomic<UInt>(0)
-  private let news = Mutex(ViewNews())
+  private let news = Mutex(ViewChanges())
   /// Held while a view is created, so that each view is created once.
   private let making = Mutex<Void>(())
 
@@ -76,14 +76,14 @@ final class Views: Sendable {
     _ body: (VersionView) throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
     let attempts = isFollowing ? Self.attempts : Self.heldAttempts
-    var looks = request?.takeLook() ?? true
+    var checksPath = request?.takePathCheck() ?? true
     let result = try realm.read(
       attempts: attempts,
       pauses: true,
       latest: { () throws(FileTreeError) in
         // A version that proved invalid may belong to a file that was moved.
-        defer { looks = true }
-        return try newestSnapshot(looks: looks)
+        defer { checksPath = true }
+        return try newestSnapshot(checksPath: checksPath)
       },
       { (snapshot) throws(FileTreeError) in try body(view(of: snapshot)) }
     )
@@ -106,15 +106,15 @@ final class Views: Sendable {
   /// The owner and modes of the last view, without checking for a newer one; nil before the first view.
   var lastRules: AccessRules? { newest.withLock { $0?.rules } }
 
-  private func newestSnapshot(looks: Bool) throws(FileTreeError) -> Snapshot {
+  private func newestSnapshot(checksPath: Bool) throws(FileTreeError) -> Snapshot {
     if let held {
       let reads = heldReads.wrappingAdd(1, ordering: .relaxed).newValue
-      if reads % Snapshot.readsBetweenLooks == 0 { held.snapshot.limitResidentPages() }
+      if reads % Snapshot.readsBetweenTrims == 0 { held.snapshot.limitResidentPages() }
       return held.snapshot
     }
     do throws(EngineError) {
-      let snapshot = looks ? try newestSettled() : try realm.latest(looks: false)
-      condition.note(realm.standing)
+      let snapshot = checksPath ? try newestSettled() : try realm.latest(checksPath: false)
+      condition.note(realm.location)
       return snapshot
     } catch {
       condition.note(error)
@@ -127,29 +127,29 @@ final class Views: Sendable {
   private func newestSettled() throws(EngineError) -> Snapshot {
     // Check this first: another thread may be syncing at the same time.
     if options.groupCommit > 0, let writer, writer.hasUnsynced {
-      for _ in 0..<Self.looks {
+      for _ in 0..<Self.syncAttempts {
         do throws(EngineError) {
           let snapshot = try realm.latest()
-          if realm.standing.place != .shared { return snapshot }
+          if realm.location.place != .shared { return snapshot }
         } catch {
           if error.reason != .moved { throw error }
         }
-        if !settle() { usleep(1000) }
+        if !syncDelayed() { usleep(1000) }
       }
     }
     return try realm.latest()
   }
 
   /// The number of retries while another thread is syncing.
-  private static let looks = 3
+  private static let syncAttempts = 3
   /// The time to wait for another thread's save.
-  private static let settlingPatience = Duration.milliseconds(500)
+  private static let syncTimeout = Duration.milliseconds(500)
 
   /// Syncs commits delayed by `-o group_commit`, or abandons them if that is no longer possible. Returns false if there
   /// were none, or if another thread kept the writer busy.
-  private func settle() -> Bool {
+  private func syncDelayed() -> Bool {
     guard let writer, writer.hasUnsynced else { return false }
-    do throws(EngineError) { try writer.sync(timeout: Self.settlingPatience) } catch {
+    do throws(EngineError) { try writer.sync(timeout: Self.syncTimeout) } catch {
       if error.reason == .busy { return false }
       options.log?("the last saves are not on disk: \(error)")
     }
@@ -183,7 +183,7 @@ final class Views: Sendable {
   private func make(
     _ snapshot: Snapshot,
     _ previous: VersionView?
-  ) throws(FileTreeError) -> (VersionView, ChangedObjects?) {
+  ) throws(FileTreeError) -> (VersionView, ChangedTexts?) {
     let status: FileStatus
     do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
     let own = previous.flatMap { ownChanges.changes(after: $0.snapshot.version, upTo: snapshot.version) }
@@ -194,7 +194,7 @@ final class Views: Sendable {
         VersionView.Source(
           snapshot: snapshot,
           status: status,
-          fileIdentity: UInt64(realm.standing.file),
+          fileIdentity: UInt64(realm.location.generation),
           options: options,
           registry: registry,
           previous: previous,
@@ -214,9 +214,9 @@ final class Views: Sendable {
   }
 
   /// Returns and resets the changes since the last call. Must not be called concurrently.
-  func takeNews() -> ViewNews {
+  func takeChanges() -> ViewChanges {
     news.withLock { news in
-      defer { news = ViewNews() }
+      defer { news = ViewChanges() }
       return news
     }
   }
@@ -230,9 +230,11 @@ final class Views: Sendable {
   func number(_ directory: TableDirectory, _ key: ObjKey) -> InodeNumber { number(directory.ordinal, key) }
 
   /// The changes by commits of other programs; nil if the previous version can no longer be read.
-  private func found(since previous: VersionView, _ snapshot: Snapshot) -> ChangedObjects? {
-    guard previous.fileIdentity == UInt64(realm.standing.file), realm.isCurrent(previous.snapshot) else { return nil }
-    let found = ChangedObjects.between(previous.snapshot, snapshot)
+  private func found(since previous: VersionView, _ snapshot: Snapshot) -> ChangedTexts? {
+    guard previous.fileIdentity == UInt64(realm.location.generation), realm.isCurrent(previous.snapshot) else {
+      return nil
+    }
+    let found = ChangedTexts.between(previous.snapshot, snapshot)
     return realm.isCurrent(previous.snapshot) ? found : nil
   }
 }

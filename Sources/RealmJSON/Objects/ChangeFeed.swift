@@ -36,14 +36,14 @@ public final class ChangeFeed {
   /// Rendering pauses while the buffer holds this many bytes.
   private static let room = 256 << 10
   /// The total time, in nanoseconds, that a slow reader may keep a version held.
-  private let patience: Int64
+  private let holdLimit: Int64
 
   /// The total time for which a slow reader may keep a version held.
-  package static let patience = Duration.milliseconds(1500)
+  package static let holdLimit = Duration.milliseconds(1500)
 
   /// Creates a feed that starts at the newest version.
   public convenience init(_ realm: Realm, classes: [String]? = nil, style: JSONStyle = .plain) throws(EngineError) {
-    try self.init(realm, classes: classes, style: style, patience: Self.patience)
+    try self.init(realm, classes: classes, style: style, holdLimit: Self.holdLimit)
   }
 
   /// Like `init(_:classes:style:)`, but with a longer or no wait for a slow reader.
@@ -51,12 +51,12 @@ public final class ChangeFeed {
     _ realm: Realm,
     classes: [String]? = nil,
     style: JSONStyle = .plain,
-    patience: Duration
+    holdLimit: Duration
   ) throws(EngineError) {
     (self.realm, self.classes, self.style) = (realm, classes, style)
-    self.patience = Int64(patience / .nanoseconds(1))
+    self.holdLimit = Int64(holdLimit / .nanoseconds(1))
     from = try realm.hold()
-    file = realm.standing.file
+    file = realm.location.generation
   }
 
   /// The version up to which lines were rendered; nil after a loss.
@@ -133,7 +133,7 @@ public final class ChangeFeed {
         guard try begin(after: from) else { return }
       } else {
         from = try realm.hold()
-        file = realm.standing.file
+        file = realm.location.generation
         addGap()
       }
     }
@@ -147,7 +147,7 @@ public final class ChangeFeed {
     guard var step else { return }
     let now = MonotonicTime.now
     let since = step.fullSince ?? now
-    if step.waited + (now.nanoseconds - since.nanoseconds) > patience { return lose() }
+    if step.waited + (now.nanoseconds - since.nanoseconds) > holdLimit { return lose() }
     step.fullSince = since
     self.step = step
   }
@@ -162,7 +162,7 @@ public final class ChangeFeed {
     // Unlike `hasChanged`, `latest` also checks the path.
     if try realm.latest() === from.snapshot { return false }
     let to = try realm.hold()
-    let isOtherFile = realm.standing.file != file
+    let isOtherFile = realm.location.generation != file
     if to.snapshot.version == from.snapshot.version && !isOtherFile {
       self.from = to
       return false

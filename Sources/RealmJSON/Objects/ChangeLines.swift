@@ -117,7 +117,7 @@ public final class ChangeLines {
     case .after(let key):
       let changes = self.changes ?? difference.changes(in: table, after: key)
       self.changes = changes
-      let change: ObjectChange?
+      let change: ObjectDifference?
       do throws(EngineError) { change = try changes.next() } catch {
         passTable()
         throw RenderError(.damaged(error))
@@ -149,7 +149,7 @@ public final class ChangeLines {
     out.append(quoted: (table.new ?? table.old)?.className ?? "")
   }
 
-  private func line(_ change: ObjectChange, _ table: TableDifference, _ out: OutputBuffer) throws(RenderError) {
+  private func line(_ change: ObjectDifference, _ table: TableDifference, _ out: OutputBuffer) throws(RenderError) {
     if cursors.old == nil { cursors.old = table.old.map { ObjectCursor($0) } }
     if cursors.new == nil { cursors.new = table.new.map { ObjectCursor($0) } }
     let (before, after) = (cursors.old, cursors.new)

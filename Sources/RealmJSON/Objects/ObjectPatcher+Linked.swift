@@ -28,7 +28,7 @@ extension ObjectPatcher {
   /// Applies the linked objects in the object at `node`, and stores the links to them in `linked`.
   func applyLinked(
     in node: Int,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     depth: Int,
     _ text: JSONText,
     _ outcome: inout LinkedOutcome,
@@ -65,7 +65,7 @@ extension ObjectPatcher {
   /// Creates or updates the object at `node` and returns its key.
   private func applyLinked(
     _ node: Int,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     depth: Int,
     _ text: JSONText,
     _ outcome: inout LinkedOutcome,

@@ -175,7 +175,7 @@ public final class ObjectPatcher {
     _ object: ObjKey,
     isNew: Bool,
     _ text: JSONText,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
     var plan = ObjectPlan(text, self, missingLinks)
@@ -195,7 +195,7 @@ public final class ObjectPatcher {
   private func make(
     _ new: NewObject,
     _ text: JSONText,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
     var plan = ObjectPlan(text, self, missingLinks)
@@ -228,7 +228,7 @@ public final class ObjectPatcher {
   private func makeInSteps(
     _ new: NewObject,
     _ text: JSONText,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
     schemas.forgetObjects()
@@ -248,7 +248,7 @@ public final class ObjectPatcher {
 
   private func create(
     _ new: NewObject,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ values: [(ColKey, Value)],
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> ObjKey {
@@ -261,7 +261,7 @@ public final class ObjectPatcher {
   private func resolve(
     _ target: PatchTarget,
     _ text: JSONText,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> Resolution {
     switch target {
@@ -313,7 +313,7 @@ public final class ObjectPatcher {
   /// Returns the preferred key of a new object; nil if none is preferred or the key is taken.
   private func preferredKey(
     _ target: PatchTarget,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
   ) -> ObjKey? {
     switch target {
@@ -328,7 +328,7 @@ public final class ObjectPatcher {
 
   private func checkPrimaryKey(
     _ text: JSONText,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ key: ObjKey,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) {

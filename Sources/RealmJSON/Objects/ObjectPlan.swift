@@ -67,7 +67,7 @@ struct ObjectPlan {
 
   /// A property of an object, and a path inside it.
   private struct Place {
-    let schema: ClassSchema
+    let schema: CachedClass
     let object: ObjKey
     let column: Column
     var path: [PathStep] = []
@@ -103,7 +103,7 @@ struct ObjectPlan {
   /// Plans an object. An object that `isNew` has default values and is not read; the same applies to `unmade`.
   mutating func addObject(
     _ node: Int,
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ object: ObjKey,
     isNew: Bool,
     mode: WriteMode,
@@ -153,7 +153,7 @@ struct ObjectPlan {
 
   /// Returns the index of the property with the name in the text. Most texts list properties in schema order, so
   /// `expected` is tried first.
-  private func propertyIndex(_ name: Int, _ schema: ClassSchema, _ expected: Int) throws(JSONInputError) -> Int {
+  private func propertyIndex(_ name: Int, _ schema: CachedClass, _ expected: Int) throws(JSONInputError) -> Int {
     let bytes = text.content(name)
     if expected < schema.names.count, isEqual(schema.names[expected], bytes) { return expected }
     if let index = schema.names.firstIndex(where: { isEqual($0, bytes) }) { return index }
@@ -252,7 +252,7 @@ struct ObjectPlan {
   private func embeddedClass(
     _ column: Column,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> ClassSchema? {
+  ) throws(JSONInputError) -> CachedClass? {
     guard column.type == .link, let key = column.targetTable else { return nil }
     let schema = try schemas.schema(key, transaction)
     return schema.kind == .embedded ? schema : nil
@@ -333,7 +333,7 @@ struct ObjectPlan {
   /// Returns the link that a node specifies; nil if its target does not exist and such links are omitted.
   private mutating func link(
     _ node: Int,
-    _ target: ClassSchema,
+    _ target: CachedClass,
     _ transaction: borrowing WriteTransaction,
     isReference: Bool = false
   ) throws(JSONInputError) -> Value? {
@@ -374,7 +374,7 @@ struct ObjectPlan {
 
   private func targetKey(
     _ id: Int,
-    _ target: ClassSchema,
+    _ target: CachedClass,
     _ transaction: borrowing WriteTransaction,
     _ primaryKey: inout Value?,
     _ isOwnName: inout Bool
@@ -632,7 +632,7 @@ struct ObjectPlan {
   private mutating func addEmbedded(
     _ node: Int,
     _ place: Place,
-    _ target: ClassSchema,
+    _ target: CachedClass,
     _ stored: ValueView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
@@ -649,14 +649,14 @@ struct ObjectPlan {
     }
   }
 
-  private func checkIsObject(_ node: Int, _ target: ClassSchema) throws(JSONInputError) {
+  private func checkIsObject(_ node: Int, _ target: CachedClass) throws(JSONInputError) {
     if text.kind(node) != .object { throw text.mismatch(node, "an object with the properties of \(target.name)") }
   }
 
   private mutating func addEmbeddedList(
     _ node: Int,
     _ place: Place,
-    _ target: ClassSchema,
+    _ target: CachedClass,
     _ stored: ListView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction

@@ -20,7 +20,7 @@ public final class ObjectRenderer {
   package var sortsSets = false
   /// True if strings are charged to the work budget, for a traversal that renders each property once. In a damaged
   /// file, several objects can share one string; in a valid file, only objects with an enumerated property do.
-  package var paysForTexts = false
+  package var chargesTexts = false
 
   /// Limits that are reached only in a damaged or malicious file.
   struct Limits {
@@ -128,7 +128,7 @@ public final class ObjectRenderer {
     _ cursor: ObjectCursor
   ) throws(RenderError) -> ValueView {
     let value = try cursor.read(index)
-    if paysForTexts, property.ownsTexts { try effort.pay(for: value) }
+    if chargesTexts, property.ownsTexts { try effort.charge(for: value) }
     return value
   }
 
@@ -168,7 +168,7 @@ public final class ObjectRenderer {
 
   /// Charges a collection as rendering does, for a caller that reads the elements itself.
   package func enter(_ collection: ValueView) throws(RenderError) {
-    try effort.pay { (effort) throws(EngineError) in
+    try effort.charge { (effort) throws(EngineError) in
       switch collection {
       case .list(let list), .set(let list): try effort.enter(list)
       case .dictionary(let entries): try effort.enter(entries)
@@ -261,7 +261,7 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     if depth > limits.depth { throw RenderError(.tooDeep) }
-    try effort.pay { (effort) throws(EngineError) in try effort.enter(list) }
+    try effort.charge { (effort) throws(EngineError) in try effort.enter(list) }
     var list = list
     var isEmpty = true
     writer.beginArray()
@@ -277,7 +277,7 @@ public final class ObjectRenderer {
       }
       if !isSorted { writer.next(isFirst: isEmpty) }
       isEmpty = false
-      try effort.pay(for: element)
+      try effort.charge(for: element)
       let start = writer.out.count
       try value(element, isMixed: isMixed, depth: depth, &writer)
       if isSorted {
@@ -311,7 +311,7 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     if depth > limits.depth { throw RenderError(.tooDeep) }
-    try effort.pay { (effort) throws(EngineError) in try effort.enter(entries) }
+    try effort.charge { (effort) throws(EngineError) in try effort.enter(entries) }
     let shape = try shape(of: entries)
     if shape != .object { writer.beginWrapper("$dictionary") }
     if shape == .wrappedPairs {
@@ -348,7 +348,7 @@ public final class ObjectRenderer {
       try writer.string(entries.readKey(index))
       writer.endName()
       let entry = try entries.read(index)
-      try effort.pay(for: entry)
+      try effort.charge(for: entry)
       try value(entry, isMixed: isMixed, depth: depth, &writer)
     }
     writer.endObject(isEmpty: entries.count == 0)
@@ -369,7 +369,7 @@ public final class ObjectRenderer {
       try writer.string(entries.readKey(index))
       writer.next(isFirst: false)
       let entry = try entries.read(index)
-      try effort.pay(for: entry)
+      try effort.charge(for: entry)
       try value(entry, isMixed: isMixed, depth: depth, &writer)
       writer.endArray()
     }
@@ -456,7 +456,7 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     // An embedded object occupies at least the bits of the link to it and of its backlink.
-    try effort.pay { (effort) throws(EngineError) in try effort.spend(1) }
+    try effort.charge { (effort) throws(EngineError) in try effort.spend(1) }
     let cursor = target.takeEmbeddedCursor()
     defer { target.giveBackEmbeddedCursor() }
     guard try cursor.find(key) else {

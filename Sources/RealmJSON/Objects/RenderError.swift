@@ -79,12 +79,12 @@ extension ObjectCursor {
 
 extension Effort {
   @inline(__always)
-  func pay(_ body: (Effort) throws(EngineError) -> Void) throws(RenderError) {
+  func charge(_ body: (Effort) throws(EngineError) -> Void) throws(RenderError) {
     do { try body(self) } catch { throw RenderError(.damaged(error)) }
   }
 
   @inline(__always)
-  func pay(for element: ValueView) throws(RenderError) {
+  func charge(for element: ValueView) throws(RenderError) {
     do { try enter(element: element) } catch { throw RenderError(.damaged(error)) }
   }
 }

@@ -3,7 +3,7 @@
 import RealmPages
 
 /// One class; valid while its schema does not change.
-final class ClassSchema: Sendable {
+final class CachedClass: Sendable {
   let key: TableKey
   /// The name of the class in `$ref`.
   let name: String
@@ -19,10 +19,10 @@ final class ClassSchema: Sendable {
   let required: [Int]
 
   /// Returns the schema of a table. The result may be shared with other transactions.
-  static func of(_ table: Table) -> ClassSchema {
-    let schema = table.derived { ClassSchema(table) }
+  static func of(_ table: Table) -> CachedClass {
+    let schema = table.derived { CachedClass(table) }
     // A class can be renamed without a change to its columns.
-    return schema.name.isExactly(table.className ?? table.name) ? schema : ClassSchema(table)
+    return schema.name.isExactly(table.className ?? table.name) ? schema : CachedClass(table)
   }
 
   private init(_ table: Table) {
@@ -41,9 +41,9 @@ final class ClassSchema: Sendable {
 
 /// The classes of a transaction, each read once.
 final class SchemaCache {
-  private var classes: [TableKey: ClassSchema] = [:]
+  private var classes: [TableKey: CachedClass] = [:]
   /// The class that was requested last.
-  private var last: ClassSchema?
+  private var last: CachedClass?
   private var names: [ExactName: TableKey] = [:]
   /// Valid until the next change of the transaction.
   private var cursors: [TableKey: ObjectCursor] = [:]
@@ -51,14 +51,14 @@ final class SchemaCache {
   /// Invalidates the cursors. Must be called after each change to the transaction.
   func forgetObjects() { if !cursors.isEmpty { cursors = [:] } }
 
-  func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema {
+  func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> CachedClass {
     if let last, last.key == key { return last }
     if let known = classes[key] {
       last = known
       return known
     }
     do throws(EngineError) {
-      let schema = ClassSchema.of(try transaction.table(key))
+      let schema = CachedClass.of(try transaction.table(key))
       classes[key] = schema
       last = schema
       return schema
@@ -66,7 +66,7 @@ final class SchemaCache {
   }
 
   /// Returns the class that `$ref` names; nil if it does not exist.
-  func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema? {
+  func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> CachedClass? {
     if let key = names[ExactName(name)] { return try schema(key, transaction) }
     var key: TableKey?
     do throws(EngineError) {
@@ -92,7 +92,7 @@ final class SchemaCache {
 
   /// True if a live object with this key exists.
   func contains(
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ object: ObjKey,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> Bool {
@@ -103,7 +103,7 @@ final class SchemaCache {
 
   /// Returns a stored value, before any planned change.
   func value(
-    _ schema: ClassSchema,
+    _ schema: CachedClass,
     _ object: ObjKey,
     _ index: Int,
     _ transaction: borrowing WriteTransaction

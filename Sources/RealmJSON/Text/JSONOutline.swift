@@ -20,12 +20,12 @@ public struct JSONOutline: Sendable {
     /// A complete value, possibly followed by white space. More digits may still follow a number.
     case complete
     /// Not a value, regardless of the following bytes.
-    case hopeless
+    case invalid
   }
 
   /// The state of the bytes read.
   public private(set) var verdict = Verdict.blank { didSet { if verdict != oldValue, isDecided { decisions += 1 } } }
-  /// The number of texts that were complete or hopeless. A growing number is a new text with each digit; a long number
+  /// The number of texts that were complete or invalid. A growing number is a new text with each digit; a long number
   /// is counted again only when its length has doubled or it ends, so that checking each text costs O(n) in total.
   public private(set) var decisions = 0
   private let kind: Kind
@@ -46,13 +46,13 @@ public struct JSONOutline: Sendable {
   /// Creates the state of an empty text.
   public init(_ kind: Kind = .object) { self.kind = kind }
 
-  private var isDecided: Bool { verdict == .complete || verdict == .hopeless }
+  private var isDecided: Bool { verdict == .complete || verdict == .invalid }
 
   /// Scans the next bytes. Cost: O(n).
   public mutating func read(_ bytes: RawSpan) {
     var index = 0
     while index < bytes.byteCount {
-      if verdict == .hopeless { return }
+      if verdict == .invalid { return }
       if word != nil {
         index = readWord(bytes, from: index)
         continue
@@ -68,13 +68,13 @@ public struct JSONOutline: Sendable {
     switch byte {
     case _ where Self.isSpace(byte):
       // A truncated byte order mark is not white space.
-      if markCount > 0 && markCount < Self.mark.count { verdict = .hopeless }
+      if markCount > 0 && markCount < Self.mark.count { verdict = .invalid }
       if markCount == 0 { markCount = Self.mark.count }
     case UInt8(ascii: "{") where isStart: verdict = .open
     case _ where isStart && kind == .value && [UInt8(ascii: "["), UInt8(ascii: "\"")].contains(byte): verdict = .open
     case _ where verdict == .blank && markCount < Self.mark.count && byte == Self.mark[markCount]: markCount += 1
     case _ where isStart && kind == .value: word = ([], 0, 0)
-    default: verdict = .hopeless
+    default: verdict = .invalid
     }
   }
 

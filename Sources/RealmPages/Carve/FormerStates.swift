@@ -27,12 +27,12 @@ final class FormerStates {
   private var isOver = false
   /// The candidate roots of each version.
   private lazy var roots = Dictionary(
-    grouping: RescuedRealm(space, path: newest.path, mostFound: Self.mostSteps).roots,
+    grouping: RescuedRealm(space, path: newest.path, maxFound: Self.maxSteps).roots,
     by: \.version
   )
 
   /// The maximum number of versions to go back.
-  private static let mostSteps = 64
+  private static let maxSteps = 64
 
   /// Starts before `newest`, which must be the newest version.
   init(before newest: Snapshot) throws(EngineError) {

@@ -50,14 +50,14 @@ final class RescuedRealm {
   private(set) var roots: [Root] = []
   /// The readable formats in the slots of the header, that of the selected slot first.
   private let headerFormats: [Int]
-  private let mostFound: Int
+  private let maxFound: Int
   /// The memory that a check may use.
   private let memory: Verifier.Memory
   /// The results of `firstProblem`, by ref: each requires a pass over the file.
   private var firstProblems: [Int: String?] = [:]
 
   /// The limit on versions that only the search of a damaged file finds.
-  private static let mostFound = 8
+  private static let maxFound = 8
 
   private(set) var direction = Direction.unknown
   /// True if the header belongs to a realm without commits.
@@ -78,9 +78,9 @@ final class RescuedRealm {
     case unknown
   }
 
-  /// Opens the file, whatever its header contains. `mostFound` limits the versions that only a search finds.
-  init(_ configuration: Configuration, mostFound: Int = RescuedRealm.mostFound) throws(EngineError) {
-    (path, self.mostFound, memory) = (configuration.path, mostFound, .bounded)
+  /// Opens the file, whatever its header contains. `maxFound` limits the versions that only a search finds.
+  init(_ configuration: Configuration, maxFound: Int = RescuedRealm.maxFound) throws(EngineError) {
+    (path, self.maxFound, memory) = (configuration.path, maxFound, .bounded)
     let file = try FileHandle(path: configuration.path)
     let size = try file.status().size
     let kind = FileKind(file, size: size)
@@ -105,15 +105,15 @@ final class RescuedRealm {
     findRoots()
   }
 
-  /// Examines the bytes of a realm that opened. `mostFound` limits the versions that only a search finds. A check that
+  /// Examines the bytes of a realm that opened. `maxFound` limits the versions that only a search finds. A check that
   /// has `memory` bounded drops pages of `space`.
   init(
     _ space: PageSpace,
     path: String,
-    mostFound: Int = RescuedRealm.mostFound,
+    maxFound: Int = RescuedRealm.maxFound,
     memory: Verifier.Memory = .bounded
   ) {
-    (self.path, self.space, self.mostFound, self.memory) = (path, space, mostFound, memory)
+    (self.path, self.space, self.maxFound, self.memory) = (path, space, maxFound, memory)
     (kind, dataRanges, headerFormats) = (nil, space.dataRanges, Self.headerFormats(of: space))
     findRoots()
   }
@@ -190,7 +190,7 @@ final class RescuedRealm {
     }
     // Keep the newest of the versions that only the search found.
     roots[first...].sort { $0.version > $1.version }
-    if roots.count > first + mostFound { roots.removeLast(roots.count - first - mostFound) }
+    if roots.count > first + maxFound { roots.removeLast(roots.count - first - maxFound) }
   }
 
   /// The slots of the header that refer to a version, the selected one first.
@@ -285,7 +285,7 @@ final class RescuedRealm {
     return roots.contains { $0.version > root.version && (!isSelected || isHeaderDamaged || $0.isInHeader) }
   }
 
-  /// The first problem that a check of a version finds, apart from the header; nil if the version is sound.
+  /// The first problem that a check of a version finds, unsharedPlace from the header; nil if the version is sound.
   func firstProblem(of root: Root) -> String? {
     if let known = firstProblems[root.ref] { return known }
     let found = check(root)

@@ -4,7 +4,7 @@
 // version never shows bytes that a later commit wrote: in a session, the pages that this version does not share with
 // the newest one are copied while no writer can commit, and the newest version stays pinned.
 
-/// The versions that remain in a file. Use it only while no writer can commit: in `RealmWriter.whileNobodyCommits`, or
+/// The versions that remain in a file. Use it only while no writer can commit: in `RealmWriter.withWriterLock`, or
 /// for a file that no other program has open. One thread at a time.
 ///
 /// Cost: a scan of the file; memory does not grow with its size, except one bit for each eight bytes.
@@ -31,7 +31,7 @@ public final class VersionTimeline {
   public init(_ newest: Snapshot, of realm: Realm) throws(EngineError) {
     // Checks drop pages.
     let space = try newest.arena.space.copy(keeping: [])
-    file = RescuedRealm(space, path: newest.path, mostFound: FormerVersions.mostSteps)
+    file = RescuedRealm(space, path: newest.path, maxFound: FormerVersions.maxSteps)
     configuration = realm.configuration
     current = (newest, realm)
     versions = Self.versions(of: file)
@@ -50,7 +50,7 @@ public final class VersionTimeline {
   ///
   /// - Throws: `notARealm`, `wrongKey`, `keyNeeded`, or `file` if the file cannot be read.
   public init(damaged configuration: Configuration) throws(EngineError) {
-    file = try RescuedRealm(configuration, mostFound: FormerVersions.mostSteps)
+    file = try RescuedRealm(configuration, maxFound: FormerVersions.maxSteps)
     self.configuration = configuration
     current = nil
     versions = Self.versions(of: file)
@@ -142,21 +142,21 @@ public final class VersionTimeline {
   }
 
   /// Returns the realm as of a version, read-only. In a session it stays valid when writers can commit again. Otherwise
-  /// `isCurrent` is false after the next commit, or once `isUndisturbed` is false.
+  /// `isCurrent` is false after the next commit, or once `isUnchanged` is false.
   ///
   /// Cost in a session: memory for the pages of the version that later commits released.
   public func realm(
     asOf version: RemainingVersion,
-    isUndisturbed: @escaping @Sendable () -> Bool = { true }
+    isUnchanged: @escaping @Sendable () -> Bool = { true }
   ) throws(EngineError) -> Realm {
     guard let (newest, realm) = current else {
       let former = try snapshot(of: version, file.space.copy(keeping: []), pin: nil)
-      let reader = FormerReader(former, newest: nil, of: nil, path: configuration.path, isUndisturbed: isUndisturbed)
+      let reader = FormerReader(former, newest: nil, of: nil, path: configuration.path, isUnchanged: isUnchanged)
       return Realm(configuration, reader)
     }
     let kept = newest.pin == nil ? [] : try released(since: version, newest)
     let former = try snapshot(of: version, newest.arena.space.copy(keeping: kept), pin: newest.pin)
-    let reader = FormerReader(former, newest: newest, of: realm, path: configuration.path, isUndisturbed: isUndisturbed)
+    let reader = FormerReader(former, newest: newest, of: realm, path: configuration.path, isUnchanged: isUnchanged)
     return Realm(configuration, reader)
   }
 

@@ -81,17 +81,17 @@ struct Committer {
     )
     // One chunk holds the three lists, the state of an evacuation and the top array. Their widths are chosen so that
     // they do not depend on the position of the chunk.
-    let kept = writer.free.locked.count + writer.free.spared.count + writer.free.withheld.count
+    let kept = writer.free.locked.count + writer.free.retained.count + writer.free.withheld.count
     let entries = writer.free.count + freed.count + kept
     let reserve = Self.reserve(entries: entries, evacuation)
     let place = writer.allocate(reserve, gathered: true)
     if let error = writer.error { throw error }
-    writer.giveBack()
-    if writer.free.gaveUp { evacuation.giveUp() }
+    writer.releaseReserve()
+    if writer.free.gaveUp { evacuation.abandon() }
     let chunk = FreeRange(position: place, size: reserve, version: 0)
     let unused = writer.free.remaining
     let (withheld, logicalSize) = try evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
-    ranges = unused + writer.free.locked + writer.free.spared + withheld + freed + [chunk]
+    ranges = unused + writer.free.locked + writer.free.retained + withheld + freed + [chunk]
     ranges.sort { $0.position < $1.position }
     for (range, next) in zip(ranges, ranges.dropFirst()) where range.end > next.position {
       throw .damaged("the \(range.size) bytes from here on overlap others that are free", ref: range.position)

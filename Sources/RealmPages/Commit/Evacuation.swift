@@ -40,11 +40,11 @@ struct Evacuation {
     if try state.int(1) <= 0 {
       for i in 2..<max(2, state.count) { progress.append(max(0, Int(truncatingIfNeeded: try state.int(i)))) }
     }
-    if limit > 0 && freeListRef > limit { giveUp() }
+    if limit > 0 && freeListRef > limit { abandon() }
   }
 
   /// Abandons the evacuation, because the space below the limit is insufficient.
-  mutating func giveUp() { (limit, backoff, progress) = (0, 10, []) }
+  mutating func abandon() { (limit, backoff, progress) = (0, 10, []) }
 
   // MARK: moving
 

@@ -8,12 +8,12 @@ import Threads
 final class ExclusiveLock: Sendable {
   private let files: [LockedFile]
   private let claim: Claim?
-  private let turn: ReplacementTurn
+  private let lock: ReplacementLock
 
   /// Acquires the lock, and creates the lock file if necessary. Throws at once if a program has joined the realm, or if
   /// another program holds the replacement lock.
-  init(realmPath: String, holding turn: ReplacementTurn? = nil) throws(EngineError) {
-    if let turn { self.turn = turn } else { self.turn = try ReplacementTurn(realmPath: realmPath) }
+  init(realmPath: String, holding lock: ReplacementLock? = nil) throws(EngineError) {
+    if let lock { self.lock = lock } else { self.lock = try ReplacementLock(realmPath: realmPath) }
     var files: [LockedFile] = []
     for name in RealmLinks.names(of: realmPath) {
       if let file = try LockedFile(realmPath: name, besides: files) { files.append(file) }
@@ -33,7 +33,7 @@ final class ExclusiveLock: Sendable {
 /// the session before it acquires the exclusive lock; until then, this lock keeps other programs of this package out.
 /// It locks the directory `FILE.management`, which every participant creates and which outlives the realm file. Realm's
 /// engine does not use it.
-final class ReplacementTurn: Sendable {
+final class ReplacementLock: Sendable {
   private let descriptors: [Int32]
 
   /// Acquires the lock; throws `inUse` if another program holds it. Without that directory no participant exists that
@@ -59,9 +59,9 @@ final class ReplacementTurn: Sendable {
   }
 
   /// Acquires the lock, and waits until `deadline` if another program holds it.
-  static func take(_ realmPath: String, until deadline: MonotonicTime) throws(EngineError) -> ReplacementTurn {
+  static func take(_ realmPath: String, until deadline: MonotonicTime) throws(EngineError) -> ReplacementLock {
     while true {
-      do throws(EngineError) { return try ReplacementTurn(realmPath: realmPath) } catch {
+      do throws(EngineError) { return try ReplacementLock(realmPath: realmPath) } catch {
         if error.reason != .inUse || MonotonicTime.now >= deadline { throw error }
         usleep(1000)
       }

@@ -31,7 +31,7 @@ struct FreeSpace {
   /// Reusable ranges above the limit of an evacuation: not written to.
   private(set) var withheld: [FreeRange] = []
   /// Reusable ranges with the content of recent versions: used only if there is no other space.
-  private(set) var spared: [FreeRange] = []
+  private(set) var retained: [FreeRange] = []
   /// The links of the small chunks: one list for each size, in units of 8 bytes.
   private var small: [Link] = []
   /// The first link of each list in `small`; -1 if the list is empty.
@@ -54,26 +54,26 @@ struct FreeSpace {
   private static let smallLimit = 4096
 
   /// The number of older versions that commits keep complete while other space exists, so that a user can restore one.
-  private static let sparedVersions: UInt64 = 8
-  /// The maximum number of spared ranges: longer free lists would cost commits more than the versions are worth.
-  private static let mostSpared = 256
-  /// The maximum number of spared bytes in a small file; in larger files an eighth of the file.
-  private static let leastSparedSize = 1 << 16
+  private static let retainedVersions: UInt64 = 8
+  /// The maximum number of retained ranges: longer free lists would cost commits more than the versions are worth.
+  private static let maxRetained = 256
+  /// The maximum number of retained bytes in a small file; in larger files an eighth of the file.
+  private static let maxRetainedSize = 1 << 16
 
   /// Splits the free list at `oldest`, the oldest version in use, and at `limit`, above which nothing is allocated.
-  /// `base` and `size` are the number and the logical size of the base version; without them nothing is spared.
+  /// `base` and `size` are the number and the logical size of the base version; without them nothing is retained.
   init(_ ranges: [FreeRange], oldest: UInt64, base: UInt64 = .max, size: Int = 0, limit: Int = .max) {
     locked = ranges.filter { $0.version > oldest }
     var reusable: [FreeRange] = []
     if limit == .max, base != .max {
-      let first = base > Self.sparedVersions ? base - Self.sparedVersions : 1
-      spared = ranges.filter { $0.version <= oldest && $0.version >= first }
+      let first = base > Self.retainedVersions ? base - Self.retainedVersions : 1
+      retained = ranges.filter { $0.version <= oldest && $0.version >= first }
       // A large release is returned to the file system, not kept.
-      let bytes = spared.reduce(0) { $0 + $1.size }
-      if spared.count > Self.mostSpared || bytes > max(Self.leastSparedSize, size / 8) { spared = [] }
+      let bytes = retained.reduce(0) { $0 + $1.size }
+      if retained.count > Self.maxRetained || bytes > max(Self.maxRetainedSize, size / 8) { retained = [] }
     }
-    let firstSpared = spared.map(\.version).min() ?? .max
-    for range in ranges where range.version <= oldest && range.version < firstSpared {
+    let firstRetained = retained.map(\.version).min() ?? .max
+    for range in ranges where range.version <= oldest && range.version < firstRetained {
       let below = max(0, min(range.size, limit - range.position))
       if below > 0 { reusable.append(FreeRange(position: range.position, size: below, version: 0)) }
       if below < range.size {
@@ -123,12 +123,12 @@ struct FreeSpace {
   /// True if withheld ranges had to be used.
   private(set) var gaveUp = false
 
-  /// Makes the spared ranges usable. If there are none, abandons the evacuation and makes the withheld ranges usable.
+  /// Makes the retained ranges usable. If there are none, abandons the evacuation and makes the withheld ranges usable.
   /// Returns false if there are neither.
   mutating func release() -> Bool {
-    if !spared.isEmpty {
-      for range in FreeRange.joined(spared) { insert(range.position, range.size) }
-      spared = []
+    if !retained.isEmpty {
+      for range in FreeRange.joined(retained) { insert(range.position, range.size) }
+      retained = []
       return true
     }
     if withheld.isEmpty { return false }

@@ -13,7 +13,7 @@ struct NodeWriter {
   private let output: WriteBuffer
   /// The number of bytes written since resident pages were last limited.
   private var newBytes = 0
-  private static let mostNewBytes = 1 << 20
+  private static let maxNewBytes = 1 << 20
   /// The nodes already written, and those already measured. A node has one parent; these sets stop cycles in damaged
   /// files.
   private var written = NumberSet()
@@ -88,7 +88,7 @@ struct NodeWriter {
     for (ref, levels) in zip(refs, levels) { size += self.size(ref, levels: levels) }
     if size > Self.maximumGathered { return }
     var place = free.take(size)
-    if place == nil, !free.spared.isEmpty, logicalSize >= Self.smallFile, free.release() { place = free.take(size) }
+    if place == nil, !free.retained.isEmpty, logicalSize >= Self.smallFile, free.release() { place = free.take(size) }
     guard let place else { return }
     gathered = place..<place + size
   }
@@ -110,7 +110,7 @@ struct NodeWriter {
   }
 
   /// Returns the rest of the reserved space.
-  mutating func giveBack() {
+  mutating func releaseReserve() {
     if gathered.isEmpty { return }
     free.add(gathered.lowerBound, gathered.count)
     gathered = 0..<0
@@ -126,7 +126,7 @@ struct NodeWriter {
     }
     while error == nil {
       if let place = free.take(size) { return place }
-      // Use spared and withheld space before growing the file.
+      // Use retained and withheld space before growing the file.
       if logicalSize >= Self.smallFile, free.release() { continue }
       let grown = FreeSpace.grownSize(logicalSize, by: size)
       do throws(EngineError) { try storage.grow(to: grown) } catch {
@@ -149,7 +149,7 @@ struct NodeWriter {
     if error != nil { return }
     do throws(EngineError) { unsafe fill(try output.room(size, at: place)) } catch { self.error = error }
     newBytes += size
-    if newBytes < Self.mostNewBytes { return }
+    if newBytes < Self.maxNewBytes { return }
     newBytes = 0
     slab.limitResidentPages()
   }

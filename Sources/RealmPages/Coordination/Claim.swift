@@ -56,7 +56,7 @@ final class Claim: Sendable {
 
 /// The lock that a writer holds while it writes the first changes to a copy, which has no lock file yet. Programs of
 /// this package wait for one another; Realm's engine is not kept out.
-final class CopyTurn: Sendable {
+final class CopyLock: Sendable {
   let file: FileHandle
 
   private static let position = Claim.start - 1

@@ -10,7 +10,7 @@ import Threads
 /// An open lock file, mapped, with a shared flock on it.
 @safe final class LockFile: @unchecked Sendable {
   // Unchecked: other processes share the memory anyway; the mutexes in it define who may access what.
-  // Safe: the mapping lives as long as the object, and has room for `mostEntries` entries.
+  // Safe: the mapping lives as long as the object, and has room for `maxEntries` entries.
   let path: String
   let info: UnsafeMutablePointer<clinux_shared_info>
   private let descriptor: Int32
@@ -25,8 +25,8 @@ import Threads
   /// The number of entries of a new list, and of each growth step.
   static let listStep = 32
   /// The upper limit on entries; the address space for them is reserved.
-  private static let mostEntries = 1 << 16
-  private static let mappedSize = size(entries: mostEntries)
+  private static let maxEntries = 1 << 16
+  private static let mappedSize = size(entries: maxEntries)
 
   /// The size of a lock file whose version list has room for `entries`.
   static func size(entries: Int) -> Int { listStart + entries * MemoryLayout<clinux_version_entry>.stride }
@@ -41,7 +41,7 @@ import Threads
         "\(path): this program was not built with glibc, as programs that share a realm must be"
       )
     }
-    var misfits = 0
+    var mismatches = 0
     while true {
       let opened = try Self.open(path, configuration, deadline)
       let isReady = unsafe !opened.isEmpty && clinux_load_8(clinux_init_complete(opened.info)) == 1
@@ -55,9 +55,9 @@ import Threads
       unsafe clinux_unmap(opened.info, Self.mappedSize)
       close(opened.descriptor)
       if let problem {
-        misfits += 1
+        mismatches += 1
         // The session of an incompatible program may be about to end.
-        if misfits > 10 || MonotonicTime.now >= deadline {
+        if mismatches > 10 || MonotonicTime.now >= deadline {
           throw EngineError(
             .inUse,
             "\(path): \(problem): a program with another version or architecture of Realm has the realm open; close it"
@@ -66,7 +66,7 @@ import Threads
       } else if MonotonicTime.now >= deadline {
         throw EngineError(.inUse, "\(path): a program that has the realm open did not initialise the lock file")
       }
-      usleep(useconds_t.random(in: 0..<useconds_t(10_000 * max(misfits, 1))))
+      usleep(useconds_t.random(in: 0..<useconds_t(10_000 * max(mismatches, 1))))
     }
   }
 
@@ -179,7 +179,7 @@ import Threads
   var list: UnsafeMutablePointer<clinux_version_entry> {
     unsafe (UnsafeMutableRawPointer(info) + Self.listStart).bindMemory(
       to: clinux_version_entry.self,
-      capacity: Self.mostEntries
+      capacity: Self.maxEntries
     )
   }
 
@@ -188,7 +188,7 @@ import Threads
     let entries = unsafe Int(info.pointee.entries)
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
-    guard entries > 0, entries <= Self.mostEntries, Int(status.st_size) >= Self.size(entries: entries) else {
+    guard entries > 0, entries <= Self.maxEntries, Int(status.st_size) >= Self.size(entries: entries) else {
       throw EngineError(
         .inUse,
         "\(path): \(entries) versions announced in \(status.st_size) bytes: close all programs that have the realm open"
@@ -199,8 +199,8 @@ import Threads
 
   /// Extends the file to hold `entries` entries.
   func grow(to entries: Int) throws(EngineError) {
-    guard entries <= Self.mostEntries else {
-      throw EngineError(.inUse, "\(path): more than \(Self.mostEntries) versions are in use")
+    guard entries <= Self.maxEntries else {
+      throw EngineError(.inUse, "\(path): more than \(Self.maxEntries) versions are in use")
     }
     let code = clinux_reserve_file(descriptor, Int64(Self.size(entries: entries)))
     if code != 0 { throw .failed("posix_fallocate", path, code) }
@@ -214,7 +214,7 @@ import Threads
   }
 
   /// True if the file was truncated or overwritten, so that no program can use it.
-  var isSpoiled: Bool { isOverwritten || isCut }
+  var isUnusable: Bool { isOverwritten || isCut }
 
   private var isOverwritten: Bool {
     unsafe hasBrokenMutex.load(ordering: .relaxed) || !Self.hasKnownLayout(info)
@@ -234,7 +234,7 @@ import Threads
   func checkIsInPlace() throws(EngineError) {
     var named = stat()
     let isThere = unsafe stat(path, &named) == 0 && Identity(named) == identity
-    if !isThere || isSpoiled { throw removedOrOverwritten }
+    if !isThere || isUnusable { throw removedOrOverwritten }
   }
 
   private var removedOrOverwritten: EngineError {
@@ -255,7 +255,7 @@ import Threads
   /// If the file was overwritten and no other process participates, it is initialized again, because openers refuse to
   /// change a file that does not look like a lock file. A truncated file is no longer mapped, and openers treat it as a
   /// new one. If initializing fails, the next opener handles the file.
-  func letGo() {
+  func releaseLock() {
     if isOverwritten, !isCut, flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = unsafe Self.initialise(descriptor, info) }
     flock(descriptor, LOCK_UN)
   }

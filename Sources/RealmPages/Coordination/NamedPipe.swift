@@ -26,9 +26,9 @@ final class NamedPipe: Sendable {
   deinit { open.withLock { if $0 >= 0 { close($0) } } }
 
   /// Wakes all listeners, if the pipe exists. Never blocks.
-  func ring() { open.withLock { ring(&$0) } }
+  func wakeListeners() { open.withLock { wakeListeners(&$0) } }
 
-  private func ring(_ descriptor: inout Int32) {
+  private func wakeListeners(_ descriptor: inout Int32) {
     if descriptor >= 0 && !Self.isPipe(descriptor) {
       close(descriptor)
       descriptor = -1

@@ -4,7 +4,7 @@
 // Readers get the newest version of the list, pinned: no writer overwrites it. A version that is no longer the newest
 // stays pinned only for a short time; readers that take longer check with `isCurrent`.
 //
-// The file can be moved, replaced, removed or overwritten at any moment. `Standing` describes what is read then.
+// The file can be moved, replaced, removed or overwritten at any moment. `FileLocation` describes what is read then.
 // Nothing is written to a file that is no longer at its path, or whose content is not what the session wrote to it.
 
 import CLinux
@@ -24,7 +24,7 @@ final class Participant: VersionReader {
   let configuration: Configuration
   private let role: Role
   private let state: Mutex<State>
-  private let packedStanding = Atomic<Int>(0)
+  private let packedLocation = Atomic<Int>(0)
   /// The time of the last use, in nanoseconds of the monotonic clock.
   private let timeOfUse = Atomic<Int64>(0)
   private let listener = Mutex<PipeListener?>(nil)
@@ -50,8 +50,8 @@ final class Participant: VersionReader {
     /// The reader of a file that is read without joining a session: an older format, a copy (until it is written to), a
     /// history that only servers use, a file that is no longer at its path, or a file that is in use under another
     /// name.
-    var bystander: HeaderReader?
-    var standing = Standing()
+    var unsharedReader: HeaderReader?
+    var location = FileLocation()
     /// When to try again to join a realm that is in use under another name.
     var nextTry: MonotonicTime?
     /// The target of commits.
@@ -65,7 +65,7 @@ final class Participant: VersionReader {
   private struct Weak { weak var pin: VersionPin? }
 
   /// How long a version that is not held stays pinned after a newer one appeared.
-  private static let grace = Duration.seconds(2)
+  private static let pinLifetime = Duration.seconds(2)
 
   /// Opens a realm and joins the session. `wrap` can put a layer between the engine and the file, in the first session.
   init(
@@ -101,10 +101,10 @@ final class Participant: VersionReader {
   /// at work. `isCurrent` is false for anything they read afterwards. A participant in a transaction does not
   /// leave; to other programs it looks like one that crashed.
   static func leaveAll() {
-    for listed in all.withLock({ $0 }) { listed.participant?.leaveForGood() }
+    for listed in all.withLock({ $0 }) { listed.participant?.leavePermanently() }
   }
 
-  private func leaveForGood() {
+  private func leavePermanently() {
     state.withLock { state in
       if state.isWriting { return }
       state.isOver = true
@@ -120,22 +120,22 @@ final class Participant: VersionReader {
 
   // MARK: reading
 
-  func latest(looks: Bool) throws(EngineError) -> Snapshot {
+  func latest(checksPath: Bool) throws(EngineError) -> Snapshot {
     touch()
-    return try state.withLock { state throws(EngineError) in try newest(&state, looks: looks) }
+    return try state.withLock { state throws(EngineError) in try newest(&state, checksPath: checksPath) }
   }
 
-  private func newest(_ state: inout State, looks: Bool = true) throws(EngineError) -> Snapshot {
+  private func newest(_ state: inout State, checksPath: Bool = true) throws(EngineError) -> Snapshot {
     state.calls += 1
-    if state.calls % Snapshot.readsBetweenLooks == 0, let space = state.space {
+    if state.calls % Snapshot.readsBetweenTrims == 0, let space = state.space {
       space.limitResidentPages()
     }
-    defer { packedStanding.store(state.standing.packed, ordering: .relaxed) }
+    defer { packedLocation.store(state.location.packed, ordering: .relaxed) }
     // The check of the path can be skipped only if the file was still there at the last one.
-    var looks = looks || state.session == nil || state.standing.place != .here
+    var checksPath = checksPath || state.session == nil || state.location.place != .here
     for _ in 0..<Self.attempts {
-      if let snapshot = try newestHere(&state, looks: looks) { return snapshot }
-      looks = true
+      if let snapshot = try newestHere(&state, checksPath: checksPath) { return snapshot }
+      checksPath = true
     }
     throw EngineError(.inUse, "\(configuration.path): the file is being replaced repeatedly: try again later")
   }
@@ -145,24 +145,24 @@ final class Participant: VersionReader {
 
   /// The newest version in the current session or file; nil if it had to be left or joined first, and the caller must
   /// retry.
-  private func newestHere(_ state: inout State, looks: Bool) throws(EngineError) -> Snapshot? {
+  private func newestHere(_ state: inout State, checksPath: Bool) throws(EngineError) -> Snapshot? {
     guard let session = state.session else { return try newestOutside(&state) }
     let before = (participants: session.participants, newest: session.versions.newestSlot)
     // Reading `newestSlot` above touched the mapping, so a truncated lock file has been noticed.
-    if session.lockFile.isSpoiled, !state.isWriting, isLost(session, state) {
+    if session.lockFile.isUnusable, !state.isWriting, isLost(session, state) {
       leave(&state)
       return nil
     }
-    let (place, stamp) = looks ? state.file?.look() ?? (.here, nil) : (.here, nil)
+    let (place, stamp) = checksPath ? state.file?.locate() ?? (.here, nil) : (.here, nil)
     if place == .here {
-      if state.standing.place == .shared { state.standing.place = .here }
+      if state.location.place == .shared { state.location.place = .here }
     } else if place == .elsewhere || place == .nowhere {
       // Other programs that have the file open continue to use it, and commits that are not on disk yet belong to it.
       if session.participants == 1 && !state.isWriting {
         leave(&state)
         return nil
       }
-      state.standing.place = .shared
+      state.location.place = .shared
     }
     if let snapshot = state.snapshot, let pin = snapshot.pin, pin.isValid, pin.session === session,
       pin.listed.slot == session.versions.newestSlot, state.space?.isSpent == false
@@ -170,7 +170,7 @@ final class Participant: VersionReader {
       // A sole participant detects commits by programs that use another lock file: the header shows them.
       let isAlone = session.participants == 1 && !state.isWriting && configuration.inMemoryIdentifier == nil
       if stamp == nil || stamp == state.stamp || holds(snapshot, state, asNewest: isAlone, mayBeAhead: true) {
-        if looks { state.stamp = stamp.flatMap { $0.isSettled ? $0 : nil } }
+        if checksPath { state.stamp = stamp.flatMap { $0.isSettled ? $0 : nil } }
         return snapshot
       }
       if isAlone && holds(snapshot, state) {
@@ -184,10 +184,10 @@ final class Participant: VersionReader {
           return snapshot
         }
       } catch {
-        guard becomesLost(session, state) else { throw error }
+        guard isLostAfterReads(session, state) else { throw error }
         if state.isWriting {
           // Commits that are not on disk yet are only in this session. The next writer publishes them and leaves it.
-          if session.lockFile.isSpoiled { throw error }
+          if session.lockFile.isUnusable { throw error }
           guard let snapshot = try advance(&state, session, isLost: true) else {
             throw Self.overwritten(configuration.path)
           }
@@ -209,25 +209,25 @@ final class Participant: VersionReader {
     }
     if state.isWriting { throw Self.overwritten(configuration.path) }
     leave(&state)
-    state.standing.file += 1
+    state.location.generation += 1
     return nil
   }
 
   /// The newest version of a file whose session this process is not in; nil if this call joined the session.
   private func newestOutside(_ state: inout State) throws(EngineError) -> Snapshot? {
-    if let bystander = state.bystander {
-      switch state.standing.place {
-      case .gone where state.file?.place == .nowhere: return try bystander.latest()
+    if let unsharedReader = state.unsharedReader {
+      switch state.location.place {
+      case .gone where state.file?.place == .nowhere: return try unsharedReader.latest()
       case .gone: break
       case .otherName, .untrusted:
-        if let next = state.nextTry, .now < next { return try bystander.latest() }
+        if let next = state.nextTry, .now < next { return try unsharedReader.latest() }
       default:
-        let (snapshot, header, _) = try bystander.latestWithHeader()
-        if state.file?.place != .elsewhere, !Self.takesPart(snapshot, header) { return snapshot }
+        let (snapshot, header, _) = try unsharedReader.latestWithHeader()
+        if state.file?.place != .elsewhere, !Self.canBeShared(snapshot, header) { return snapshot }
       }
     }
     try enter(&state)
-    return try state.bystander?.latest()
+    return try state.unsharedReader?.latest()
   }
 
   /// True if the file still holds `snapshot` at its ref and, if `asNewest`, the header refers to it. With
@@ -273,7 +273,7 @@ final class Participant: VersionReader {
     isLost: Bool = false
   ) throws(EngineError) -> Snapshot? {
     if !isLost { try session.lockFile.checkIsInPlace() }
-    let listed = try session.versions.grabNewest()
+    let listed = try session.versions.pinNewest()
     let pin = VersionPin(session, listed)
     let space = try space(&state, session, covering: listed.logicalSize)
     let header = Header(topRef: listed.topRef, format: listed.topRef == 0 ? 0 : session.fileFormat)
@@ -321,13 +321,13 @@ final class Participant: VersionReader {
       touch()
       return pin.isValid && !(snapshot.arena.space is MappedFile && snapshot.arena.space.isSpent)
     }
-    return state.withLock { $0.bystander }?.isCurrent(snapshot) ?? false
+    return state.withLock { $0.unsharedReader }?.isCurrent(snapshot) ?? false
   }
 
   func hasChanged(since snapshot: Snapshot) -> Bool {
-    let (session, bystander) = state.withLock { ($0.session, $0.bystander) }
-    if let bystander { return bystander.hasChanged(since: snapshot) }
-    guard let session else { return hasChangedBehindUs(snapshot) }
+    let (session, unsharedReader) = state.withLock { ($0.session, $0.unsharedReader) }
+    if let unsharedReader { return unsharedReader.hasChanged(since: snapshot) }
+    guard let session else { return hasHeaderChanged(snapshot) }
     guard let pin = snapshot.pin, pin.session === session, pin.isValid else {
       return state.withLock { $0.snapshot.map { $0.version != snapshot.version } ?? true }
     }
@@ -335,7 +335,7 @@ final class Participant: VersionReader {
   }
 
   /// Compares the header of the file with `snapshot` while not in a session.
-  private func hasChangedBehindUs(_ snapshot: Snapshot) -> Bool {
+  private func hasHeaderChanged(_ snapshot: Snapshot) -> Bool {
     let configuration = state.withLock { $0.configuration }
     // A file that cannot be read counts as changed.
     guard let (found, _, _) = try? HeaderReader(configuration).latestWithHeader() else { return true }
@@ -360,8 +360,8 @@ final class Participant: VersionReader {
   }
 
   func fileStatus() throws(EngineError) -> FileStatus {
-    let (file, bystander) = state.withLock { ($0.file, $0.bystander) }
-    if let bystander { return try bystander.fileStatus() }
+    let (file, unsharedReader) = state.withLock { ($0.file, $0.unsharedReader) }
+    if let unsharedReader { return try unsharedReader.fileStatus() }
     guard let file else { throw .failed("fstat", configuration.path, EBADF) }
     return try file.status()
   }
@@ -369,7 +369,7 @@ final class Participant: VersionReader {
   // MARK: joining and leaving
 
   /// True if a file with this content can be in a session that this process joins.
-  private static func takesPart(_ snapshot: Snapshot, _ header: Header) -> Bool {
+  private static func canBeShared(_ snapshot: Snapshot, _ header: Header) -> Bool {
     // No commit can replace the header of a copy. That includes a copy of an empty realm, but not a copy whose end is
     // missing.
     if header.topRef == 0 { return !header.isStreaming || !isCopyOfNothing(snapshot.arena.space) }
@@ -388,58 +388,58 @@ final class Participant: VersionReader {
   /// process, if it is in use under another name, or if no file is at the path any more.
   private func enter(
     _ state: inout State,
-    patience: Duration? = nil,
+    timeout: Duration? = nil,
     over wrap: (any Storage) -> any Storage = { $0 }
   ) throws(EngineError) {
     if state.isOver { throw EngineError(.inUse, "\(configuration.path): the process is about to end") }
-    (state.bystander, state.session, state.snapshot, state.space) = (nil, nil, nil, nil)
+    (state.unsharedReader, state.session, state.snapshot, state.space) = (nil, nil, nil, nil)
     if configuration.inMemoryIdentifier != nil {
-      return try InMemoryFolder.locked { () throws(EngineError) in try takePlace(&state, configuration, patience, wrap)
+      return try InMemoryFolder.locked { () throws(EngineError) in try tryEnter(&state, configuration, timeout, wrap)
       }
     }
     if let file = state.file, file.place == .nowhere {
-      state.bystander = try HeaderReader(state.configuration, file)
-      state.standing.place = .gone
+      state.unsharedReader = try HeaderReader(state.configuration, file)
+      state.location.place = .gone
       return
     }
     let former = state.file
-    do throws(EngineError) { try takePlace(&state, configuration, patience, wrap) } catch {
+    do throws(EngineError) { try tryEnter(&state, configuration, timeout, wrap) } catch {
       guard error.reason == .notEncrypted, former != nil else { throw error }
       // The file was decrypted since it was opened.
       var plain = configuration
       plain.encryptionKey = nil
-      try takePlace(&state, plain, patience, wrap)
+      try tryEnter(&state, plain, timeout, wrap)
     }
     if let former, let file = state.file, file.device != former.device || file.inode != former.inode {
-      state.standing.file += 1
+      state.location.generation += 1
     }
   }
 
-  private func takePlace(
+  private func tryEnter(
     _ state: inout State,
     _ configuration: Configuration,
-    _ patience: Duration?,
+    _ timeout: Duration?,
     _ wrap: (any Storage) -> any Storage
   ) throws(EngineError) {
     let former = state.file
     var entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
     switch role {
-    case .reader: try enterReading(&entry, patience ?? .zero)
+    case .reader: try enterReading(&entry, timeout ?? .zero)
     // A file that existed before and was removed is not created again.
     case .writer(let create):
       let isFirst = former == nil
-      try enterWriting(&entry, create: create && isFirst, patience ?? (isFirst ? Session.patience : .zero), wrap)
+      try enterWriting(&entry, create: create && isFirst, timeout ?? (isFirst ? Session.timeout : .zero), wrap)
     }
     if entry.session != nil, entry.file?.place == .elsewhere || entry.file?.place == .nowhere {
       entry.session?.leave()
       throw EngineError(.inUse, "\(configuration.path): the file was replaced while it was being opened: try again")
     }
-    (state.session, state.bystander, state.file, state.storage) =
-      (entry.session, entry.bystander, entry.file, entry.storage)
+    (state.session, state.unsharedReader, state.file, state.storage) =
+      (entry.session, entry.unsharedReader, entry.file, entry.storage)
     (state.configuration, state.lockedName, state.stamp) = (configuration, entry.lockedName, nil)
-    state.nextTry = entry.apart != nil ? .now.advanced(by: Self.retryInterval) : nil
-    state.standing.place = entry.apart ?? .here
-    state.standing.isEncrypted = configuration.encryptionKey != nil
+    state.nextTry = entry.unsharedPlace != nil ? .now.advanced(by: Self.retryInterval) : nil
+    state.location.place = entry.unsharedPlace ?? .here
+    state.location.isEncrypted = configuration.encryptionKey != nil
   }
 
   /// How long a realm that is in use under another name is read before the next attempt to join.
@@ -450,36 +450,36 @@ final class Participant: VersionReader {
     let configuration: Configuration
     let lockedName: String
     var session: Session?
-    var bystander: HeaderReader?
+    var unsharedReader: HeaderReader?
     var file: FileHandle?
     var storage: (any Storage)?
-    /// The reason why `bystander` reads a file that other programs have open.
-    var apart: Standing.Place?
+    /// The reason why `unsharedReader` reads a file that other programs have open.
+    var unsharedPlace: FileLocation.Place?
 
     init(_ configuration: Configuration, lockedName: String) {
       (self.configuration, self.lockedName) = (configuration, lockedName)
     }
   }
 
-  private func enterReading(_ entry: inout Entry, _ patience: Duration) throws(EngineError) {
+  private func enterReading(_ entry: inout Entry, _ timeout: Duration) throws(EngineError) {
     let configuration = entry.configuration
     let probe = try HeaderReader(configuration)
     let (snapshot, header, _) = try probe.latestWithHeader()
     let file = try FileHandle(path: configuration.path)
     entry.file = file
-    if !Self.takesPart(snapshot, header) {
-      try configuration.checkReached(snapshot, isBystander: false)
-      entry.bystander = probe
+    if !Self.canBeShared(snapshot, header) {
+      try configuration.checkReached(snapshot, isUnshared: false)
+      entry.unsharedReader = probe
       return
     }
     do throws(EngineError) {
-      entry.session = try session(entry, file, forWriting: false, patience) { () throws(EngineError) in
+      entry.session = try session(entry, file, forWriting: false, timeout) { () throws(EngineError) in
         try Self.firstVersion(configuration)
       }
     } catch {
-      guard let place = error.apart else { throw error }
-      try configuration.checkReached(snapshot, isBystander: true)
-      (entry.bystander, entry.apart) = (probe, place)
+      guard let place = error.unsharedPlace else { throw error }
+      try configuration.checkReached(snapshot, isUnshared: true)
+      (entry.unsharedReader, entry.unsharedPlace) = (probe, place)
     }
   }
 
@@ -487,8 +487,8 @@ final class Participant: VersionReader {
   /// progress: a header without a top ref, in a file with nodes, has lost its version.
   private static func firstVersion(_ configuration: Configuration) throws(EngineError) -> FirstVersion {
     let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
-    try configuration.checkReached(snapshot, isBystander: false)
-    guard takesPart(snapshot, header) else {
+    try configuration.checkReached(snapshot, isUnshared: false)
+    guard canBeShared(snapshot, header) else {
       throw EngineError(.inUse, "\(configuration.path): the file changed while it was being opened: try again")
     }
     return FirstVersion(snapshot)
@@ -497,7 +497,7 @@ final class Participant: VersionReader {
   private func enterWriting(
     _ entry: inout Entry,
     create: Bool,
-    _ patience: Duration,
+    _ timeout: Duration,
     _ wrap: (any Storage) -> any Storage
   ) throws(EngineError) {
     let configuration = entry.configuration
@@ -505,27 +505,27 @@ final class Participant: VersionReader {
     maker = try RealmFileMaker(configuration, create: create, over: wrap)
     isNew = try maker.holdsNothing()
     (entry.file, entry.storage) = (maker.file, maker.storage)
-    var probe: HeaderReader?, takesPart = true
+    var probe: HeaderReader?, canBeShared = true
     if !isNew || !create {
       let reader = try HeaderReader(configuration)
       let (snapshot, header, _) = try reader.latestWithHeader()
       probe = reader
       if RealmWriter.refusal(snapshot) != nil {
-        try configuration.checkReached(snapshot, isBystander: true)
-        entry.bystander = reader
+        try configuration.checkReached(snapshot, isUnshared: true)
+        entry.unsharedReader = reader
         return
       }
-      takesPart = Self.takesPart(snapshot, header)
-      if !takesPart { try configuration.checkReached(snapshot, isBystander: false) }
+      canBeShared = Self.canBeShared(snapshot, header)
+      if !canBeShared { try configuration.checkReached(snapshot, isUnshared: false) }
     }
     do throws(EngineError) {
-      if !takesPart {
+      if !canBeShared {
         // The first save converts it.
         try Trust.check(maker.file, configuration)
-        entry.bystander = probe
+        entry.unsharedReader = probe
         return
       }
-      let session = try session(entry, maker.file, forWriting: true, patience) { () throws(EngineError) in
+      let session = try session(entry, maker.file, forWriting: true, timeout) { () throws(EngineError) in
         if create { try maker.makeEmptyIfNew() }
         // A copy may have replaced the file in the meantime; it has to be converted before a session begins.
         return try Self.firstVersion(configuration)
@@ -533,8 +533,8 @@ final class Participant: VersionReader {
       (maker.storage as? EncryptedStorage)?.marker = session.lockFile
       entry.session = session
     } catch {
-      guard let place = error.apart, let probe, patience == .zero else { throw error }
-      (entry.bystander, entry.apart) = (probe, place)
+      guard let place = error.unsharedPlace, let probe, timeout == .zero else { throw error }
+      (entry.unsharedReader, entry.unsharedPlace) = (probe, place)
     }
   }
 
@@ -548,8 +548,8 @@ final class Participant: VersionReader {
     let entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
     // Holders of the version in the copy had no session to register it in.
     let isHeld = isHeldWithoutPin(upTo: .max)
-    let patience = Duration.milliseconds(deadline.milliseconds)
-    let session = try session(entry, file, forWriting: true, patience, until: deadline, holdsFirst: isHeld) {
+    let timeout = Duration.milliseconds(deadline.milliseconds)
+    let session = try session(entry, file, forWriting: true, timeout, until: deadline, holdsFirst: isHeld) {
       () throws(EngineError) in
       if file.place != .here { throw Self.moved(configuration.path) }
       let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
@@ -557,7 +557,7 @@ final class Participant: VersionReader {
       return FirstVersion(try HeaderReader(configuration).latest())
     }
     (storage as? EncryptedStorage)?.marker = session.lockFile
-    (state.bystander, state.session, state.lockedName, state.stamp) = (nil, session, entry.lockedName, nil)
+    (state.unsharedReader, state.session, state.lockedName, state.stamp) = (nil, session, entry.lockedName, nil)
     state.heldBefore = session.first.map { VersionPin(session, $0) }
   }
 
@@ -573,7 +573,7 @@ final class Participant: VersionReader {
     _ entry: Entry,
     _ file: FileHandle,
     forWriting: Bool,
-    _ patience: Duration,
+    _ timeout: Duration,
     until deadline: MonotonicTime? = nil,
     holdsFirst: Bool = false,
     begin: () throws(EngineError) -> FirstVersion
@@ -584,23 +584,23 @@ final class Participant: VersionReader {
       configuration,
       of: file,
       forWriting: forWriting,
-      patience: patience,
+      timeout: timeout,
       until: deadline,
       holdsFirst: holdsFirst,
-      whenIdle: { [weak self] in self?.lookAround() },
+      whenIdle: { [weak self] in self?.releaseIdleResources() },
       begin: begin
     )
   }
 
   /// Called every 500 ms, on the lock thread. Releases what is not needed, and leaves the session when no request came
   /// for the idle time.
-  private func lookAround() {
+  private func releaseIdleResources() {
     _ = state.withLockIfAvailable { state in
       guard let session = state.session else { return }
       let now = MonotonicTime.coarse
       state.superseded.removeAll { entry in
         guard let pin = entry.pin.pin, pin.isValid else { return true }
-        if !pin.isHeld && now >= entry.since.advanced(by: Self.grace) { pin.revoke() }
+        if !pin.isHeld && now >= entry.since.advanced(by: Self.pinLifetime) { pin.revoke() }
         return false
       }
       if let pin = state.heldBefore, !isHeldWithoutPin(upTo: pin.listed.version) {
@@ -620,7 +620,7 @@ final class Participant: VersionReader {
       let lastUse = timeOfLastUse
       let pin = state.snapshot?.pin
       if let pin, pin.isValid, !pin.isHeld, pin.listed.slot != session.versions.newestSlot,
-        now >= lastUse.advanced(by: Self.grace)
+        now >= lastUse.advanced(by: Self.pinLifetime)
       {
         pin.revoke()
       }
@@ -634,17 +634,17 @@ final class Participant: VersionReader {
   /// process can leave it: no other process participates, and no version of it is held.
   private func isLost(_ session: Session, _ state: State) -> Bool {
     if configuration.inMemoryIdentifier != nil { return false }
-    let lockFile = session.lockFile, isSpoiled = lockFile.isSpoiled
-    if !isSpoiled && !lockFile.isGone || isAnythingHeld(state) { return false }
+    let lockFile = session.lockFile, isUnusable = lockFile.isUnusable
+    if !isUnusable && !lockFile.isGone || isAnythingHeld(state) { return false }
     // A process that died still counts as a participant, but holds no lock.
-    if !isSpoiled && session.participants == 1 { return true }
+    if !isUnusable && session.participants == 1 { return true }
     return !LockHolders.areOthers(holding: lockFile.identity, near: configuration.path)
   }
 
   /// Like `isLost`, for a caller that cannot continue otherwise: waits a moment for reads of this process to end.
-  private func becomesLost(_ session: Session, _ state: State) -> Bool {
-    if !session.lockFile.isSpoiled && !session.lockFile.isGone { return false }
-    for _ in 0..<Self.looksWhileReading {
+  private func isLostAfterReads(_ session: Session, _ state: State) -> Bool {
+    if !session.lockFile.isUnusable && !session.lockFile.isGone { return false }
+    for _ in 0..<Self.checksWhileReading {
       if isLost(session, state) { return true }
       if !isAnythingHeld(state) { return false }
       usleep(1000)
@@ -652,7 +652,7 @@ final class Participant: VersionReader {
     return false
   }
 
-  private static let looksWhileReading = 100
+  private static let checksWhileReading = 100
 
   /// Leaves a session that other programs can no longer find, and calls `publish` while no other program has the realm
   /// open, so that commits that are not on disk yet are not lost. Does nothing if the session can still be found.
@@ -683,12 +683,12 @@ final class Participant: VersionReader {
   /// again. Other programs of this package cannot replace the file in between, because this process keeps the
   /// replacement lock until it has rejoined. Reads by this process wait until then, and no thread may be in a
   /// transaction.
-  func whileReplacing<R>(_ body: (Configuration, ReplacementTurn) throws(EngineError) -> R) throws(EngineError) -> R {
-    let turn = try ReplacementTurn.take(configuration.path, until: .now.advanced(by: Session.patience))
-    defer { withExtendedLifetime(turn) {} }
+  func whileReplacing<R>(_ body: (Configuration, ReplacementLock) throws(EngineError) -> R) throws(EngineError) -> R {
+    let lock = try ReplacementLock.take(configuration.path, until: .now.advanced(by: Session.timeout))
+    defer { withExtendedLifetime(lock) {} }
     return try state.withLock { state throws(EngineError) in
       let path = configuration.path
-      if state.standing.place != .here || state.file?.place != .here { throw Self.moved(path) }
+      if state.location.place != .here || state.file?.place != .here { throw Self.moved(path) }
       if configuration.inMemoryIdentifier != nil {
         throw EngineError(.notApplicable, "\(path): a realm in memory has no file")
       }
@@ -702,11 +702,11 @@ final class Participant: VersionReader {
         leave(&state)
       }
       // The file that was open may be replaced.
-      (state.bystander, state.storage) = (nil, nil)
+      (state.unsharedReader, state.storage) = (nil, nil)
       let result: R
-      do throws(EngineError) { result = try body(state.configuration, turn) } catch {
+      do throws(EngineError) { result = try body(state.configuration, lock) } catch {
         // The next access tries again.
-        try? enter(&state, patience: .zero)
+        try? enter(&state, timeout: .zero)
         throw error
       }
       // A file that `body` put there is the same realm.
@@ -721,9 +721,9 @@ final class Participant: VersionReader {
 
   /// Joins the session of a file that was just written as a copy.
   private func rejoin(_ state: inout State) throws(EngineError) {
-    try enter(&state, patience: .zero)
-    if state.bystander != nil, state.standing.place == .here {
-      try convert(&state, until: .now.advanced(by: Session.patience))
+    try enter(&state, timeout: .zero)
+    if state.unsharedReader != nil, state.location.place == .here {
+      try convert(&state, until: .now.advanced(by: Session.timeout))
     }
   }
 
@@ -746,15 +746,15 @@ final class Participant: VersionReader {
     touch()
     return try state.withLock { state throws(EngineError) in
       if stage == .publish, state.isWriting, let session = state.session { return session }
-      if state.standing.place == .otherName || state.standing.place == .untrusted {
-        try enter(&state, patience: .milliseconds(deadline.milliseconds))
+      if state.location.place == .otherName || state.location.place == .untrusted {
+        try enter(&state, timeout: .milliseconds(deadline.milliseconds))
       }
-      if let session = state.session, !state.isWriting, becomesLost(session, state) { leave(&state) }
-      var looks = true
-      if case .edit(looks: false) = stage { looks = state.session == nil || state.standing.place != .here }
-      let snapshot = try newest(&state, looks: looks)
-      if case .commit(let file?) = stage, file != state.standing.file { throw Self.moved(configuration.path) }
-      if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {
+      if let session = state.session, !state.isWriting, isLostAfterReads(session, state) { leave(&state) }
+      var checksPath = true
+      if case .edit(checksPath: false) = stage { checksPath = state.session == nil || state.location.place != .here }
+      let snapshot = try newest(&state, checksPath: checksPath)
+      if case .commit(let file?) = stage, file != state.location.generation { throw Self.moved(configuration.path) }
+      if state.unsharedReader != nil, state.location.place == .here, RealmWriter.refusal(snapshot) == nil {
         if case .edit = stage {
           try checkPlace(state)
           return nil
@@ -762,10 +762,10 @@ final class Participant: VersionReader {
         try convert(&state, until: deadline)
       }
       guard let session = state.session else {
-        if state.standing.place == .gone { throw Self.moved(configuration.path) }
+        if state.location.place == .gone { throw Self.moved(configuration.path) }
         return nil
       }
-      if looks { try checkPlace(state) }  // otherwise the commit does
+      if checksPath { try checkPlace(state) }  // otherwise the commit does
       try RealmLinks.checkNoOther(of: configuration.path, than: state.lockedName)
       state.isWriting = true
       return session
@@ -816,11 +816,11 @@ final class Participant: VersionReader {
   /// under another name.
   var isObstructed: Bool {
     state.withLock { state in
-      switch state.standing.place {
+      switch state.location.place {
       case .otherName, .untrusted: true
       case .here, .gone, .shared:
         state.session.map { session in
-          session.lockFile.isGone || session.lockFile.isSpoiled
+          session.lockFile.isGone || session.lockFile.isUnusable
             || RealmLinks.isOpenByOtherName(configuration.path, than: state.lockedName)
         } ?? false
       }
@@ -840,7 +840,7 @@ final class Participant: VersionReader {
   var storage: (any Storage)? { state.withLock { $0.storage } }
 
   /// The state of the file that is shown.
-  var standing: Standing { Standing(packed: packedStanding.load(ordering: .relaxed)) }
+  var location: FileLocation { FileLocation(packed: packedLocation.load(ordering: .relaxed)) }
 
   /// True while in the session.
   var isThere: Bool { state.withLock { $0.session != nil } }

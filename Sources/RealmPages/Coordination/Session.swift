@@ -34,25 +34,25 @@ final class Session: @unchecked Sendable {
   /// The first version of the session, if this process began the session with `holdsFirst`.
   let first: ListedVersion?
   private let locks: WorkerThread
-  private let bell: Bell
+  private let broadcaster: CommitBroadcaster
   private let pipes: [NamedPipe]
   private let isInMemory: Bool
   private let claim: Claim
   private let isOver = Atomic<Bool>(false)
   private let announcing = Atomic<Bool>(false)
-  private var writeLockHolder = Holder.nobody
+  private var writeLockHolder = Holder.unlocked
 
   /// The thread that locked the write mutex.
   private enum Holder {
-    case nobody
+    case unlocked
     case lockThread
     case thread(pthread_t)
   }
 
   /// The time limit for joining.
-  static let patience = Duration.seconds(10)
+  static let timeout = Duration.seconds(10)
   /// How long a writer waits for writers with earlier tickets. Source: docs/format/5-coordination.md 5.7.
-  private static let ticketPatience = Duration.milliseconds(500)
+  private static let ticketTimeout = Duration.milliseconds(500)
   /// The history schema versions of current SDKs, by history type. Source: docs/format/6-history.md 6.1.
   private static let historySchemas: [Int8: UInt16] = [2: 1, 3: 12]
 
@@ -60,25 +60,25 @@ final class Session: @unchecked Sendable {
   ///
   /// `begin` prepares the file for a new session, while no other program can join; if `holdsFirst` is true, the version
   /// that `begin` returns stays held. `whenIdle` is called from time to time on the lock thread. While programs use the
-  /// file with another lock file, this waits for `patience`, then throws an error that reports it. The time limit for
-  /// everything else is `limit`, by default `Session.patience` from now.
+  /// file with another lock file, this waits for `timeout`, then throws an error that reports it. The time limit for
+  /// everything else is `limit`, by default `Session.timeout` from now.
   init(
     _ configuration: Configuration,
     of file: FileHandle,
     forWriting: Bool,
-    patience: Duration,
+    timeout: Duration,
     until limit: MonotonicTime? = nil,
     holdsFirst: Bool = false,
     whenIdle: @escaping @Sendable () -> Void = {},
     begin: () throws(EngineError) -> FirstVersion
   ) throws(EngineError) {
     let path = configuration.path, isInMemory = configuration.inMemoryIdentifier != nil
-    let deadline = limit ?? .now.advanced(by: Self.patience)
-    let (lockFile, claim) = try Self.filesBeside(file, configuration, deadline, patience)
+    let deadline = limit ?? .now.advanced(by: Self.timeout)
+    let (lockFile, claim) = try Self.filesBeside(file, configuration, deadline, timeout)
     let versions = VersionList(lockFile)
     let idle: @Sendable () -> Void = { [weak lockFile] in
       whenIdle()
-      lockFile.map(Self.heal)
+      lockFile.map(Self.recoverAbandonedMutex)
     }
     guard let thread = WorkerThread(interval: .milliseconds(500), whenIdle: idle) else {
       throw .failed("pthread_create", path, EAGAIN)
@@ -91,9 +91,13 @@ final class Session: @unchecked Sendable {
         var first: ListedVersion?
         if unsafe info.pointee.participants == 0 {
           try unsafe Self.fill(info, versions, try begin(), configuration)
-          first = holdsFirst ? try versions.grabNewest() : nil
-        } else if let misfit = unsafe Self.misfit(info.pointee, forWriting: forWriting, isInMemory: isInMemory) {
-          throw EngineError(.inUse, "\(path): \(misfit)")
+          first = holdsFirst ? try versions.pinNewest() : nil
+        } else if let incompatibility = unsafe Self.incompatibility(
+          info.pointee,
+          forWriting: forWriting,
+          isInMemory: isInMemory
+        ) {
+          throw EngineError(.inUse, "\(path): \(incompatibility)")
         }
         unsafe info.pointee.participants &+= 1
         return unsafe (Int(info.pointee.file_format), first)
@@ -102,11 +106,11 @@ final class Session: @unchecked Sendable {
       thread.stop()
       throw error
     }
-    guard let bell = Bell(lockFile) else {
+    guard let broadcaster = CommitBroadcaster(lockFile) else {
       thread.stop()
       throw .failed("pthread_create", path, EAGAIN)
     }
-    (self.path, self.lockFile, self.versions, self.bell, locks) = (path, lockFile, versions, bell, thread)
+    (self.path, self.lockFile, self.versions, self.broadcaster, locks) = (path, lockFile, versions, broadcaster, thread)
     self.claim = claim
     pipes = NamedPipe.paths(configuration).map { NamedPipe($0) }
     self.isInMemory = isInMemory
@@ -117,7 +121,7 @@ final class Session: @unchecked Sendable {
     _ file: FileHandle,
     _ configuration: Configuration,
     _ deadline: MonotonicTime,
-    _ patience: Duration
+    _ timeout: Duration
   ) throws(EngineError) -> (LockFile, Claim) {
     let path = configuration.path, pipes = NamedPipe.paths(configuration)
     try AuxiliaryFile.checkFolder(path + ".management")
@@ -125,7 +129,7 @@ final class Session: @unchecked Sendable {
     // Nothing is created next to a realm whose session this process does not join.
     try Trust.check(file, configuration)
     let lockFile = try LockFile(configuration, deadline: deadline)
-    guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: patience)) else {
+    guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: timeout)) else {
       throw EngineError(underOtherName: file.path)
     }
     try Protection.makeDirectory(path + ".management", besideRealm: path)
@@ -148,7 +152,7 @@ final class Session: @unchecked Sendable {
   deinit {
     leave()
     locks.stop()
-    bell.stop()
+    broadcaster.stop()
   }
 
   /// Initializes the shared state of a new session.
@@ -171,7 +175,7 @@ final class Session: @unchecked Sendable {
   }
 
   /// The reason why this process cannot join a running session; nil if it can.
-  private static func misfit(_ info: clinux_shared_info, forWriting: Bool, isInMemory: Bool) -> String? {
+  private static func incompatibility(_ info: clinux_shared_info, forWriting: Bool, isInMemory: Bool) -> String? {
     if unsafe isInMemory && info.durability != 1 { return "another program uses the realm as an on-disk realm" }
     if unsafe !isInMemory && info.durability != 0 { return "another program uses the realm as an in-memory realm" }
     let isKnown = unsafe historySchemas[info.history_type] == info.history_schema
@@ -190,7 +194,7 @@ final class Session: @unchecked Sendable {
 
   /// Repairs a mutex whose holder died: otherwise a program that opens the realm with realm-core would hang. Acquiring
   /// the mutex repairs it. Source: docs/format/5-coordination.md 5.2.
-  private static func heal(_ lockFile: LockFile) {
+  private static func recoverAbandonedMutex(_ lockFile: LockFile) {
     // Held by a live process, or broken beyond repair: leave it unchanged in both cases.
     guard (try? lockFile.lock(clinux_control_mutex, until: .now)) != nil else { return }
     lockFile.unlock(clinux_control_mutex)
@@ -218,13 +222,13 @@ final class Session: @unchecked Sendable {
       if case .lockThread = writeLockHolder { unlockForWriting() }
       if isAnnouncing { return }
       // On timeout, leave without decrementing, as after a crash: the count stays too high until the session ends.
-      guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
+      guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.timeout))) != nil else { return }
       let count = unsafe lockFile.info.pointee.participants
       unsafe lockFile.info.pointee.participants = max(count, 1) - 1
       lockFile.unlock(clinux_control_mutex)
     }
     claim.release()
-    lockFile.letGo()
+    lockFile.releaseLock()
     if isInMemory { InMemoryFolder.cleanUp() }
   }
 
@@ -250,8 +254,9 @@ final class Session: @unchecked Sendable {
       _ = unsafe clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
       throw error
     }
-    let patience = MonotonicTime.now.advanced(by: Self.ticketPatience)
-    while unsafe Int32(bitPattern: ticket &- clinux_load_32(clinux_next_served(info))) > 0, MonotonicTime.now < patience
+    let ticketDeadline = MonotonicTime.now.advanced(by: Self.ticketTimeout)
+    while unsafe Int32(bitPattern: ticket &- clinux_load_32(clinux_next_served(info))) > 0,
+      MonotonicTime.now < ticketDeadline
     {
       lockFile.unlock(clinux_write_mutex)
       usleep(500)
@@ -271,7 +276,7 @@ final class Session: @unchecked Sendable {
   /// Runs `body`, which writes to the file, on the thread that holds the write lock. When a process is killed, each of
   /// its threads ends separately, after its current system call. The lock becomes free when the thread that holds it
   /// has ended; another thread could still be writing then, over the data of the next writer.
-  func whereLocked<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+  func onLockThread<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
     if case .lockThread = writeLockHolder { return try locks.run(body) }
     return try body()
   }
@@ -279,23 +284,23 @@ final class Session: @unchecked Sendable {
   /// Unlocks for the next writer. Notifies listeners if `hasCommitted` is true.
   func unlock(hasCommitted: Bool) {
     switch writeLockHolder {
-    case .nobody: return
-    case .lockThread: locks.post { [self] in unlockAndTell(hasCommitted) }
+    case .unlocked: return
+    case .lockThread: locks.post { [self] in unlockAndNotify(hasCommitted) }
     case .thread(let id):
       precondition(pthread_equal(id, pthread_self()) != 0, "a transaction left the thread that it was to stay on")
-      unlockAndTell(hasCommitted)
+      unlockAndNotify(hasCommitted)
     }
   }
 
-  private func unlockAndTell(_ hasCommitted: Bool) {
+  private func unlockAndNotify(_ hasCommitted: Bool) {
     unlockForWriting()
-    if hasCommitted { for pipe in pipes { pipe.ring() } }
-    bell.ring(newCommit: hasCommitted)
+    if hasCommitted { for pipe in pipes { pipe.wakeListeners() } }
+    broadcaster.broadcast(newCommit: hasCommitted)
   }
 
   /// Called on the thread that locked.
   private func unlockForWriting() {
-    writeLockHolder = .nobody
+    writeLockHolder = .unlocked
     unsafe clinux_store_32(clinux_next_served(lockFile.info), clinux_load_32(clinux_next_served(lockFile.info)) &+ 1)
     lockFile.unlock(clinux_write_mutex)
   }
@@ -305,7 +310,7 @@ final class Session: @unchecked Sendable {
     _ body: () throws(E) -> R,
     orElse translate: (EngineError) -> E
   ) throws(E) -> R {
-    do throws(EngineError) { try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience)) } catch {
+    do throws(EngineError) { try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.timeout)) } catch {
       throw translate(error)
     }
     defer { lockFile.unlock(clinux_control_mutex) }
@@ -322,7 +327,7 @@ final class Session: @unchecked Sendable {
       try versions.add(version: result.version, topRef: result.topRef, logicalSize: result.logicalSize)
     }
     // On timeout, skip this: the version list already has the number.
-    guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
+    guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.timeout))) != nil else { return }
     unsafe clinux_store_64(clinux_version_count(info), UInt64(count + 1))
     unsafe info.pointee.latest_version = result.version
     lockFile.unlock(clinux_control_mutex)
@@ -330,7 +335,7 @@ final class Session: @unchecked Sendable {
 }
 
 /// The thread that broadcasts the condition variables. A broadcast may hang forever if a waiting process was killed.
-final class Bell: Sendable {
+final class CommitBroadcaster: Sendable {
   private let lockFile: LockFile
   private let thread: WorkerThread
   private let pending = Atomic<Int>(0)
@@ -342,7 +347,7 @@ final class Bell: Sendable {
 
   /// Wakes writers that wait for their turn and processes that wait for a commit. Does nothing while earlier broadcasts
   /// hang.
-  func ring(newCommit: Bool) {
+  func broadcast(newCommit: Bool) {
     let info = unsafe lockFile.info
     // A process that started to wait before the unlock is seen here; one that starts later sees the new state.
     let isAwaited = unsafe newCommit && clinux_shared_is_awaited(info, clinux_new_commit)

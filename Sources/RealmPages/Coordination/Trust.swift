@@ -20,7 +20,7 @@ enum Trust {
     throw EngineError(
       .untrusted,
       "\(path): belongs to user \(owner); root shares files of other users only with --trust-owner",
-      apart: .untrusted
+      unsharedPlace: .untrusted
     )
   }
 }

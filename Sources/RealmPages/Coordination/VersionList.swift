@@ -30,7 +30,7 @@ final class VersionList: @unchecked Sendable {
   }
 
   /// The time limit for locking the list.
-  private static let patience = Duration.seconds(10)
+  private static let timeout = Duration.seconds(10)
 
   init(_ lockFile: LockFile) { self.lockFile = lockFile }
 
@@ -53,7 +53,7 @@ final class VersionList: @unchecked Sendable {
   }
 
   /// Holds the newest version and returns it.
-  func grabNewest() throws(EngineError) -> ListedVersion {
+  func pinNewest() throws(EngineError) -> ListedVersion {
     try unsafe locked { list, state throws(EngineError) in
       let slot = newestSlot
       guard slot < state.entries else {
@@ -90,7 +90,7 @@ final class VersionList: @unchecked Sendable {
           state.counts[slot] = count - 1
         } else {
           state.counts[slot] = nil
-          if !state.abandoned.contains(slot) { unsafe Self.letGo(list + slot) }
+          if !state.abandoned.contains(slot) { unsafe Self.unpin(list + slot) }
         }
       }
       return true
@@ -106,14 +106,14 @@ final class VersionList: @unchecked Sendable {
   func close() {
     // If the list cannot be locked, the versions stay held until the last participant leaves, as after a crash.
     try? unsafe locked { list, state in
-      for slot in state.counts.keys where !state.abandoned.contains(slot) { unsafe Self.letGo(list + slot) }
+      for slot in state.counts.keys where !state.abandoned.contains(slot) { unsafe Self.unpin(list + slot) }
       state.counts = [:]
       state.isOver = true
     }
     state.withLock { $0.isOver = true }
   }
 
-  private static func letGo(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
+  private static func unpin(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
     // Never below zero, whatever other programs write there at the same time.
     let live = unsafe entry.pointee.live
     if live > 0 { unsafe entry.pointee.live = live - 1 }
@@ -215,7 +215,7 @@ final class VersionList: @unchecked Sendable {
   ) throws(EngineError) -> R {
     try state.withLock { state throws(EngineError) in
       if state.isOver { throw EngineError(.busy, "\(lockFile.path): the session is over") }
-      try lockFile.lock(clinux_versions_mutex, until: .now.advanced(by: Self.patience))
+      try lockFile.lock(clinux_versions_mutex, until: .now.advanced(by: Self.timeout))
       defer { lockFile.unlock(clinux_versions_mutex) }
       if unsafe Int(info.pointee.entries) != state.entries { state.entries = try lockFile.checkedEntries() }
       return try unsafe body(lockFile.list, &state)

@@ -53,7 +53,7 @@ final class ObjectRebuilder {
   /// The approximate number of bytes of values per batch.
   private static let batchWeight = 1 << 24
   /// The number of consecutive unreadable elements after which the rest of a collection is abandoned.
-  private static let patience = 2000
+  private static let maxFailures = 2000
   private static let nestingLimit = 100
   /// The largest initial capacity of a set of primary keys.
   private static let reservedKeys = 1 << 24
@@ -327,7 +327,7 @@ final class ObjectRebuilder {
     case .list(var list), .set(var list):
       try effort.enter(list)
       var values: [Value] = []
-      for i in 0..<list.count where failures < Self.patience {
+      for i in 0..<list.count where failures < Self.maxFailures {
         do throws(EngineError) {
           values.append(try copy(element: list.value(at: i), depth: depth + 1, note))
           failures = 0
@@ -340,7 +340,7 @@ final class ObjectRebuilder {
     case .dictionary(var dictionary):
       try effort.enter(dictionary)
       var entries: [Value.Entry] = []
-      for i in 0..<dictionary.count where failures < Self.patience {
+      for i in 0..<dictionary.count where failures < Self.maxFailures {
         do throws(EngineError) {
           let key = try dictionary.key(at: i).bytes
           let value = try copy(element: dictionary.value(at: i), depth: depth + 1, note)

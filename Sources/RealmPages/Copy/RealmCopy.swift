@@ -92,9 +92,9 @@ public enum RealmCopy {
     where condition: (_ total: Int, _ used: Int) -> Bool = { _, _ in true },
     verifies: Bool = true,
     observer: CopyObserver? = nil,
-    holding turn: ReplacementTurn?
+    holding lock: ReplacementLock?
   ) throws(EngineError) -> Sizes? {
-    try alone(configuration, holding: turn) { (snapshot) throws(EngineError) -> Sizes? in
+    try withExclusiveAccess(configuration, holding: lock) { (snapshot) throws(EngineError) -> Sizes? in
       let used = expectedSize(snapshot)
       if !condition(snapshot.logicalSize, used) { return nil }
       let file = RealmLinks.file(configuration.path)
@@ -123,7 +123,7 @@ public enum RealmCopy {
     _ body: (_ copy: String) throws(E) -> Bool
   ) throws(EngineError) -> Result<Bool, E> {
     let path = RealmLinks.file(configuration.path), copy = folder + "/copy.realm"
-    return try alone(configuration) { (snapshot) throws(EngineError) in
+    return try withExclusiveAccess(configuration) { (snapshot) throws(EngineError) in
       _ = try write(
         VersionWriter(snapshot),
         of: path,
@@ -137,7 +137,7 @@ public enum RealmCopy {
       let answer: Bool
       do throws(E) { answer = try body(copy) } catch { return .failure(error) }
       if !answer { return .success(false) }
-      let lock = try EngineError.locating(at: copy) { () throws(EngineError) in try lockSoon(copy) }
+      let lock = try EngineError.locating(at: copy) { () throws(EngineError) in try lockWithTimeout(copy) }
       defer { withExtendedLifetime(lock) {} }
       let file = try FileHandle(path: path)
       guard unsafe rename(copy, path) == 0 else { throw .failed("rename", path, errno) }
@@ -147,8 +147,8 @@ public enum RealmCopy {
   }
 
   /// Acquires the exclusive lock of a realm whose last user may be about to close it.
-  private static func lockSoon(_ path: String) throws(EngineError) -> ExclusiveLock {
-    let deadline = MonotonicTime.now.advanced(by: Session.patience)
+  private static func lockWithTimeout(_ path: String) throws(EngineError) -> ExclusiveLock {
+    let deadline = MonotonicTime.now.advanced(by: Session.timeout)
     while true {
       do throws(EngineError) { return try ExclusiveLock(realmPath: path) } catch {
         if error.reason != .inUse || MonotonicTime.now >= deadline { throw error }
@@ -159,7 +159,7 @@ public enum RealmCopy {
 
   /// Replaces a realm with an empty one with the same key. No other program may have it open.
   static func empty(_ configuration: Configuration) throws(EngineError) {
-    try alone(configuration) { (_) throws(EngineError) in
+    try withExclusiveAccess(configuration) { (_) throws(EngineError) in
       let path = RealmLinks.file(configuration.path)
       let source = try FileHandle(path: path), file = try NewFile(path: path)
       try RealmFileMaker.makeEmpty(RealmFileMaker.storage(of: FileStorage(file.handle), configuration))
@@ -170,15 +170,15 @@ public enum RealmCopy {
   }
 
   /// Calls `body` with the newest version, while no other program can open the realm.
-  static func alone<R>(
+  static func withExclusiveAccess<R>(
     _ configuration: Configuration,
-    holding turn: ReplacementTurn? = nil,
+    holding lock: ReplacementLock? = nil,
     _ body: (Snapshot) throws(EngineError) -> R
   ) throws(EngineError) -> R {
     // Read first, so that no lock file is created next to a file that is not a realm.
     let snapshot = try newest(configuration)
     let lock = try EngineError.locating(at: configuration.path) { () throws(EngineError) in
-      try ExclusiveLock(realmPath: configuration.path, holding: turn)
+      try ExclusiveLock(realmPath: configuration.path, holding: lock)
     }
     defer { withExtendedLifetime((lock, snapshot)) {} }
     return try body(try newest(configuration))

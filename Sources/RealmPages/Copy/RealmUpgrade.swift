@@ -32,7 +32,7 @@ public enum RealmUpgrade {
     observer: CopyObserver? = nil
   ) throws(EngineError) -> Outcome {
     let path = RealmLinks.file(configuration.path)
-    return try RealmCopy.alone(configuration) { (old) throws(EngineError) in
+    return try RealmCopy.withExclusiveAccess(configuration) { (old) throws(EngineError) in
       if old.fileFormat == format || old.fileFormat == 0 {
         let sizes = RealmCopy.Sizes(before: old.logicalSize, after: old.logicalSize)
         return Outcome(from: old.fileFormat, backup: nil, sizes: sizes, notes: [])

@@ -59,11 +59,11 @@ extension Snapshot {
 extension Configuration {
   /// Throws `unreached` if a realm is empty only because its header refers to none of the nodes in the file. The first
   /// commit of another program writes its nodes before the header refers to them, so a reader that does not join the
-  /// session (`isBystander`) accepts a file that is in use.
-  func checkReached(_ snapshot: Snapshot, isBystander: Bool) throws(EngineError) {
+  /// session (`isUnshared`) accepts a file that is in use.
+  func checkReached(_ snapshot: Snapshot, isUnshared: Bool) throws(EngineError) {
     if snapshot.top.ref != 0 || opensUnreachedAsEmpty || inMemoryIdentifier != nil { return }
     guard let content = snapshot.unreached else { return }
-    if isBystander {
+    if isUnshared {
       if LockHolders.ofRealm(at: path).contains(where: { $0.isOther }) { return }
       // The program that held the lock may have committed and closed the realm.
       if snapshot.unreached == nil { return }

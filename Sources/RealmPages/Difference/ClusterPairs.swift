@@ -22,17 +22,17 @@ final class ClusterPairs: ObjectPairs {
       self.table = table
       path = try ClusterPath(table.objects)
       start = UInt64(bitPattern: max(-1, key.value) &+ 1)
-      try passOverEarlier()
+      try skipEarlier()
     }
 
-    private mutating func passOverEarlier() throws(EngineError) {
+    private mutating func skipEarlier() throws(EngineError) {
       while let subtree = path.next, subtree.end <= start { try path.pass() }
     }
 
     /// Opens the next subtree.
     mutating func open() throws(EngineError) {
       cluster = try path.open()
-      try passOverEarlier()
+      try skipEarlier()
       guard let cluster else { return }
       row = try cluster.lowerBound(start)
       try settle()
@@ -69,10 +69,10 @@ final class ClusterPairs: ObjectPairs {
   private var new: Side
   private var present: ObjectPair.Presence?
   /// The comparison of the two open clusters; nil before it is made.
-  private var meeting: Meeting?
+  private var meeting: CommonObjects?
 
   /// The objects that both clusters contain.
-  private struct Meeting {
+  private struct CommonObjects {
     /// True if the clusters contain the same objects.
     let isAligned: Bool
     /// The properties in which objects may differ.
@@ -97,24 +97,24 @@ final class ClusterPairs: ObjectPairs {
     while true {
       switch (old.key, new.key) {
       case (let key?, let other?):
-        if key == other, try passOverEqualRows() { continue }
-        return key == other ? stand(on: key, .both) : key < other ? stand(on: key, .old) : stand(on: other, .new)
+        if key == other, try skipEqualRows() { continue }
+        return key == other ? move(to: key, .both) : key < other ? move(to: key, .old) : move(to: other, .new)
       case (let key?, nil):
         // The next subtree may contain objects of the newer version up to this key.
-        guard let subtree = new.path.next, subtree.start <= key else { return stand(on: key, .old) }
+        guard let subtree = new.path.next, subtree.start <= key else { return move(to: key, .old) }
         try openNew()
       case (nil, let key?):
-        guard let subtree = old.path.next, subtree.start <= key else { return stand(on: key, .new) }
+        guard let subtree = old.path.next, subtree.start <= key else { return move(to: key, .new) }
         try openOld()
       case (nil, nil):
-        guard try approach() else { return nil }
+        guard try openNextSubtree() else { return nil }
       }
     }
   }
 
   /// Skips a subtree that both trees share; otherwise opens the one that comes first or has the higher level. False at
   /// the end.
-  private func approach() throws(EngineError) -> Bool {
+  private func openNextSubtree() throws(EngineError) -> Bool {
     switch (old.path.next, new.path.next) {
     case (nil, nil): return false
     case (_?, nil): try openOld()
@@ -153,14 +153,14 @@ final class ClusterPairs: ObjectPairs {
     side.leaves = Array(repeating: nil, count: pairing.properties.count)
   }
 
-  private func stand(on key: UInt64, _ presence: ObjectPair.Presence) -> ObjectPair {
+  private func move(to key: UInt64, _ presence: ObjectPair.Presence) -> ObjectPair {
     present = presence
     return ObjectPair(key: ObjKey(Int64(bitPattern: key)), presence: presence)
   }
 
   /// Skips the current objects, and following ones, if they do not differ; false if they may. Clusters can also differ
   /// in data that is not compared, such as backlinks.
-  private func passOverEqualRows() throws(EngineError) -> Bool {
+  private func skipEqualRows() throws(EngineError) -> Bool {
     guard let cluster = old.cluster, let meeting = try met() else { return false }
     if meeting.isAligned {
       let row = meeting.rows.first(from: old.row, below: cluster.count) ?? cluster.count
@@ -176,12 +176,12 @@ final class ClusterPairs: ObjectPairs {
   }
 
   /// Compares the open clusters, and keeps the result.
-  private func met() throws(EngineError) -> Meeting? {
+  private func met() throws(EngineError) -> CommonObjects? {
     if let meeting { return meeting }
     guard let before = old.cluster, let after = new.cluster else { return nil }
     let common = try RowPair.common(before, after)
     let isAligned = common.count == before.count && common.count == after.count
-    var meeting = Meeting(isAligned: isAligned)
+    var meeting = CommonObjects(isAligned: isAligned)
     for index in pairing.properties.indices {
       // In a shared leaf, a different row has a different value.
       if isAligned, try haveSameLeaf(index, before, after) { continue }

@@ -2,7 +2,7 @@
 // that own changed embedded objects.
 
 /// A change of one object between two versions.
-public enum ObjectChange: Sendable, Hashable {
+public enum ObjectDifference: Sendable, Hashable {
   /// Only the newer version has it.
   case inserted(ObjKey)
   /// Only the older version has it.
@@ -35,7 +35,7 @@ public final class ObjectChanges {
   private var pairs: (any ObjectPairs)?
   private var owners: ChangedOwners?
   /// The next object from each source, if it was found but not returned yet.
-  private var ownChange: ObjectChange?
+  private var ownChange: ObjectDifference?
   private var owner: (key: ObjKey, properties: [Int])?
   private var isAtEnd = (own: false, owners: false)
   private var failure: EngineError?
@@ -53,7 +53,7 @@ public final class ObjectChanges {
   /// same leaves.
   ///
   /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
-  public func next() throws(EngineError) -> ObjectChange? {
+  public func next() throws(EngineError) -> ObjectDifference? {
     if let failure { throw failure }
     do throws(EngineError) { return try advance() } catch {
       var located = error
@@ -63,7 +63,7 @@ public final class ObjectChanges {
     }
   }
 
-  private func advance() throws(EngineError) -> ObjectChange? {
+  private func advance() throws(EngineError) -> ObjectDifference? {
     if pairs == nil { try begin() }
     if ownChange == nil && !isAtEnd.own {
       ownChange = try nextOwnChange()
@@ -113,7 +113,7 @@ public final class ObjectChanges {
     return CursorPairs(pairing.old, pairing.new, pairing, after: key)
   }
 
-  private func nextOwnChange() throws(EngineError) -> ObjectChange? {
+  private func nextOwnChange() throws(EngineError) -> ObjectDifference? {
     while let pairs, let pair = try pairs.next() {
       switch pair.presence {
       case .old: return .deleted(pair.key)

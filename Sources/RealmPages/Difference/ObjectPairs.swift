@@ -52,10 +52,10 @@ final class CursorPairs: ObjectPairs {
     if present != .old { newKey = try advance(new) }
     switch (oldKey, newKey) {
     case (nil, nil): return nil
-    case (let key?, let other?) where key == other: return stand(on: key, .both)
-    case (let key?, let other?): return key < other ? stand(on: key, .old) : stand(on: other, .new)
-    case (let key?, nil): return stand(on: key, .old)
-    case (nil, let key?): return stand(on: key, .new)
+    case (let key?, let other?) where key == other: return move(to: key, .both)
+    case (let key?, let other?): return key < other ? move(to: key, .old) : move(to: other, .new)
+    case (let key?, nil): return move(to: key, .old)
+    case (nil, let key?): return move(to: key, .new)
     }
   }
 
@@ -66,7 +66,7 @@ final class CursorPairs: ObjectPairs {
     return isThere ? cursor.key : nil
   }
 
-  private func stand(on key: ObjKey, _ presence: ObjectPair.Presence) -> ObjectPair {
+  private func move(to key: ObjKey, _ presence: ObjectPair.Presence) -> ObjectPair {
     present = presence
     return ObjectPair(key: key, presence: presence)
   }

@@ -89,7 +89,7 @@ extension GroupEditor {
       targets.append((link.position, target))
     }
     let key = try table.nextKey()
-    guard try table.isBeyondAll(key) else {
+    guard try table.isGreaterThanAll(key) else {
       table.returnKey()
       return nil
     }
@@ -117,7 +117,7 @@ extension GroupEditor {
     table.bump()
     for (link, target) in zip(links, targets) {
       guard let target = target.target else { continue }
-      try link.target.listBacklinkLater(target, link.backlink, from: key)
+      try link.target.deferBacklink(target, link.backlink, from: key)
       link.target.bump()
     }
     replication.createObject(table.key, key, isEmbedded: false)

@@ -9,7 +9,7 @@ struct DuplicateKeys {
   private(set) var objects = 0
 
   /// The maximum number of objects that a message names.
-  static let mostNamed = 10
+  static let maxNamed = 10
 
   /// The number of values that are not unique.
   var values: Int { repeated.count }

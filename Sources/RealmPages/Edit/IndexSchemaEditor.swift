@@ -109,7 +109,7 @@ extension GroupEditor {
     // Users know the objects by the previous primary key of the class.
     let former = try base?.table(table.key).flatMap { $0.primaryKey == nil ? nil : ObjectCursor($0) }
     var names: [String] = []
-    for object in first.objects.prefix(DuplicateKeys.mostNamed) {
+    for object in first.objects.prefix(DuplicateKeys.maxNamed) {
       var name = "\(object)"
       if let former, try former.seek(object), let index = former.table.primaryKeyIndex,
         let key = PrimaryKey(try former.value(index))

@@ -9,14 +9,14 @@ public struct WriteTransaction: ~Copyable {
   /// Nil for a rehearsal.
   private let writer: RealmWriter?
   /// In a mirror: the permission to send the changes to the server.
-  private let turn: UplinkTurn?
+  private let permit: UploadPermit?
   let group: GroupEditor
   /// The version that the transaction began on.
   package let base: Snapshot
 
-  init(_ writer: RealmWriter, base: Snapshot, _ turn: UplinkTurn? = nil) throws(EngineError) {
+  init(_ writer: RealmWriter, base: Snapshot, _ permit: UploadPermit? = nil) throws(EngineError) {
     self.writer = writer
-    self.turn = turn
+    self.permit = permit
     self.base = base
     do throws(EngineError) {
       group = try GroupEditor(on: base, spill: writer.spill)
@@ -28,7 +28,7 @@ public struct WriteTransaction: ~Copyable {
 
   /// Creates a transaction that acquires no lock and cannot be committed.
   init(rehearsingOn base: Snapshot) throws(EngineError) {
-    (writer, turn) = (nil, nil)
+    (writer, permit) = (nil, nil)
     self.base = base
     group = try GroupEditor(on: base)
   }
@@ -44,12 +44,12 @@ public struct WriteTransaction: ~Copyable {
   /// - Throws: `halfDone` after a change that failed halfway, `moved` if the file was replaced, `file` with the errno
   ///   (`ENOSPC` on a full disk); in a mirror also `offline`, `unacknowledged` and `refusedByServer`.
   public consuming func commit(_ durability: Durability = .full) throws(EngineError) -> UInt64 {
-    guard let turn else { return try commitHere(durability) }
+    guard let permit else { return try commitHere(durability) }
     try group.checkIsWhole()
-    guard let upload = try turn.uplink.prepare(self) else { return base.version }
+    guard let upload = try permit.uplink.prepare(self) else { return base.version }
     // Release the write lock: other transactions commit the changes that the server returns.
     rollback()
-    defer { withExtendedLifetime(turn) {} }
+    defer { withExtendedLifetime(permit) {} }
     return try upload()
   }
 

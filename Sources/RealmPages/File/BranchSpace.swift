@@ -4,15 +4,15 @@
 final class BranchSpace: PageSpace, @unchecked Sendable {
   // Unchecked: immutable after init; the space below synchronizes its own changes.
   private let below: PageSpace
-  private let memory: Annex
+  private let memory: BranchMemory
 
-  init(_ arena: Arena, _ memory: Annex) {
+  init(_ arena: Arena, _ memory: BranchMemory) {
     below = arena.space
     self.memory = memory
     unsafe super.init(base: below.base, size: arena.limit, fillsOnDemand: below.fillsOnDemand)
   }
 
-  override var annex: Annex? { memory }
+  override var branchMemory: BranchMemory? { memory }
 
   override func require(_ offset: Int, _ count: Int) throws(EngineError) { try below.require(offset, count) }
 

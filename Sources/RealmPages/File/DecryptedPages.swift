@@ -97,7 +97,7 @@ private struct PageMark: Equatable {
   private static let longestRun = 16
   /// Microseconds between retries of a page that a writer may be writing, and the maximum number of retries: 5 seconds.
   private static let pause: useconds_t = 500
-  private static let mostLooks = 10_000
+  private static let maxAttempts = 10_000
   /// The number of pages held before the space is to be replaced: 24 MiB.
   private static let residentLimit = 6144
 
@@ -263,7 +263,7 @@ private struct PageMark: Equatable {
     worker.withLock { worker in
       if unsafe present[page].load(ordering: .acquiring) { return .good }
       if let state = worker.lost[page] { return state }
-      var looks = worker.failed.contains(page) ? 1 : 5, left = Self.mostLooks
+      var attempts = worker.failed.contains(page) ? 1 : 5, left = Self.maxAttempts
       var seen = marker?.quietCount
       while true {
         let state = load(page, &worker, run: page == worker.next ? Self.longestRun : 1)
@@ -275,10 +275,10 @@ private struct PageMark: Equatable {
         case .interrupted, .bad: break
         }
         let count = marker?.quietCount
-        if marker == nil || count != nil && count == seen { looks -= 1 }
+        if marker == nil || count != nil && count == seen { attempts -= 1 }
         seen = count
         left -= 1
-        if looks == 0 || left == 0 {
+        if attempts == 0 || left == 0 {
           worker.failed.insert(page)
           return state
         }

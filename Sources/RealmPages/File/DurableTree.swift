@@ -8,11 +8,11 @@ import Glibc
 package enum DurableTree {
   /// The number of entries above which the whole file system is synced. Below it, syncing does not wait for data of
   /// other programs.
-  package static let mostSingleSyncs = 64
+  package static let maxSingleSyncs = 64
 
   /// Returns when the file at `path`, or the directory and everything below it, is on disk.
   package static func sync(_ path: String) throws(EngineError) {
-    var left = mostSingleSyncs
+    var left = maxSingleSyncs
     if try !isWithin(&left, path), try syncFileSystem(of: path) { return }
     try syncEach(path)
   }

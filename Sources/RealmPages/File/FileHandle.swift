@@ -96,7 +96,7 @@ final class FileHandle: Sendable {
   }
 
   /// Returns what is now at the path and, if it is the file, its stamp.
-  func look() -> (place: Place, stamp: Stamp?) {
+  func locate() -> (place: Place, stamp: Stamp?) {
     var status = stat()
     if unsafe stat(path, &status) != 0 {
       let code = errno
@@ -108,7 +108,7 @@ final class FileHandle: Sendable {
     return (.here, stamp)
   }
 
-  var place: Place { look().place }
+  var place: Place { locate().place }
 
   /// True if another file is now at the path.
   func wasReplaced() -> Bool { place == .elsewhere }

@@ -49,7 +49,7 @@ import Synchronization
   }
 
   /// The memory of a branch beyond `size`; nil for a file.
-  var annex: Annex? { nil }
+  var branchMemory: BranchMemory? { nil }
 
   /// Makes the `count` bytes at `offset` valid; they must be within `size`.
   func require(_ offset: Int, _ count: Int) throws(EngineError) {}
@@ -97,7 +97,7 @@ import Synchronization
   private let kept: [Range<Int>]
 
   /// The limit for resident memory of all mapped files and the program together, in bytes.
-  private static let mostResident = 24 << 20
+  private static let maxResident = 24 << 20
   /// The bytes that become resident with one page, as a shift; more if the page cache has large folios.
   private static let pieceShift = 16
   private static let pieceCount = 256
@@ -139,11 +139,11 @@ import Synchronization
 
   override func limitResidentPages() {
     newPieces.store(0, ordering: .relaxed)
-    if size > Self.mostResident, clinux_resident_file_bytes() > Self.mostResident { dropResidentPages() }
+    if size > Self.maxResident, clinux_resident_file_bytes() > Self.maxResident { dropResidentPages() }
   }
 
   override func noteRead(_ offset: Int, _ count: Int) {
-    if size <= Self.mostResident { return }
+    if size <= Self.maxResident { return }
     let piece = offset >> Self.pieceShift + 1, place = piece & (Self.pieceCount - 1)
     if unsafe pieces[place].load(ordering: .relaxed) == piece { return }
     unsafe pieces[place].store(piece, ordering: .relaxed)
@@ -172,12 +172,12 @@ extension [Range<Int>] {
   /// These ranges below `size`, extended to whole pages, in ascending order. Ranges with few pages between them are
   /// joined, because the kernel limits the number of mappings.
   fileprivate func wholePages(of page: Int, below size: Int) -> [Range<Int>] {
-    let mostBetween = 16 * page
+    let maxBetween = 16 * page
     var ranges: [Range<Int>] = []
     for range in sorted(by: { $0.lowerBound < $1.lowerBound }) where range.lowerBound < size && !range.isEmpty {
       let start = range.lowerBound / page * page
       let end = (Swift.min(range.upperBound, size) + page - 1) / page * page
-      if let last = ranges.last, start <= last.upperBound + mostBetween {
+      if let last = ranges.last, start <= last.upperBound + maxBetween {
         ranges[ranges.count - 1] = last.lowerBound..<Swift.max(last.upperBound, end)
       } else {
         ranges.append(start..<end)

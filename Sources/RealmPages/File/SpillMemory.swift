@@ -28,7 +28,7 @@ import Glibc
   /// The disk space left free for others, above all for the commit.
   private static let spare = 256 << 20
   /// The bytes of new blocks after which pages are dropped.
-  private static let mostMade = 4 << 20
+  private static let maxMade = 4 << 20
 
   /// Creates memory beside the realm at `path`; nil if no file can be created in the directory.
   init?(besideRealm path: String) {
@@ -54,7 +54,7 @@ import Glibc
     if index < unused.count, let offset = unused[index].popLast() { return unsafe (base + offset, size) }
     while end + size > limit { if !grow() { return nil } }
     made += size
-    if made >= Self.mostMade { dropPages() }
+    if made >= Self.maxMade { dropPages() }
     defer { end += size }
     return unsafe (base + end, size)
   }

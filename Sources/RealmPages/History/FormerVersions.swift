@@ -19,14 +19,14 @@ package final class FormerVersions {
     // The search drops pages that other threads may be reading. Without memory for a copy, it searches the original.
     (try? newest.arena.space.copy(keeping: [])) ?? newest.arena.space,
     path: newest.path,
-    mostFound: Self.mostSteps,
+    maxFound: Self.maxSteps,
     memory: .whole
   )
   /// The refs of the top arrays that are in the file, by version.
   private lazy var refs = Dictionary(grouping: file.roots, by: \.version).mapValues { $0.map(\.ref) }
 
   /// The maximum number of versions to go back.
-  static let mostSteps = 64
+  static let maxSteps = 64
 
   /// Starts before `newest`, which must be the newest version. Returns the version to which the header leads without a
   /// check of its nodes: the free lists of both show that the last commit did not overwrite it.

@@ -80,7 +80,7 @@ private final class VersionRestoration {
   private var embeddedLeft = 0
   private var spareCursors: [TableKey: [ObjectCursor]] = [:]
 
-  private static let mostTouched = 100_000
+  private static let maxTouched = 100_000
   private static let maximumDepth = 200
 
   init(of wanted: Snapshot, over base: Snapshot) throws(EngineError) {
@@ -112,13 +112,13 @@ private final class VersionRestoration {
 
   private func note(_ known: Class, _ key: ObjKey) {
     touched?.append(ObjectReference(table: known.key, key: key))
-    if touched?.count ?? 0 > Self.mostTouched { touched = nil }
+    if touched?.count ?? 0 > Self.maxTouched { touched = nil }
   }
 
   /// Calls `body` with each change that leads from the newer version back to the wanted one.
   private func forEachChange(
     _ table: TableDifference,
-    _ body: (ObjectChange) throws(EngineError) -> Void
+    _ body: (ObjectDifference) throws(EngineError) -> Void
   ) throws(EngineError) {
     let changes = difference.changes(in: table)
     while let change = try changes.next() { try body(change) }

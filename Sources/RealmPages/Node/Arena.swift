@@ -15,11 +15,11 @@
   /// The nodes that a write transaction has created or changed; nil outside of one.
   let slab: Slab?
   /// The nodes of a branch that are not in the file; nil outside of one.
-  private let annex: Annex?
+  private let branchMemory: BranchMemory?
   private let base: UnsafeRawPointerBox
 
   /// True for the arena of a branch.
-  var isBranch: Bool { annex != nil }
+  var isBranch: Bool { branchMemory != nil }
 
   /// Wraps the pointer so that the class can be Sendable: the memory is immutable.
   @unsafe private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
@@ -29,24 +29,24 @@
     self.space = space
     self.swapsGuids = swapsGuids
     self.slab = slab
-    annex = space.annex
+    branchMemory = space.branchMemory
     self.limit = min(limit, space.size)
     self.format = format
     unsafe base = UnsafeRawPointerBox(pointer: space.base)
   }
 
   /// The maximum number of nodes in the version, as a bound on counts that its nodes contain.
-  var maximumNodes: Int { (limit + (annex?.count ?? 0)) / Node.headerSize + (slab?.maximumNodes ?? 0) }
+  var maximumNodes: Int { (limit + (branchMemory?.count ?? 0)) / Node.headerSize + (slab?.maximumNodes ?? 0) }
 
   /// The maximum number of bytes of its nodes together.
-  var maximumBytes: Int { limit + (annex?.count ?? 0) + (slab?.bytes ?? 0) }
+  var maximumBytes: Int { limit + (branchMemory?.count ?? 0) + (slab?.bytes ?? 0) }
 
   /// The end of the space for its nodes.
-  var end: Int { annex.map { Annex.start + $0.count } ?? limit }
+  var end: Int { branchMemory.map { BranchMemory.start + $0.count } ?? limit }
 
   /// The part of `maximumBytes` that is not in holes of the file. Costs some system calls.
   func storedBytes() -> Int {
-    space.dataRanges.reduce((annex?.count ?? 0) + (slab?.bytes ?? 0)) {
+    space.dataRanges.reduce((branchMemory?.count ?? 0) + (slab?.bytes ?? 0)) {
       $0 + max(0, min($1.upperBound, limit) - $1.lowerBound)
     }
   }
@@ -59,7 +59,7 @@
   func node(_ ref: Int) throws(EngineError) -> Node {
     if ref & (Node.alignment - 1) != 0 || ref < Self.fileHeaderSize || ref > limit - Node.headerSize {
       if let node = slab?.nodeIfPresent(ref) { return node }
-      if let annex, ref >= Annex.start { return try annex.node(ref) }
+      if let branchMemory, ref >= BranchMemory.start { return try branchMemory.node(ref) }
       throw .damaged("a ref that is not aligned or is outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }

@@ -25,11 +25,11 @@ package final class Effort {
   /// The initial grant. Few walks exceed it, so that only these have to determine how much of the file consists of
   /// holes.
   private static let firstPart = 1 << 18
-  private static let leastPart = 1 << 12
+  private static let minPart = 1 << 12
 
   /// Resets the budget for another walk.
   package func renew() {
-    granted = min(Self.leastPart + 2 * arena.maximumBytes, Self.firstPart)
+    granted = min(Self.minPart + 2 * arena.maximumBytes, Self.firstPart)
     (left, isWhole) = (granted, false)
   }
 
@@ -48,7 +48,7 @@ package final class Effort {
   private func extend(_ ref: Int?) throws(EngineError) {
     if !isWhole {
       isWhole = true
-      left += Self.leastPart + 2 * arena.storedBytes() - granted
+      left += Self.minPart + 2 * arena.storedBytes() - granted
       if left >= 0 { return }
     }
     throw .damaged("more than the file has room for: some nodes have several parents", ref: ref)

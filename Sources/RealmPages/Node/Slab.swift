@@ -68,9 +68,9 @@ struct NodeFlags: OptionSet {
   /// The size from which the memory of a transaction is returned to the system at once.
   private static let largeSize = 4 << 20
   /// The number of steps between checks of resident memory.
-  private static let mostSteps = 1024
+  private static let maxSteps = 1024
   /// The limit for resident file memory, in bytes.
-  private static let mostResident = 20 << 20
+  private static let maxResident = 20 << 20
 
   /// An empty slab over the file nodes of `space` below `limit`.
   init(space: PageSpace?, limit: Int, spill: Spill? = nil) {
@@ -135,18 +135,18 @@ struct NodeFlags: OptionSet {
   }
 
   /// Records a step of the transaction, or an operation that touches as much of the files as `count` steps. Every
-  /// `mostSteps` steps, limits the resident memory of the files, above all of the realm.
+  /// `maxSteps` steps, limits the resident memory of the files, above all of the realm.
   @inline(__always)
   func noteStep(_ count: Int = 1) {
     steps += count
-    if steps >= Self.mostSteps { limitResidentPages() }
+    if steps >= Self.maxSteps { limitResidentPages() }
   }
 
   /// Keeps resident memory of the files below about 20 MiB. Nodes keep their addresses.
   @inline(never)
   func limitResidentPages() {
     steps = 0
-    if clinux_resident_file_bytes() <= Self.mostResident { return }
+    if clinux_resident_file_bytes() <= Self.maxResident { return }
     spill?.dropPages()
     (space as? MappedFile)?.dropResidentPages()
   }

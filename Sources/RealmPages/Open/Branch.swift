@@ -15,7 +15,7 @@ final class Branch: CommitTarget, VersionReader {
   private let name: String
   private let base: VersionHold
   private let status: FileStatus
-  private let memory: Annex
+  private let memory: BranchMemory
   private let space: BranchSpace
   /// The newest version; nil once the branch is closed.
   private let newest: Mutex<Snapshot?>
@@ -24,20 +24,20 @@ final class Branch: CommitTarget, VersionReader {
     _ base: VersionHold,
     name: String,
     status: FileStatus,
-    room: BranchRoom
+    budget: BranchBudget
   ) throws(EngineError) {
     (self.base, self.name, self.status) = (base, name, status)
     if let refusal = RealmWriter.refusal(base.snapshot) { throw refusal }
     let topRef: Int
-    memory = try Annex(name: name, room: room)
+    memory = try BranchMemory(name: name, budget: budget)
     topRef = try Self.writeFirst(base.snapshot, memory)
     space = BranchSpace(base.snapshot.arena, memory)
     newest = Mutex(try Snapshot(space, Header(topRef: topRef, format: 24), path: name))
   }
 
   /// Writes a top array that refers to the tables of `base`, without a free list or history.
-  private static func writeFirst(_ base: Snapshot, _ memory: Annex) throws(EngineError) -> Int {
-    let start = Annex.start
+  private static func writeFirst(_ base: Snapshot, _ memory: BranchMemory) throws(EngineError) -> Int {
+    let start = BranchMemory.start
     try memory.grow(to: start + PageCipher.pageSize)
     func put(_ elements: [Int64], _ flags: NodeFlags, at ref: Int) throws(EngineError) -> Int {
       var bytes = [UInt8](repeating: 0, count: Node.size(elements.count, 64))
@@ -79,14 +79,14 @@ final class Branch: CommitTarget, VersionReader {
 
   // MARK: reading
 
-  func latest(looks: Bool) throws(EngineError) -> Snapshot { try newestVersion() }
+  func latest(checksPath: Bool) throws(EngineError) -> Snapshot { try newestVersion() }
 
   /// Versions of a branch remain valid while they are in use.
   func isCurrent(_ snapshot: Snapshot) -> Bool { base.snapshot.pin?.isValid ?? true }
 
   func hasChanged(since snapshot: Snapshot) -> Bool { newest.withLock { $0 !== snapshot } }
 
-  var standing: Standing { Standing() }
+  var location: FileLocation { FileLocation() }
 
   func fileStatus() throws(EngineError) -> FileStatus { status }
 
@@ -99,7 +99,13 @@ final class Branch: CommitTarget, VersionReader {
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
     let oldest = min(base.version, VersionRegistry.shared.oldest(of: name) ?? base.version)
     do throws(EngineError) {
-      let committer = Committer(group: group, storage: memory, base: base.top, oldest: oldest, floor: Annex.start)
+      let committer = Committer(
+        group: group,
+        storage: memory,
+        base: base.top,
+        oldest: oldest,
+        floor: BranchMemory.start
+      )
       let result = try committer.write(), header = Header(topRef: result.topRef, format: 24)
       let snapshot = try Snapshot(space, header, path: name)
       newest.withLock { $0 = $0 == nil ? nil : snapshot }
@@ -133,18 +139,18 @@ package struct RealmBranch: Sendable {
   private let place: Branch
 
   /// Begins a branch on a held version. `name` is used in messages and must be unique among branches; `status` is the
-  /// file status of the realm; memory for changes is allocated from `room`.
+  /// file status of the realm; memory for changes is allocated from `budget`.
   ///
   /// Cost: reading the top array.
   ///
-  /// - Throws: `readOnly` if commits cannot build on the version; `file` if `room` is exhausted.
+  /// - Throws: `readOnly` if commits cannot build on the version; `file` if `budget` is exhausted.
   package init(
     on base: VersionHold,
     name: String,
     status: FileStatus,
-    room: BranchRoom
+    budget: BranchBudget
   ) throws(EngineError) {
-    place = try Branch(base, name: name, status: status, room: room)
+    place = try Branch(base, name: name, status: status, budget: budget)
     self.base = base.snapshot
     writer = RealmWriter(place, name: name)
   }

@@ -5,13 +5,13 @@ import Threads
 /// The purpose for which a writer excludes others.
 enum WritingStage: Equatable {
   /// A transaction that checks which file is at the path.
-  static let edit = WritingStage.edit(looks: true)
+  static let edit = WritingStage.edit(checksPath: true)
 
   /// A transaction, which may end without a commit: a file that is a copy is not modified yet, and only programs that
-  /// use this package are locked out. Unless `looks` is true, it relies on an earlier check of which file is at the
-  /// path; the commit checks again.
-  case edit(looks: Bool)
-  /// A commit to the file with this number (`Standing.file`), or to any file if nil.
+  /// use this package are locked out. Unless `checksPath` is true, it relies on an earlier check of which file is at
+  /// the path; the commit checks again.
+  case edit(checksPath: Bool)
+  /// A commit to the file with this number (`FileLocation.generation`), or to any file if nil.
   case commit(file: Int?)
   /// `publishNewest` only; allowed even where nothing new can be committed.
   case publish

@@ -32,7 +32,7 @@ final class ExclusiveWriter: CommitTarget {
     (file, storage) = (maker.file, maker.storage)
     // The reader uses the file being written to, whatever is at the path later.
     reader = try HeaderReader(configuration, maker.file)
-    try configuration.checkReached(reader.latest(), isBystander: false)
+    try configuration.checkReached(reader.latest(), isUnshared: false)
   }
 
   /// Opens a realm in memory, which is empty if the memory is new.

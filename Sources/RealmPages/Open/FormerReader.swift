@@ -10,7 +10,7 @@ final class FormerReader: VersionReader {
   /// Nil for a file that does not open otherwise.
   private let newest: (hold: VersionHold, realm: Realm)?
   private let path: String
-  private let isUndisturbed: @Sendable () -> Bool
+  private let isUnchanged: @Sendable () -> Bool
 
   /// Creates a reader of `former`. `newest` is the newest version of `realm`.
   init(
@@ -18,15 +18,15 @@ final class FormerReader: VersionReader {
     newest: Snapshot?,
     of realm: Realm?,
     path: String,
-    isUndisturbed: @escaping @Sendable () -> Bool
+    isUnchanged: @escaping @Sendable () -> Bool
   ) {
     self.former = Mutex(former)
     self.newest = realm.flatMap { realm in newest.map { (VersionHold($0), realm) } }
     self.path = path
-    self.isUndisturbed = isUndisturbed
+    self.isUnchanged = isUnchanged
   }
 
-  func latest(looks: Bool) throws(EngineError) -> Snapshot {
+  func latest(checksPath: Bool) throws(EngineError) -> Snapshot {
     let former = former.withLock { $0 }
     if !isCurrent(former) {
       throw EngineError(
@@ -54,13 +54,13 @@ final class FormerReader: VersionReader {
 
   func isCurrent(_ snapshot: Snapshot) -> Bool {
     if let space = snapshot.arena.space as? MappedFile, space.isSpent { return false }
-    guard let (hold, realm) = newest else { return isUndisturbed() }
-    return realm.isCurrent(hold.snapshot) && (hold.isKnownToWriters || isUndisturbed())
+    guard let (hold, realm) = newest else { return isUnchanged() }
+    return realm.isCurrent(hold.snapshot) && (hold.isKnownToWriters || isUnchanged())
   }
 
   func hasChanged(since snapshot: Snapshot) -> Bool { former.withLock { $0 !== snapshot } }
 
-  var standing: Standing { newest?.realm.standing ?? Standing() }
+  var location: FileLocation { newest?.realm.location ?? FileLocation() }
 
   func fileStatus() throws(EngineError) -> FileStatus {
     if let newest { return try newest.realm.fileStatus() }

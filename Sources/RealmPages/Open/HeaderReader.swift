@@ -27,7 +27,7 @@ final class HeaderReader: VersionReader {
     var slot: PageSlot?
     var calls: UInt = 0
     /// The location of the file.
-    var standing = Standing()
+    var location = FileLocation()
   }
 
   private let memory: MemoryStorage?
@@ -72,7 +72,7 @@ final class HeaderReader: VersionReader {
   }
 
   private func checkReached(_ state: State) throws(EngineError) {
-    if isGated { try configuration.checkReached(state.snapshot, isBystander: configuration.mode != .exclusive) }
+    if isGated { try configuration.checkReached(state.snapshot, isUnshared: configuration.mode != .exclusive) }
   }
 
   /// Reads an open file, whichever file is at its path later.
@@ -105,21 +105,21 @@ final class HeaderReader: VersionReader {
   /// Returns the newest version. Cheap if nothing changed: it compares the header with the known one. A file that was
   /// replaced by a rename is opened again, without the key if it is plain now. If another program is truncating or
   /// rewriting the file, the error describes what was found.
-  func latest(looks: Bool) throws(EngineError) -> Snapshot {
+  func latest(checksPath: Bool) throws(EngineError) -> Snapshot {
     try state.withLock { state throws(EngineError) -> Snapshot in
       state.calls += 1
-      if state.calls % Snapshot.readsBetweenLooks == 0 { state.space.limitResidentPages() }
-      let place = followsPath && looks ? state.file?.place ?? .here : .here, wasReplaced = place == .elsewhere
-      if looks { state.standing.place = place == .nowhere ? .gone : .here }
+      if state.calls % Snapshot.readsBetweenTrims == 0 { state.space.limitResidentPages() }
+      let place = followsPath && checksPath ? state.file?.place ?? .here : .here, wasReplaced = place == .elsewhere
+      if checksPath { state.location.place = place == .nowhere ? .gone : .here }
       if !state.space.isSpent && !wasReplaced && Self.shows(state) { return state.snapshot }
       if wasReplaced {
-        var standing = state.standing
+        var location = state.location
         let loaded = try Self.load(configuration, memory, mayBePlain: true)
         try checkReached(loaded)
         state = loaded
-        standing.file += 1
-        standing.isEncrypted = state.slot != nil
-        state.standing = standing
+        location.generation += 1
+        location.isEncrypted = state.slot != nil
+        state.location = location
         return state.snapshot
       }
       // A commit may be in progress: try up to 20 times.
@@ -174,7 +174,7 @@ final class HeaderReader: VersionReader {
     }
   }
 
-  var standing: Standing { state.withLock { $0.standing } }
+  var location: FileLocation { state.withLock { $0.location } }
 
   /// Size, times, mode and owner of the realm file itself.
   func fileStatus() throws(EngineError) -> FileStatus {
@@ -278,8 +278,8 @@ final class HeaderReader: VersionReader {
       snapshot: published,
       slot: slot
     )
-    state.standing = old?.standing ?? state.standing
-    state.standing.isEncrypted = slot != nil
+    state.location = old?.location ?? state.location
+    state.location.isEncrypted = slot != nil
     if let old, let topRef = old.unpublishedTopRef, old.publishedVersion == published.version,
       old.header == header
     {

@@ -73,11 +73,11 @@ public final class Realm: Sendable {
   /// rewriting the file, the error describes what was found.
   ///
   /// - Throws: `moved` if the file is no longer at its path, `file`, `damaged`, `inUse`.
-  public func latest() throws(EngineError) -> Snapshot { try reader.latest(looks: true) }
+  public func latest() throws(EngineError) -> Snapshot { try reader.latest(checksPath: true) }
 
-  /// Like `latest()`, but checks the path only if `looks` is true. Pass false if `latest()` was called a moment ago, or
-  /// if the path is checked later, as in a commit.
-  package func latest(looks: Bool) throws(EngineError) -> Snapshot { try reader.latest(looks: looks) }
+  /// Like `latest()`, but checks the path only if `checksPath` is true. Pass false if `latest()` was called a moment
+  /// ago, or if the path is checked later, as in a commit.
+  package func latest(checksPath: Bool) throws(EngineError) -> Snapshot { try reader.latest(checksPath: checksPath) }
 
   /// True if everything read from `snapshot` until now is valid: no writer can have reused any of its bytes. Call it
   /// after reading, and discard what was read if it is false.
@@ -123,7 +123,7 @@ public final class Realm: Sendable {
   }
 
   /// The location of the file as of the last call of `latest()`.
-  package var standing: Standing { reader.standing }
+  package var location: FileLocation { reader.location }
 
   /// When the newest version was last requested; nil if unknown, as for a realm opened in the mode `immutable`.
   package var lastUse: MonotonicTime? { reader.lastUse }
@@ -150,8 +150,8 @@ extension Realm {
   /// the realm open.
   ///
   /// - Throws: `inUse` if another program has it open, or has changed it meanwhile.
-  package func whileNobodyCommits<R>(
-    timeout: Duration = RealmWriter.patience,
+  package func withWriterLock<R>(
+    timeout: Duration = RealmWriter.timeout,
     _ body: (Snapshot, Realm) -> R
   ) throws(EngineError) -> R {
     var writable = configuration
@@ -159,7 +159,7 @@ extension Realm {
     // A realm that cannot be opened for writing can still be read.
     if configuration.mode == .shared, let writer = try? RealmWriter(writable) {
       do throws(EngineError) {
-        return try writer.whileNobodyCommits(timeout: timeout) { body($0, writer.realm) }
+        return try writer.withWriterLock(timeout: timeout) { body($0, writer.realm) }
       } catch {
         if error.reason != .readOnly { throw error }
       }

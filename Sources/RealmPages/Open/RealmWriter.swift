@@ -37,7 +37,7 @@ public final class RealmWriter: Sendable {
   private let link = Mutex(UplinkSlot())
 
   /// How long `begin` and `sync` wait for other writers by default.
-  public static let patience = Duration.seconds(10)
+  public static let timeout = Duration.seconds(10)
 
   /// Opens a file for writing, and creates it if it does not exist and `create` is set.
   ///
@@ -153,49 +153,53 @@ public final class RealmWriter: Sendable {
   ///
   /// - Throws: `busy`, `readOnly` if the version cannot be written, `moved`, `inUse`, `tooManyVersions`, `poisoned`
   ///   after a failed sync, `file`, `damaged`; in a mirror also `offline`.
-  public func begin(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
+  public func begin(timeout: Duration = RealmWriter.timeout) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: false)
   }
 
   /// Begins a transaction that must end on the calling thread; ending it elsewhere aborts the process. Much faster for
-  /// small transactions. Unless `looks` is true, relies on an earlier check of the path; the commit checks again.
+  /// small transactions. Unless `checksPath` is true, relies on an earlier check of the path; the commit checks again.
   package func beginOnThisThread(
-    timeout: Duration = RealmWriter.patience,
-    looks: Bool = true
+    timeout: Duration = RealmWriter.timeout,
+    checksPath: Bool = true
   ) throws(EngineError) -> WriteTransaction {
     // The commit of a mirror is sent to its server, without a check of the path.
-    try begin(timeout, staysOnThread: true, looks: looks || uplink != nil)
+    try begin(timeout, staysOnThread: true, checksPath: checksPath || uplink != nil)
   }
 
   /// Begins a transaction that is committed to the file even if an uplink receives other transactions.
-  package func beginReplaying(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
-    try begin(timeout, staysOnThread: false, looks: true, nil)
+  package func beginReplaying(timeout: Duration = RealmWriter.timeout) throws(EngineError) -> WriteTransaction {
+    try begin(timeout, staysOnThread: false, checksPath: true, nil)
   }
 
   /// Like `begin`, but succeeds even if the sync server of a mirror is unreachable: `commit` then throws `offline`.
   package func beginUnready(timeout: Duration) throws(EngineError) -> WriteTransaction {
-    try begin(timeout, staysOnThread: false, tellsLater: true)
+    try begin(timeout, staysOnThread: false, reportsLater: true)
   }
 
   private func begin(
     _ timeout: Duration,
     staysOnThread: Bool,
-    looks: Bool = true,
-    tellsLater: Bool = false
+    checksPath: Bool = true,
+    reportsLater: Bool = false
   ) throws(EngineError) -> WriteTransaction {
-    let turn = try uplink.map { (uplink) throws(EngineError) in
-      try UplinkTurn(uplink, until: .now.advanced(by: timeout), tellsLater: tellsLater)
+    let permit = try uplink.map { (uplink) throws(EngineError) in
+      try UploadPermit(uplink, until: .now.advanced(by: timeout), reportsLater: reportsLater)
     }
-    return try begin(timeout, staysOnThread: staysOnThread, looks: looks, turn)
+    return try begin(timeout, staysOnThread: staysOnThread, checksPath: checksPath, permit)
   }
 
   private func begin(
     _ timeout: Duration,
     staysOnThread: Bool,
-    looks: Bool,
-    _ turn: UplinkTurn?
+    checksPath: Bool,
+    _ permit: UploadPermit?
   ) throws(EngineError) -> WriteTransaction {
-    let snapshot = try enter(.edit(looks: looks), until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
+    let snapshot = try enter(
+      .edit(checksPath: checksPath),
+      until: .now.advanced(by: timeout),
+      staysOnThread: staysOnThread
+    )
     do throws(EngineError) {
       if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
       try checkVersions()
@@ -203,7 +207,7 @@ public final class RealmWriter: Sendable {
       end()
       throw error
     }
-    return try WriteTransaction(self, base: snapshot, turn)
+    return try WriteTransaction(self, base: snapshot, permit)
   }
 
   /// Begins a trial transaction on `snapshot`, to find out whether changes would be refused. It acquires no lock and
@@ -216,7 +220,7 @@ public final class RealmWriter: Sendable {
   /// Throws if commits are blocked until a user intervenes: programs use the realm under another name, or its lock file
   /// was removed while others have it open. Waits like `begin` for the obstacle to be removed; returns at once if there
   /// is none.
-  package func checkObstacles(timeout: Duration = RealmWriter.patience) throws(EngineError) {
+  package func checkObstacles(timeout: Duration = RealmWriter.timeout) throws(EngineError) {
     if !target.isObstructed { return }
     _ = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: true)
     end()
@@ -224,7 +228,7 @@ public final class RealmWriter: Sendable {
 
   /// Converts a file to which nothing was committed since it was created, such as a copy, to a form in which writers
   /// can tell which versions are in use. Its content does not change. Any other file is not touched.
-  package func takePart(timeout: Duration = RealmWriter.patience) throws(EngineError) {
+  package func convertPristineCopy(timeout: Duration = RealmWriter.timeout) throws(EngineError) {
     let snapshot = try enter(.commit(file: nil), until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
     if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
@@ -249,7 +253,7 @@ public final class RealmWriter: Sendable {
   /// Returns when all commits, including grouped ones, are on disk. Waits like `begin`.
   ///
   /// - Throws: `busy`, `poisoned`, `moved` if the commits are lost with their file, `file`.
-  public func sync(timeout: Duration = RealmWriter.patience) throws(EngineError) {
+  public func sync(timeout: Duration = RealmWriter.timeout) throws(EngineError) {
     guard target.hasUnpublished else { return }
     let newest = try enter(.publish, until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
@@ -258,8 +262,8 @@ public final class RealmWriter: Sendable {
 
   /// Runs `body` on the newest version while no writer in any program can commit. Waits like `begin`. Throws `readOnly`
   /// for a version that `begin` would refuse, because its writers cannot be locked out.
-  public func whileNobodyCommits<R>(
-    timeout: Duration = RealmWriter.patience,
+  public func withWriterLock<R>(
+    timeout: Duration = RealmWriter.timeout,
     _ body: (Snapshot) -> R
   ) throws(EngineError) -> R {
     let snapshot = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: true)
@@ -272,7 +276,7 @@ public final class RealmWriter: Sendable {
   /// open; readers wait until then. Throws `inUse` if another program has the realm open or holds a version, `readOnly`
   /// if commits cannot build on the version, and `notApplicable` unless the realm is a shared file. Cost: reading and
   /// writing the whole file.
-  public func compact(timeout: Duration = RealmWriter.patience) throws(EngineError) -> RealmCopy.Sizes? {
+  public func compact(timeout: Duration = RealmWriter.timeout) throws(EngineError) -> RealmCopy.Sizes? {
     let path = realm.configuration.path
     do throws(EngineError) {
       try sync(timeout: timeout)

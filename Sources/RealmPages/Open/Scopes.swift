@@ -32,7 +32,7 @@ extension RealmWriter {
   /// - Throws: the error of `body`, or an `EngineError` if the transaction cannot begin (`busy`, `readOnly`, `moved`,
   ///   `tooManyVersions`) or the commit fails (`file` with the errno, such as `ENOSPC`). The realm is then unchanged.
   public func write<R>(
-    timeout: Duration = RealmWriter.patience,
+    timeout: Duration = RealmWriter.timeout,
     durability: Durability = .full,
     _ body: (borrowing WriteTransaction) throws -> R
   ) throws -> R {

@@ -11,15 +11,15 @@ final class SharedWriter: CommitTarget {
   let participant: Participant
   private let state = Mutex(State())
 
-  private typealias Turn = (session: Session, base: ListedVersion, hasCommitted: Bool)
+  private typealias WriteLock = (session: Session, base: ListedVersion, hasCommitted: Bool)
 
   private struct State {
     /// The session and the version that the current transaction holds; nil between transactions, and before the first
     /// commit to a copy.
-    var turn: Turn?
-    /// The writer lock of a transaction on a copy, the copy's number (`Standing.file`), and how long its commit may
-    /// wait: the time that was left when the lock was acquired.
-    var copy: (turn: CopyTurn, file: Int, patience: Duration)?
+    var lock: WriteLock?
+    /// The writer lock of a transaction on a copy, the copy's number (`FileLocation.generation`), and how long its
+    /// commit may wait: the time that was left when the lock was acquired.
+    var copy: (lock: CopyLock, file: Int, timeout: Duration)?
     /// The last grouped commit, if the header did not show it when it was made.
     var unpublished: Committer.Result?
     /// The version that the header shows until then, held so that a crash leads back to an intact version.
@@ -60,10 +60,10 @@ final class SharedWriter: CommitTarget {
       try publishNewest(newest)
     }
     while true {
-      let (number, copy) = (participant.standing.file, state.withLock { $0.copy })
+      let (number, copy) = (participant.location.generation, state.withLock { $0.copy })
       let (snapshot, session) = try enter(stage, until: deadline, staysOnThread)
       if session == nil, RealmWriter.refusal(snapshot) == nil {
-        if let copy, copy.file == number, copy.turn.file === participant.file { return snapshot }
+        if let copy, copy.file == number, copy.lock.file === participant.file { return snapshot }
       } else if snapshot.pin?.session === session {
         state.withLock { $0.copy = nil }
         return snapshot
@@ -72,8 +72,8 @@ final class SharedWriter: CommitTarget {
       end()
       // A copy: acquire its lock, then check again, as another program may have changed it in the meantime.
       guard session == nil, let file = participant.file else { continue }
-      let turn = try CopyTurn(file, until: deadline)
-      state.withLock { $0.copy = (turn, participant.standing.file, .milliseconds(deadline.milliseconds)) }
+      let lock = try CopyLock(file, until: deadline)
+      state.withLock { $0.copy = (lock, participant.location.generation, .milliseconds(deadline.milliseconds)) }
     }
   }
 
@@ -88,13 +88,13 @@ final class SharedWriter: CommitTarget {
     let session: Session
     // No session: either a file that cannot be written to, which the caller detects, or a copy.
     guard let joined = try participant.beginWriting(stage, until: deadline) else {
-      return (try participant.latest(looks: false), nil)
+      return (try participant.latest(checksPath: false), nil)
     }
     session = joined
     do throws(EngineError) {
       try session.lockForWriting(until: deadline, staysOnThread: staysOnThread)
-      let base = try session.versions.grabNewest()
-      state.withLock { $0.turn = (session, base, false) }
+      let base = try session.versions.pinNewest()
+      state.withLock { $0.lock = (session, base, false) }
     } catch {
       session.unlock(hasCommitted: false)
       // Leaving the session would lose grouped commits.
@@ -102,7 +102,7 @@ final class SharedWriter: CommitTarget {
       throw error
     }
     // `beginWriting` has checked the path, or relies on an earlier check; the commit checks again.
-    do throws(EngineError) { return (try participant.latest(looks: false), session) } catch {
+    do throws(EngineError) { return (try participant.latest(checksPath: false), session) } catch {
       let error = stage == .publish ? abandonIfMoved(error) : error
       end()
       throw error
@@ -117,56 +117,56 @@ final class SharedWriter: CommitTarget {
   }
 
   func activeVersions() throws(EngineError) -> Int {
-    guard let session = state.withLock({ $0.turn?.session }) else { return 0 }
+    guard let session = state.withLock({ $0.lock?.session }) else { return 0 }
     return try session.versions.purge().count
   }
 
   /// Rewrites the file if no other program has it open.
   func rewrite() throws(EngineError) -> RealmCopy.Sizes? {
-    try participant.whileReplacing { (configuration, turn) throws(EngineError) in
-      try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, holding: turn)
+    try participant.whileReplacing { (configuration, lock) throws(EngineError) in
+      try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, holding: lock)
     }
   }
 
   func end() {
     state.withLock { $0.copy = nil }
-    guard let turn = state.withLock({ $0.turn.take() }) else { return }
-    turn.session.versions.release(turn.base.slot)
-    turn.session.unlock(hasCommitted: turn.hasCommitted)
+    guard let lock = state.withLock({ $0.lock.take() }) else { return }
+    lock.session.versions.release(lock.base.slot)
+    lock.session.unlock(hasCommitted: lock.hasCommitted)
     if !hasUnpublished { participant.endWriting() }
   }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
-    let (present, unpublished) = state.withLock { ($0.turn, $0.unpublished) }
-    let turn: Turn
-    if let present { turn = present } else { turn = try self.turn(onCopy: base) }
+    let (present, unpublished) = state.withLock { ($0.lock, $0.unpublished) }
+    let lock: WriteLock
+    if let present { lock = present } else { lock = try self.lockCopy(from: base) }
     guard let storage = participant.storage else { throw EngineError(.inUse, "no session") }
-    return try turn.session.whereLocked { () throws(EngineError) in
-      try commit(group, base: base, durability, turn, storage, isUnpublished: unpublished?.topRef == base.top.ref)
+    return try lock.session.onLockThread { () throws(EngineError) in
+      try commit(group, base: base, durability, lock, storage, isUnpublished: unpublished?.topRef == base.top.ref)
     }
   }
 
   /// Begins the commit of a transaction on a copy, which is converted to the usual form only now. If another program
   /// committed first, throws `busy`.
-  private func turn(onCopy base: Snapshot) throws(EngineError) -> Turn {
+  private func lockCopy(from base: Snapshot) throws(EngineError) -> WriteLock {
     let path = participant.configuration.path, copy = state.withLock { $0.copy }
-    let (newest, _) = try enter(.commit(file: copy?.file), until: .now.advanced(by: copy?.patience ?? .zero), false)
-    guard let turn = state.withLock({ $0.turn }) else { throw EngineError(.inUse, "\(path): no session") }
+    let (newest, _) = try enter(.commit(file: copy?.file), until: .now.advanced(by: copy?.timeout ?? .zero), false)
+    guard let lock = state.withLock({ $0.lock }) else { throw EngineError(.inUse, "\(path): no session") }
     if newest.top.ref != base.top.ref || newest.version != base.version {
       throw EngineError(.busy, "\(path): another program changed this copy first: try again")
     }
-    return turn
+    return lock
   }
 
   private func commit(
     _ group: GroupEditor,
     base: Snapshot,
     _ durability: Durability,
-    _ turn: Turn,
+    _ lock: WriteLock,
     _ storage: any Storage,
     isUnpublished: Bool
   ) throws(EngineError) -> UInt64 {
-    let session = turn.session
+    let session = lock.session
     try checkContent(base)
     try session.lockFile.checkIsInPlace()
     let reachable = try session.versions.purge()
@@ -191,12 +191,12 @@ final class SharedWriter: CommitTarget {
       }
     case .grouped:
       try storage.flush()
-      if header.topRef == base.top.ref { keepOnDiskVersion(turn.session, turn.base) }
+      if header.topRef == base.top.ref { keepOnDiskVersion(lock.session, lock.base) }
     }
     try session.announce(result, count: reachable.count)
     session.isAnnouncing = false
     state.withLock {
-      $0.turn?.hasCommitted = true
+      $0.lock?.hasCommitted = true
       if durability == .grouped { $0.unpublished = result }
     }
     return result.version
@@ -265,10 +265,10 @@ final class SharedWriter: CommitTarget {
   }
 
   func publishNewest(_ newest: Snapshot) throws(EngineError) {
-    guard hasUnpublished, let storage = participant.storage, let session = state.withLock({ $0.turn?.session }) else {
+    guard hasUnpublished, let storage = participant.storage, let session = state.withLock({ $0.lock?.session }) else {
       return
     }
-    try session.whereLocked { () throws(EngineError) in
+    try session.onLockThread { () throws(EngineError) in
       let header: (slot: Int, topRef: Int)
       do throws(EngineError) {
         try checkContent(newest, mayBeElsewhere: true)

@@ -6,8 +6,8 @@ package import Threads
 /// Receives the changes of transactions instead of the file.
 package protocol Uplink: AnyObject, Sendable {
   /// Waits until no change is in transit, and blocks other senders until `leave`. Throws the error that prevents
-  /// sending; if `tellsLater` is true, that error is thrown at the end of the transaction instead.
-  func enter(until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError)
+  /// sending; if `reportsLater` is true, that error is thrown at the end of the transaction instead.
+  func enter(until deadline: MonotonicTime, reportsLater: Bool) throws(EngineError)
   /// Throws the error that prevents sending, if it still exists at `deadline`.
   func checkReadiness(until deadline: MonotonicTime) throws(EngineError)
   /// Lets other senders in.
@@ -21,11 +21,11 @@ package protocol Uplink: AnyObject, Sendable {
 }
 
 /// The permission of a transaction to send, held until the object is destroyed.
-final class UplinkTurn: Sendable {
+final class UploadPermit: Sendable {
   let uplink: any Uplink
 
-  init(_ uplink: any Uplink, until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError) {
-    try uplink.enter(until: deadline, tellsLater: tellsLater)
+  init(_ uplink: any Uplink, until deadline: MonotonicTime, reportsLater: Bool) throws(EngineError) {
+    try uplink.enter(until: deadline, reportsLater: reportsLater)
     self.uplink = uplink
   }
 

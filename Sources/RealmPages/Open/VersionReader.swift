@@ -5,9 +5,9 @@ import Threads
 
 /// Finds the newest version of a realm, and determines if data read from a version can be trusted.
 protocol VersionReader: AnyObject, Sendable {
-  /// The newest version. If `looks` is true, that of the file now at the path; otherwise that of the file found by the
-  /// last check, without a system call if nothing changed.
-  func latest(looks: Bool) throws(EngineError) -> Snapshot
+  /// The newest version. If `checksPath` is true, that of the file now at the path; otherwise that of the file found by
+  /// the last check, without a system call if nothing changed.
+  func latest(checksPath: Bool) throws(EngineError) -> Snapshot
   /// True if no byte of `snapshot` can have been reused until now.
   func isCurrent(_ snapshot: Snapshot) -> Bool
   /// True if there seems to be a newer version.
@@ -15,7 +15,7 @@ protocol VersionReader: AnyObject, Sendable {
   /// Waits for a newer version; true if there is one.
   func waitForChange(since snapshot: Snapshot, until deadline: MonotonicTime) -> Bool
   /// The location of the file.
-  var standing: Standing { get }
+  var location: FileLocation { get }
   /// When the newest version was last requested; nil if unknown.
   var lastUse: MonotonicTime? { get }
   /// Returns the file's status from the operating system.
@@ -23,7 +23,7 @@ protocol VersionReader: AnyObject, Sendable {
 }
 
 extension VersionReader {
-  func latest() throws(EngineError) -> Snapshot { try latest(looks: true) }
+  func latest() throws(EngineError) -> Snapshot { try latest(checksPath: true) }
 
   var lastUse: MonotonicTime? { nil }
 

@@ -5,7 +5,7 @@ package struct KnownNames {
   private let names: [String]
 
   /// The maximum number of names to list.
-  private static let mostListed = 20
+  private static let maxListed = 20
 
   package init(_ names: [String]) { self.names = names }
 
@@ -13,8 +13,8 @@ package struct KnownNames {
   package func hint(for name: String) -> String {
     let suggestion = nearest(to: name).map { "did you mean \($0)? " } ?? ""
     if names.isEmpty { return "it has none" }
-    let isCut = names.count > Self.mostListed
-    return "\(suggestion)it has \(names.prefix(Self.mostListed).joined(separator: ", "))\(isCut ? ", .." : "")"
+    let isCut = names.count > Self.maxListed
+    return "\(suggestion)it has \(names.prefix(Self.maxListed).joined(separator: ", "))\(isCut ? ", .." : "")"
   }
 
   /// Returns the name that was probably meant: the one with the smallest edit distance, ignoring case, if that is small

@@ -18,7 +18,7 @@ public final class ObjectCursor {
   /// By position in `table.columns`: the open leaf in the current cluster, if any.
   @safe @exclusivity(unchecked) private var leaves: [OpenLeaf?]
   /// By position in `table.columns`: open leaves of the kinds that have a fast path.
-  @safe @exclusivity(unchecked) private var quickLeaves: [QuickLeaf]
+  @safe @exclusivity(unchecked) private var fastLeaves: [FastLeaf]
   /// The number of rows of the current cluster if it holds live objects, else 0.
   @safe @exclusivity(unchecked) private var rowCount = 0
   /// The key of row 0 if the current cluster holds live objects with consecutive keys, else nil.
@@ -26,7 +26,7 @@ public final class ObjectCursor {
   @safe @exclusivity(unchecked) private var search = ClusterTree.Search()
   /// The budget for clusters read by a walk with `next`. Supplied by the caller if a walk covers several tables.
   @safe @exclusivity(unchecked) private var effort: Effort?
-  @safe @exclusivity(unchecked) private var paysForOthers = false
+  @safe @exclusivity(unchecked) private var chargesOthers = false
   /// By position in `table.columns`: the readers of a table of formats 2 to 9.
   private var legacyReaders: [LegacyReader?] = []
 
@@ -37,9 +37,9 @@ public final class ObjectCursor {
   package init(_ table: Table, sweep effort: Effort?) {
     self.table = table
     self.effort = effort
-    paysForOthers = effort != nil
+    chargesOthers = effort != nil
     leaves = Array(repeating: nil, count: table.columns.count)
-    quickLeaves = Array(repeating: .none, count: table.columns.count)
+    fastLeaves = Array(repeating: .none, count: table.columns.count)
   }
 
   /// Moves to the object with this key. Returns false, with no current object, if it does not exist. Also finds
@@ -48,7 +48,7 @@ public final class ObjectCursor {
   /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func seek(_ key: ObjKey) throws(EngineError) -> Bool {
     if key <= self.key { beginWalk() }
-    if let rows = table.legacyRows { return stand(on: key.value, of: rows) }
+    if let rows = table.legacyRows { return move(to: key.value, of: rows) }
     let wanted = UInt64(bitPattern: key.value)
     if let cluster, isInTombstones == (key.value < 0), cluster.count > 0 {
       if try cluster.key(0) <= wanted, try wanted <= cluster.key(cluster.count - 1) {
@@ -77,7 +77,7 @@ public final class ObjectCursor {
       leave()
       return false
     }
-    if let rows = table.legacyRows { return stand(on: Int64(position), of: rows) }
+    if let rows = table.legacyRows { return move(to: Int64(position), of: rows) }
     if let damage = table.damage { throw damage }
     guard let (cluster, row) = try located({ () throws(EngineError) in try table.objects.place(at: position) }) else {
       leave()
@@ -112,7 +112,7 @@ public final class ObjectCursor {
 
   /// Renews the budget for a new walk, unless it belongs to a walk through several tables.
   @inline(__always)
-  private func beginWalk() { if !paysForOthers { effort?.renew() } }
+  private func beginWalk() { if !chargesOthers { effort?.renew() } }
 
   private func advance(after key: ObjKey) throws(EngineError) -> Bool {
     guard key.value < Int64.max else {
@@ -186,7 +186,7 @@ public final class ObjectCursor {
 
   /// Returns the row of a key in the current cluster, if it can be computed without a search; else nil.
   @inline(__always)
-  private func quickRow(of key: ObjKey) -> Int? {
+  private func fastRow(of key: ObjKey) -> Int? {
     guard let firstKey, key.value >= 0 else { return nil }
     let row = key.value &- firstKey
     return row >= 0 && row < Int64(rowCount) ? Int(row) : nil
@@ -195,13 +195,13 @@ public final class ObjectCursor {
   /// Returns the integer at `index` of `table.columns` of an object in the current cluster, without moving the cursor.
   /// Nil if there is no fast path; `seek` and `value` then find it or throw.
   package func integer(_ index: Int, of key: ObjKey) -> Int64? {
-    guard let row = quickRow(of: key), case .ints(let node) = quickLeaves[index], row < node.count else { return nil }
+    guard let row = fastRow(of: key), case .ints(let node) = fastLeaves[index], row < node.count else { return nil }
     return unsafe PackedBits.signed(node.payload, node.width, row)
   }
 
   /// Like `integer(_:of:)`, but for a double that is not null.
   package func double(_ index: Int, of key: ObjKey) -> Double? {
-    guard let row = quickRow(of: key), case .doubles(let leaf) = quickLeaves[index], row < leaf.count else {
+    guard let row = fastRow(of: key), case .doubles(let leaf) = fastLeaves[index], row < leaf.count else {
       return nil
     }
     // `value` reports the error.
@@ -210,7 +210,7 @@ public final class ObjectCursor {
 
   /// Like `integer(_:of:)`, but for a short string that is not null.
   package func text(_ index: Int, of key: ObjKey) -> ByteView? {
-    guard let row = quickRow(of: key), case .shortStrings(let node) = quickLeaves[index], row < node.count else {
+    guard let row = fastRow(of: key), case .shortStrings(let node) = fastLeaves[index], row < node.count else {
       return nil
     }
     // `value` reports the error.
@@ -273,7 +273,7 @@ public final class ObjectCursor {
   public func value(_ index: Int) throws(EngineError) -> ValueView {
     do throws(EngineError) {
       if key == .none { throw .damaged("no object") }
-      switch quickLeaves[index] {
+      switch fastLeaves[index] {
       case .ints(let node): return .int(try node.int(row))
       case .doubles(let leaf): return try leaf.double(row).map { .double($0) } ?? .null
       case .shortStrings(let node): return try StringLeaf.short(node, row).map { .string($0) } ?? .null
@@ -304,7 +304,7 @@ public final class ObjectCursor {
 
   /// Returns the leaf of a property in the current cluster.
   private func leaf(_ index: Int, _ cluster: Cluster) throws(EngineError) -> ColumnLeaf {
-    switch quickLeaves[index] {
+    switch fastLeaves[index] {
     case .ints(let node): return .ints(node)
     case .doubles(let leaf): return .doubles(leaf)
     case .bools(let node): return .bools(node)
@@ -318,13 +318,13 @@ public final class ObjectCursor {
       throw .damaged("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
     }
     switch leaf {
-    case .ints(let node): quickLeaves[index] = .ints(node)
-    case .doubles(let leaf): quickLeaves[index] = .doubles(leaf)
-    case .bools(let node): quickLeaves[index] = .bools(node)
-    case .links(let node, bias: 1, let target): quickLeaves[index] = .links(node, target)
-    case .dates(let leaf): quickLeaves[index] = .dates(leaf)
+    case .ints(let node): fastLeaves[index] = .ints(node)
+    case .doubles(let leaf): fastLeaves[index] = .doubles(leaf)
+    case .bools(let node): fastLeaves[index] = .bools(node)
+    case .links(let node, bias: 1, let target): fastLeaves[index] = .links(node, target)
+    case .dates(let leaf): fastLeaves[index] = .dates(leaf)
     default:
-      if case .strings(let strings) = leaf, let node = strings.short { quickLeaves[index] = .shortStrings(node) }
+      if case .strings(let strings) = leaf, let node = strings.short { fastLeaves[index] = .shortStrings(node) }
       leaves[index] = OpenLeaf(leaf)
     }
     return leaf
@@ -355,10 +355,10 @@ public final class ObjectCursor {
   private func step(to row: Int64, of rows: LegacyRows) throws(EngineError) -> Bool {
     // Rows have no clusters: this only ends a walk that exceeded its budget elsewhere.
     try effort?.spend(0)
-    return stand(on: max(0, row), of: rows)
+    return move(to: max(0, row), of: rows)
   }
 
-  private func stand(on row: Int64, of rows: LegacyRows) -> Bool {
+  private func move(to row: Int64, of rows: LegacyRows) -> Bool {
     key = row >= 0 && row < rows.count ? ObjKey(row) : .none
     return key != .none
   }
@@ -393,7 +393,7 @@ public final class ObjectCursor {
   private func enter(_ cluster: Cluster, _ row: Int, tombstones: Bool) {
     if self.cluster?.slots.ref != cluster.slots.ref {
       for i in leaves.indices { leaves[i] = nil }
-      for i in quickLeaves.indices { quickLeaves[i] = .none }
+      for i in fastLeaves.indices { fastLeaves[i] = .none }
     }
     rowCount = tombstones ? 0 : cluster.count
     firstKey = cluster.keys == nil && !tombstones ? Int64(bitPattern: cluster.offset) : nil
@@ -418,7 +418,7 @@ public final class ObjectCursor {
 }
 
 /// An open leaf with a fast path for reading values.
-private enum QuickLeaf {
+private enum FastLeaf {
   case none
   case ints(Node)
   case doubles(FloatingLeaf)

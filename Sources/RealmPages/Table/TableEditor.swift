@@ -154,7 +154,7 @@ final class TableEditor {
   }
 
   /// Returns true if `key` is greater than the keys of all objects.
-  func isBeyondAll(_ key: ObjKey) throws(EngineError) -> Bool { try key.value > largestKey() }
+  func isGreaterThanAll(_ key: ObjKey) throws(EngineError) -> Bool { try key.value > largestKey() }
 
   /// Returns an upper bound of all keys; -1 if there are no objects.
   private func largestKey() throws(EngineError) -> Int64 {
@@ -304,7 +304,7 @@ final class TableEditor {
   // MARK: backlinks
 
   /// Buffers a link to the existing object `target`, to be added to its backlinks together with others.
-  func listBacklinkLater(_ target: ObjKey, _ position: Int, from origin: ObjKey) throws(EngineError) {
+  func deferBacklink(_ target: ObjKey, _ position: Int, from origin: ObjKey) throws(EngineError) {
     newBacklinks.append(target, position, from: origin)
     if newBacklinks.count >= NewBacklinks.maximumCount { try writeBacklinks() }
   }

@@ -25,7 +25,7 @@ struct BitSet {
   private static let chunkSize = 1 << chunkShift
   private static let chunksPerGroup = 1 << (groupShift - chunkShift)
   /// A longer list would take more than half the space of the bits.
-  private static let mostListed = 2048
+  private static let maxListed = 2048
 
   /// An empty set of integers below `count`.
   init(count: Int) {
@@ -137,7 +137,7 @@ struct BitSet {
         // Clearing `chunk` first makes the list uniquely referenced, so that it is edited in place.
         chunk = .none
         list.insert(UInt16(place), at: position)
-        chunk = list.count > Self.mostListed ? .many(Self.words(list, size)) : .few(list)
+        chunk = list.count > Self.maxListed ? .many(Self.words(list, size)) : .few(list)
         return true
       case .many(var words):
         let bit: UInt64 = 1 << UInt64(place & 63)

@@ -14,12 +14,12 @@ struct IndexBatch {
   private var nodes: [(ref: Int, first: Int)] = []
 
   /// Limits a batch to ten megabytes. Smaller batches would require more passes over the objects of a large table.
-  private static let mostWords = 1 << 19
+  private static let maxWords = 1 << 19
   /// For a table of ten million objects, the objects of a bucket are mostly in one cluster.
   private static let bucketBits = 16
 
   var isEmpty: Bool { objects.isEmpty }
-  var isFull: Bool { words.count >= Self.mostWords }
+  var isFull: Bool { words.count >= Self.maxWords }
 
   mutating func append(_ object: Int64, _ path: [Int32], ref: Int) {
     if nodes.last?.ref != ref { nodes.append((ref, objects.count)) }

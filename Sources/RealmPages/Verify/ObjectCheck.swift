@@ -69,7 +69,7 @@ struct ObjectCheck {
     }
   }
 
-  private func stand(on row: Int, of cluster: Cluster) throws(EngineError) {
+  private func move(to row: Int, of cluster: Cluster) throws(EngineError) {
     context.place.object = Int64(bitPattern: try cluster.key(row))
   }
 
@@ -79,7 +79,7 @@ struct ObjectCheck {
       let leaf = try context.refs(ref)
       try expect(leaf.count, in: cluster, ref)
       for row in 0..<leaf.count {
-        try stand(on: row, of: cluster)
+        try move(to: row, of: cluster)
         do throws(EngineError) {
           let root = try leaf.child(row)
           if root == 0 { continue }
@@ -93,7 +93,7 @@ struct ObjectCheck {
       let leaf = try MixedLeaf(arena, ref)
       for row in 0..<cluster.count {
         // Must precede the read, so that the value's links are recorded from this object.
-        try stand(on: row, of: cluster)
+        try move(to: row, of: cluster)
         _ = try CollectionCheck(context).mixedValue(leaf, ref, row)
       }
     } else {
@@ -117,10 +117,10 @@ struct ObjectCheck {
     for row in 0..<cluster.count {
       switch try leaf.value(row, arena) {
       case .null where !hasLinks:
-        try stand(on: row, of: cluster)
+        try move(to: row, of: cluster)
         context.report("null in a column that is not nullable")
       case .link(let table, let key):
-        try stand(on: row, of: cluster)
+        try move(to: row, of: cluster)
         context.recordLink(to: table, key)
       default: break
       }
@@ -139,7 +139,7 @@ struct ObjectCheck {
     for row in 0..<leaf.count {
       let element = try leaf.int(row)
       if element == 0 { continue }
-      try stand(on: row, of: cluster)
+      try move(to: row, of: cluster)
       let key = context.place.object ?? -1
       if element & 1 != 0 {
         context.links.backward(number, from: ObjKey(tagged: element).value, to: table.key, key)

@@ -180,11 +180,11 @@ public final class Snapshot: Sendable {
   }
 
   /// The number of reads between two checks. This many reads make at most a few megabytes of the file resident.
-  package static let readsBetweenLooks: UInt = 64
+  package static let readsBetweenTrims: UInt = 64
 
   /// Keeps the resident part of the mapped file below some 24 MiB; for loops that read much of it.
   ///
-  /// Readers of single objects call this only every `readsBetweenLooks` reads.
+  /// Readers of single objects call this only every `readsBetweenTrims` reads.
   package func limitResidentPages() { arena.space.limitResidentPages() }
 
   /// Returns the schema version that the SDK stores in table `metadata`; nil if not versioned. Source:

@@ -97,7 +97,7 @@ extension SchemaPlanner {
           let suffix = String(
             beside.column.dropFirst(beside.column.hasPrefix(entry.column) ? entry.column.count : .max)
           )
-          let exact = try renameColumn(beside.column, Self.besideName(name, suffix), of: entry.table)
+          let exact = try renameColumn(beside.column, Self.companionName(name, suffix), of: entry.table)
           try catalog.rename(beside, property: to, form: name, column: exact, connection)
         }
       }
@@ -119,7 +119,7 @@ extension SchemaPlanner {
     return name
   }
 
-  private static func besideName(_ column: String, _ suffix: String) -> String {
+  private static func companionName(_ column: String, _ suffix: String) -> String {
     column.cut(to: 63 - suffix.utf8.count) + suffix
   }
 
@@ -132,7 +132,7 @@ extension SchemaPlanner {
       if case .value(_, let hasExact) = slot { position += hasExact ? 2 : 1 }
     }
     let own = table.columns[position].name
-    let name = try freeColumnName(Self.besideName(own, exact.suffix), in: table.name)
+    let name = try freeColumnName(Self.companionName(own, exact.suffix), in: table.name)
     try run("ALTER TABLE \(table.qualifiedName) ADD COLUMN \(name.quotedForSQL) \(exact.type.name)")
     let comment = "the exact value where \(own) cannot hold it (realmfs replicate)"
     try run("COMMENT ON COLUMN \(table.qualifiedName).\(name.quotedForSQL) IS \(comment.quotedForSQLText)")

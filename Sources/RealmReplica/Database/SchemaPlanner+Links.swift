@@ -10,7 +10,7 @@ extension SchemaPlanner {
     _ source: Table,
     _ owner: String,
     _ className: String,
-    _ keyForm: KeyForm,
+    _ keyForm: RowKeyForm,
     _ property: String,
     _ form: ColumnForm
   ) throws(ReplicaError) -> String {

@@ -35,7 +35,7 @@ extension SchemaPlanner {
   }
 
   func dropTables(exceptOf classes: [Table]) throws(ReplicaError) {
-    let wanted = classes.map { (Catalog.shown($0.className ?? $0.name), Catalog.shown(KeyForm($0).name)) }
+    let wanted = classes.map { (Catalog.shown($0.className ?? $0.name), Catalog.shown(RowKeyForm($0).name)) }
     for entry in catalog.entries where entry.role == .table && !isDamaged(entry) {
       let isWanted = wanted.contains { $0.0.isExactly(entry.className) && $0.1.isExactly(entry.form) }
       if isWanted { continue }

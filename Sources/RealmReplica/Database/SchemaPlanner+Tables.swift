@@ -7,7 +7,7 @@ extension SchemaPlanner {
   func create(
     _ source: Table,
     _ className: String,
-    _ keyForm: KeyForm,
+    _ keyForm: RowKeyForm,
     _ form: String
   ) throws(ReplicaError) -> String {
     try lock()

@@ -103,7 +103,7 @@ final class SchemaPlanner {
   // MARK: tables
 
   func table(_ source: Table) throws(ReplicaError) -> ReplicaTable {
-    let className = Catalog.shown(source.className ?? source.name), keyForm = KeyForm(source)
+    let className = Catalog.shown(source.className ?? source.name), keyForm = RowKeyForm(source)
     let form = Catalog.shown(keyForm.name)
     let known = catalog.entries.first { entry in
       entry.role == .table && entry.className.isExactly(className) && entry.form.isExactly(form)

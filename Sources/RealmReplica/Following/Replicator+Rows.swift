@@ -53,12 +53,12 @@ extension Replicator {
           try tick()
         }
       }
-      for complaint in complaints { complain(complaint) }
+      for complaint in complaints { warn(complaint) }
     }
     if skipsRows { mustBeginAgain = true }
   }
 
-  func complain(_ text: String) {
+  func warn(_ text: String) {
     pass.damaged += 1
     onComplaint(text)
   }
@@ -141,14 +141,14 @@ extension Replicator {
         guard let encoder = try encoder(key) else { break }
         do throws(EngineError) { if try !encoder.cursor.seek(object.key) { break } } catch {
           try stopAtDamage(error.description)
-          complain(error.description)
+          warn(error.description)
           break
         }
         do throws(RowFailure) { try encoder.encode() } catch {
           switch error {
           case .damaged(let text):
             try stopAtDamage(text)
-            complain(text)
+            warn(text)
           case .needsExact(let properties):
             if try !addExact(key, properties) { throw .overtaken }
             continue

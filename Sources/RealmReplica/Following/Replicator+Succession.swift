@@ -35,9 +35,10 @@ struct ReplicaLosses {
 extension Replicator {
   /// Throws `replaced` if the transaction loses data of the replica and `target` is not known to be a later version of
   /// the replicated realm.
-  func judge(_ target: ReplicaTarget, _ losses: ReplicaLosses, after base: ReplicaState?) throws(ReplicaError) {
+  func checkSuccession(_ target: ReplicaTarget, _ losses: ReplicaLosses, after base: ReplicaState?) throws(ReplicaError)
+  {
     if losses.isEmpty { return }
-    guard let reason = try objection(target, losses, after: base) else { return }
+    guard let reason = try refusal(target, losses, after: base) else { return }
     let former = base?.file.flatMap { $0 == path ? nil : " (the replica was made from \($0))" } ?? ""
     throw .replaced(
       "\(reason)\(former); to follow it would \(losses.words); nothing was changed in the database; "
@@ -46,7 +47,7 @@ extension Replicator {
   }
 
   /// Returns the reason not to follow the target; nil if it may be followed.
-  private func objection(
+  private func refusal(
     _ target: ReplicaTarget,
     _ losses: ReplicaLosses,
     after base: ReplicaState?
@@ -80,7 +81,7 @@ extension Replicator {
     }
     if isSameFile {
       if losses.kept + losses.overwritten > 0 { return nil }
-      let isEmpty = try engine { () throws(EngineError) in try self.holdsNothing() }
+      let isEmpty = try engine { () throws(EngineError) in try self.hasNoObjects() }
       if isEmpty, base.lineage?.sharesClass(with: target.lineage) ?? false { return nil }
       return "the file has no rows of the replica: another realm has taken the place of the realm"
     }
@@ -97,7 +98,7 @@ extension Replicator {
   }
 
   /// True if no class of the realm has objects.
-  private func holdsNothing() throws(EngineError) -> Bool {
+  private func hasNoObjects() throws(EngineError) -> Bool {
     let snapshot = window.snapshot
     for key in try snapshot.tableKeys() {
       if let table = try snapshot.table(key), table.className != nil, table.objectCount > 0 { return false }

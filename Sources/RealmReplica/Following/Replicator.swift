@@ -46,7 +46,7 @@ public final class Replicator {
   var tables: [TableKey: ReplicaTable] = [:]
   private var hasTables = false
   /// The changes taken from the window in the current transaction.
-  var inFlight = ChangedObjects(limit: 400_000)
+  var inFlight = PendingChanges(limit: 400_000)
   var encoders: [TableKey: RowEncoder] = [:]
   var planner: SchemaPlanner?
   /// Companion columns to be added while the tables of the schema are locked.
@@ -103,7 +103,7 @@ public final class Replicator {
   func reconnect() throws(ReplicaError) {
     let connection = try PostgresConnection(address) { [unowned self] () throws(ReplicaError) in
       if self.shouldStop() { throw .stopped }
-      try self.keepUp()
+      try self.advanceWindow()
     }
     try Catalog.prepare(place, connection)
     self.connection = connection
@@ -111,7 +111,7 @@ public final class Replicator {
   }
 
   /// True if there is no file at the path of the realm. The previous file is still open.
-  public var isFileGone: Bool { window.realm.standing.place == .gone }
+  public var isFileGone: Bool { window.realm.location.place == .gone }
 
   /// The newest version that the window has reached.
   public var newestVersion: UInt64 { window.snapshot.version }
@@ -122,7 +122,9 @@ public final class Replicator {
   }
 
   /// Follows the realm while the database is unreachable, so that no version is held.
-  public func keepUp() throws(ReplicaError) { _ = try engine { () throws(EngineError) in try self.window.moveIfDue() } }
+  public func advanceWindow() throws(ReplicaError) {
+    _ = try engine { () throws(EngineError) in try self.window.moveIfDue() }
+  }
 
   func engine<R>(_ body: () throws(EngineError) -> R) throws(ReplicaError) -> R {
     do throws(EngineError) { return try body() } catch { throw .engine(error) }
@@ -163,7 +165,7 @@ public final class Replicator {
     do throws(ReplicaError) {
       let result = try transact(flags, identity)
       (acceptsReplacement, wantsComparison) = (false, false)
-      inFlight = ChangedObjects(limit: 400_000)
+      inFlight = PendingChanges(limit: 400_000)
       window.renamed.removeFirst(renamedCount)
       planner = nil
       if var result {
@@ -174,7 +176,7 @@ public final class Replicator {
     } catch {
       flags.restore(to: window)
       let taken = inFlight
-      inFlight = ChangedObjects(limit: 400_000)
+      inFlight = PendingChanges(limit: 400_000)
       window.changed.restore(taken)
       // After a failed transaction, the state of the tables must be queried again.
       (planner, hasTables, isBaseKnown, isBroken) = (nil, false, false, true)
@@ -265,7 +267,7 @@ public final class Replicator {
     if !isSuccessor, !acceptsReplacement {
       // The results of queued statements are not counted yet.
       try connection.sync()
-      try judge(target, losses, after: base)
+      try checkSuccession(target, losses, after: base)
     }
     if let late = planner?.changes { changes.remarks = late.remarks }
     if let former = base?.file, former != path, place.realm == nil {
@@ -309,7 +311,7 @@ public final class Replicator {
       if catalog.entries.contains(where: { $0.className.isExactly(name) }) {
         try stopAtDamage("class \(name): \(reason)")
       }
-      complain("class \(name): \(reason)")
+      warn("class \(name): \(reason)")
     }
   }
 

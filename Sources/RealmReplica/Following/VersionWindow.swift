@@ -17,7 +17,7 @@ final class VersionWindow {
   let realm: Realm
   private(set) var hold: VersionHold
   /// The changes since the version that the replica contains.
-  var changed = ChangedObjects()
+  var changed = PendingChanges()
   /// True if the changes are unknown: everything must be compared.
   var isLost = false
   /// True if the versions seen are not known to be consecutive versions of one realm.
@@ -32,12 +32,12 @@ final class VersionWindow {
   private var last = MonotonicTime.now
 
   /// The time for which a version is still read after a newer one exists, in nanoseconds.
-  private static let patience: Int64 = 30_000_000
+  private static let readTime: Int64 = 30_000_000
 
   init(_ realm: Realm) throws(EngineError) {
     self.realm = realm
     hold = try realm.hold()
-    file = realm.standing.file
+    file = realm.location.generation
   }
 
   var snapshot: Snapshot { hold.snapshot }
@@ -45,7 +45,7 @@ final class VersionWindow {
   /// Moves to the newest version if there is one and the current version has been read for a while; returns true if it
   /// moved.
   func moveIfDue() throws(EngineError) -> Bool {
-    guard MonotonicTime.coarse.nanoseconds - last.nanoseconds > Self.patience else { return false }
+    guard MonotonicTime.coarse.nanoseconds - last.nanoseconds > Self.readTime else { return false }
     // If writers do not know which version is read, only a check of the file shows whether it still exists.
     guard realm.hasChanged(since: hold.snapshot) || !hold.isKnownToWriters else {
       last = .coarse
@@ -60,8 +60,8 @@ final class VersionWindow {
     if try realm.latest() === hold.snapshot { return false }
     let old = hold, new = try realm.hold()
     hold = new
-    let isOtherFile = realm.standing.file != file
-    file = realm.standing.file
+    let isOtherFile = realm.location.generation != file
+    file = realm.location.generation
     if isOtherFile || new.snapshot.version < old.snapshot.version {
       isExchanged = true
       isLost = true
@@ -94,7 +94,7 @@ final class VersionWindow {
   private func add(_ table: TableDifference, _ after: Table, _ difference: VersionDifference) throws(EngineError) {
     let changes = difference.changes(in: table)
     let keyProperty: Int?
-    if case .property = KeyForm(after) { keyProperty = after.primaryKeyIndex } else { keyProperty = nil }
+    if case .property = RowKeyForm(after) { keyProperty = after.primaryKeyIndex } else { keyProperty = nil }
     let oldKeyProperty = keyProperty.flatMap { table.oldProperty($0) }
     let cursor = table.old.map { ObjectCursor($0) }
     let lists = Set(

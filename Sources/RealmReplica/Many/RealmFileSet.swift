@@ -4,7 +4,7 @@ import Glibc
 import RealmPages
 
 /// One realm among many.
-public struct RealmFile: Hashable, Sendable {
+public struct ReplicatedFile: Hashable, Sendable {
   /// The path of its file.
   public let path: String
   /// Its value in the column `realm`.
@@ -25,12 +25,12 @@ public struct RealmFileSet: Sendable {
   }
 
   /// Returns the existing files, sorted by name, and the files that do not match the template.
-  public func find() -> (files: [RealmFile], unnamed: [String]) {
-    var files: [RealmFile] = [], unnamed: [String] = [], seen: Set<ExactName> = []
+  public func find() -> (files: [ReplicatedFile], unnamed: [String]) {
+    var files: [ReplicatedFile] = [], unnamed: [String] = [], seen: Set<ExactName> = []
     for pattern in patterns {
       for path in Self.expand(pattern) where seen.insert(ExactName(path)).inserted {
         if let realm = name(of: path) {
-          files.append(RealmFile(path: path, realm: realm))
+          files.append(ReplicatedFile(path: path, realm: realm))
         } else {
           unnamed.append(path)
         }

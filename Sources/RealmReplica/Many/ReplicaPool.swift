@@ -24,7 +24,7 @@ public final class ReplicaPool: @unchecked Sendable {
   }
 
   private final class Entry {
-    let file: RealmFile
+    let file: ReplicatedFile
     var signature: FileSignature?
     var isBusy = false
     /// The time of the next attempt, whether or not the file changes.
@@ -34,7 +34,7 @@ public final class ReplicaPool: @unchecked Sendable {
     /// True if it was replicated since the pool started.
     var hasPassed = false
 
-    init(_ file: RealmFile) { self.file = file }
+    init(_ file: ReplicatedFile) { self.file = file }
   }
 
   private let files: RealmFileSet
@@ -161,7 +161,7 @@ public final class ReplicaPool: @unchecked Sendable {
         }
       }
       for path in unnamed where entries[ExactName(path)] == nil {
-        let entry = Entry(RealmFile(path: path, realm: ""))
+        let entry = Entry(ReplicatedFile(path: path, realm: ""))
         entry.failure = "the pattern of --source-of does not fit"
         entries[ExactName(path)] = entry
         messages.append("\(path): the pattern of --source-of does not fit, so its realm has no name")

@@ -18,7 +18,7 @@ struct ScalarForm: Hashable {
 /// The target of links: a class, and the key of its table.
 struct LinkTarget: Hashable {
   let className: String
-  let key: KeyForm
+  let key: RowKeyForm
 
   /// The type of the key.
   var scalar: ScalarForm { key.scalar }
@@ -92,7 +92,7 @@ enum ColumnForm: Hashable {
 }
 
 /// The key of the objects of a class in its table.
-enum KeyForm: Hashable {
+enum RowKeyForm: Hashable {
   /// The primary key, in its property's column.
   case property(String, ScalarForm)
   /// The object key, in `_object_key`, for a class without a primary key or with a nullable one.
@@ -137,7 +137,7 @@ extension ColumnForm {
         self = .json
         return
       }
-      let link = LinkTarget(className: name, key: KeyForm(target))
+      let link = LinkTarget(className: name, key: RowKeyForm(target))
       self = column.collection == nil ? .link(link) : .links(link)
     } else if column.type == .mixed || column.collection == .dictionary {
       self = .json

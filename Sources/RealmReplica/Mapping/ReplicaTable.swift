@@ -58,7 +58,7 @@ final class ReplicaTable {
   let key: TableKey
   let className: String
   let name: String
-  let keyForm: KeyForm
+  let keyForm: RowKeyForm
   /// All columns except `realm`, in row order.
   let columns: [ReplicaColumn]
   /// Indexed like the properties.
@@ -73,7 +73,7 @@ final class ReplicaTable {
     _ place: ReplicaPlace,
     _ table: Table,
     name: String,
-    keyForm: KeyForm,
+    keyForm: RowKeyForm,
     columns: [ReplicaColumn],
     slots: [Slot],
     links: [LinksTable],

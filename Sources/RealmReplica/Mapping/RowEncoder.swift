@@ -41,14 +41,14 @@ final class RowEncoder {
     /// The type of a scalar or of the elements.
     let scalar: ScalarForm
     /// True if the column cannot hold all values; true if it has a companion column.
-    let canMisfit, hasExact: Bool
+    let canHoldOtherValues, hasExact: Bool
     /// For links: the index of their table.
     let links: Int
 
     init(_ slot: ReplicaTable.Slot, isKey: Bool) {
       switch slot {
       case .links(let position):
-        (kind, scalar, canMisfit, hasExact, links) = (.links, ScalarForm(type: .int), false, false, position)
+        (kind, scalar, canHoldOtherValues, hasExact, links) = (.links, ScalarForm(type: .int), false, false, position)
       case .value(let form, let hasExact):
         switch form {
         case .scalar(let scalar): (kind, self.scalar) = (isKey ? .key : .scalar, scalar)
@@ -56,7 +56,7 @@ final class RowEncoder {
         case .link(let target), .links(let target): (kind, scalar) = (.link, target.scalar)
         case .json: (kind, scalar) = (.json, ScalarForm(type: .mixed))
         }
-        (canMisfit, self.hasExact, links) = (form.exact != nil, hasExact, 0)
+        (canHoldOtherValues, self.hasExact, links) = (form.exact != nil, hasExact, 0)
       }
     }
   }
@@ -93,7 +93,7 @@ final class RowEncoder {
         try links(index, fields[index].links)
       } else {
         unsafe offsets.append(row.count)
-        if !quickValue(index) { try value(index) }
+        if !fastValue(index) { try value(index) }
       }
     }
     if !missing.isEmpty { throw .needsExact(properties: missing) }
@@ -101,7 +101,7 @@ final class RowEncoder {
 
   /// A fast path: appends a value of a common type; returns false for all others.
   @inline(__always)
-  private func quickValue(_ index: Int) -> Bool {
+  private func fastValue(_ index: Int) -> Bool {
     let field = fields[index]
     guard field.kind == .scalar || field.kind == .key else { return false }
     switch field.scalar.type {
@@ -144,7 +144,7 @@ final class RowEncoder {
     case (.json, _): fit = try json(index, value)
     default: throw .damaged("\(source.name) object \(cursor.key): a value of another type than the property's")
     }
-    guard field.canMisfit else { return }
+    guard field.canHoldOtherValues else { return }
     if case .whole = fit {
       if field.hasExact { appendNullBeside() }
       return
@@ -256,7 +256,7 @@ final class RowEncoder {
         throw .damaged("\(source.name) object \(cursor.key): links to a table that does not exist")
       }
       var index: Int?
-      if case .property = KeyForm(table) { index = table.primaryKeyIndex }
+      if case .property = RowKeyForm(table) { index = table.primaryKeyIndex }
       target = Target(table: table, cursor: ObjectCursor(table), key: index)
       targetCursors[tableKey] = target
     }

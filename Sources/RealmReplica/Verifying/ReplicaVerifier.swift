@@ -12,7 +12,7 @@ public final class ReplicaVerifier {
   private let address: PostgresAddress
   private var connection: PostgresConnection?
   /// The time that a replica being written may take to reach the newest version.
-  public var patience = Duration.seconds(10)
+  public var timeout = Duration.seconds(10)
   /// The maximum number of differing rows reported per class.
   public var namedRows = 20
   /// Receives messages about damaged items that are omitted.
@@ -46,7 +46,7 @@ public final class ReplicaVerifier {
     _ place: ReplicaPlace,
     _ connection: PostgresConnection
   ) throws(ReplicaError) -> ExportVerification {
-    let deadline = MonotonicTime.now.advanced(by: patience)
+    let deadline = MonotonicTime.now.advanced(by: timeout)
     while true {
       try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
       var isThere = false

@@ -6,7 +6,7 @@ extension WriteTransaction {
   /// Creates or changes an object of a class so that it matches the draft. The primary key selects the object; in a
   /// class without a primary key, a new object is created. Linked objects are saved in the same way.
   @discardableResult
-  func save(_ draft: Draft, in table: TableKey) throws(EngineError) -> ObjectReference {
+  func save(_ draft: EncodedValue, in table: TableKey) throws(EngineError) -> ObjectReference {
     let facts = try self.table(table), name = facts.className ?? facts.name
     guard case .object(let entries) = draft.content else {
       throw EngineError(.wrongType, "\(name): the value has no properties")
@@ -33,7 +33,8 @@ extension WriteTransaction {
   }
 
   /// Fits drafts to the properties of a class.
-  private func fitted(_ entries: [(name: String, value: Draft)], to table: TableKey) throws(EngineError) -> WantedObject
+  private func fitted(_ entries: [(name: String, value: EncodedValue)], to table: TableKey) throws(EngineError)
+    -> WantedObject
   {
     var parts: WantedObject = []
     for entry in entries {
@@ -45,7 +46,7 @@ extension WriteTransaction {
     return parts
   }
 
-  private func fitted(_ draft: Draft, to column: Column) throws(EngineError) -> WantedValue {
+  private func fitted(_ draft: EncodedValue, to column: Column) throws(EngineError) -> WantedValue {
     let target = try column.targetTable.flatMap { (key) throws(EngineError) in
       try table(key).kind == .embedded ? key : nil
     }
@@ -81,7 +82,9 @@ extension WriteTransaction {
     }
   }
 
-  private func embedded(_ draft: Draft, in target: TableKey, _ column: Column) throws(EngineError) -> WantedObject {
+  private func embedded(_ draft: EncodedValue, in target: TableKey, _ column: Column) throws(EngineError)
+    -> WantedObject
+  {
     guard case .object(let entries) = draft.content else {
       throw EngineError(.wrongType, "property \"\(column.name)\" takes values with properties")
     }
@@ -89,7 +92,7 @@ extension WriteTransaction {
   }
 
   /// Returns a draft as the value or an element of a property. An object that it links to is saved first.
-  private func element(_ draft: Draft, _ column: Column) throws(EngineError) -> Value {
+  private func element(_ draft: EncodedValue, _ column: Column) throws(EngineError) -> Value {
     if case .object = draft.content, column.type == .link, let target = column.targetTable {
       let reference = try save(draft, in: target)
       return .link(reference.table, reference.key)

@@ -43,7 +43,7 @@ extension Realm {
   ) throws -> T? {
     try Realm.Error.translating {
       let (snapshot, table) = try context.storedClass(of: type, className)
-      guard let column = table.primaryKey, let value = try Draft(of: key).value(as: column.type) else {
+      guard let column = table.primaryKey, let value = try EncodedValue(of: key).value(as: column.type) else {
         throw Realm.Error(.fail, "'\(key)' is not of the type of a primary key of '\(table.className ?? table.name)'")
       }
       guard let key = try PrimaryKey(value).flatMap({ try table.objectKey(primaryKey: $0) }) else { return nil }
@@ -65,7 +65,7 @@ extension Realm {
   /// ```
   public func save<T: Encodable>(_ value: T, in className: String? = nil) throws {
     context.checkWrite()
-    let draft = try Draft(of: value), name = RealmContext.className(of: T.self, className)
+    let draft = try EncodedValue(of: value), name = RealmContext.className(of: T.self, className)
     try context.change { transaction in
       guard let table = try transaction.tableKey(named: Table.classPrefix + name) else {
         throw RealmContext.noClass(name)

@@ -29,7 +29,7 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 /// The objects of a class, from a walk over all of them or from a list of keys.
 @safe @usableFromInline final class ObjectStream {
   // Safe: `walk` retains the cursor.
-  private let keeper: RealmContext.Keeper
+  private let keeper: RealmContext.RealmRetainer
   private let type: ManagedClass
   private let schema: ClassSchema
   private let walk: ObjectWalk?
@@ -38,12 +38,12 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
   private var keys: IndexingIterator<[Int64]>
 
   init(_ context: RealmContext, _ type: ManagedClass, _ schema: ClassSchema, _ walk: ObjectWalk) {
-    (keeper, self.type, self.schema) = (RealmContext.Keeper(context), type, schema)
+    (keeper, self.type, self.schema) = (RealmContext.RealmRetainer(context), type, schema)
     unsafe (self.walk, cursor, keys) = (walk, Borrowed(walk.cursor), [].makeIterator())
   }
 
   init(_ context: RealmContext, _ type: ManagedClass, _ schema: ClassSchema, _ keys: [Int64]) {
-    (keeper, self.type, self.schema) = (RealmContext.Keeper(context), type, schema)
+    (keeper, self.type, self.schema) = (RealmContext.RealmRetainer(context), type, schema)
     unsafe (walk, cursor, self.keys) = (nil, nil, keys.makeIterator())
   }
 

@@ -24,7 +24,7 @@ final class ResultsSource {
   private var known: (generation: Int, content: Content)?
   private var knownCount: (generation: Int, count: Int)?
   /// The conditions, bound to the version of a generation.
-  private var bound: (generation: Int, query: RealmQuery.Query)?
+  private var bound: (generation: Int, query: RealmQuery.ObjectQuery)?
   /// Guards `known` of frozen results, which several threads read.
   private let frozenLock = NSLock()
 
@@ -124,10 +124,10 @@ final class ResultsSource {
   /// Throws if the names or types in the conditions are invalid.
   func check() throws { _ = try query() }
 
-  private func query() throws -> RealmQuery.Query? {
+  private func query() throws -> RealmQuery.ObjectQuery? {
     guard !conditions.isEmpty, let type = managedClass else { return nil }
     if let bound, bound.generation == context.generation { return bound.query }
-    let query = try RealmQuery.Query(conditions, of: context.current(type).table, in: context.snapshot())
+    let query = try RealmQuery.ObjectQuery(conditions, of: context.current(type).table, in: context.snapshot())
     bound = (context.generation, query)
     return query
   }

@@ -153,7 +153,7 @@ final class RealmContext {
   /// The timeout of callers that cannot report one.
   static let endless = Duration.seconds(Int64.max)
 
-  func begin(staysOnThread: Bool = true, timeout: Duration = RealmWriter.patience) throws {
+  func begin(staysOnThread: Bool = true, timeout: Duration = RealmWriter.timeout) throws {
     checkThread()
     guard let writer = file.writer, !isFrozen else {
       throw Realm.Error(.fail, "\(file.path) was opened read-only: there are no write transactions")
@@ -403,7 +403,7 @@ final class RealmContext {
   }
 
   /// Retains a realm for many objects. The realm has weak references, which slow down its reference counting.
-  final class Keeper {
+  final class RealmRetainer {
     private let context: RealmContext
 
     init(_ context: RealmContext) { self.context = context }

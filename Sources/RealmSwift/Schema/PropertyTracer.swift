@@ -40,7 +40,7 @@ final class PropertyTracer {
     var byIdentity: [ObjectIdentifier: (path: KnownPath, names: [String])] = [:]
   }
   private static let known = Mutex(Known())
-  private static let mostIdentities = 4096
+  private static let maxIdentities = 4096
 
   /// Returns the stored names of the properties that a key path reads, separated by dots.
   static func name<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> String { steps(of: path).joined(separator: ".") }
@@ -53,7 +53,7 @@ final class PropertyTracer {
     if names.isEmpty { Misuse.stop("the key path of \(Root.self) reads no @Persisted property") }
     known.withLock { known in
       known.names[key] = names
-      if known.byIdentity.count < mostIdentities { known.byIdentity[ObjectIdentifier(path)] = (key, names) }
+      if known.byIdentity.count < maxIdentities { known.byIdentity[ObjectIdentifier(path)] = (key, names) }
     }
     return names
   }

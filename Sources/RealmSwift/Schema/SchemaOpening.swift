@@ -13,7 +13,7 @@ enum SchemaOpening {
     let version = configuration.schemaVersion
     let hold = try file.reader.hold()
     let stored = try hold.snapshot.schemaVersion()
-    let change = try SchemaDifference(to: wanted, from: hold.snapshot)
+    let change = try ModelDifference(to: wanted, from: hold.snapshot)
     if stored == version && change.isEmpty { return }
     if configuration.readOnly { return try checkReadable(change, stored, version, file) }
     guard file.writer != nil else { return }
@@ -30,7 +30,7 @@ enum SchemaOpening {
 
   /// Checks that a read-only realm already has the classes.
   private static func checkReadable(
-    _ change: SchemaDifference,
+    _ change: ModelDifference,
     _ stored: UInt64?,
     _ version: UInt64,
     _ file: RealmFile
@@ -47,7 +47,7 @@ enum SchemaOpening {
     let version = configuration.schemaVersion, file = context.file
     // Read the schema again: another program may have changed it in the meantime.
     let former = try context.snapshot(), stored = try former.schemaVersion()
-    let change = try SchemaDifference(to: wanted, from: former)
+    let change = try ModelDifference(to: wanted, from: former)
     if configuration.deleteRealmIfMigrationNeeded, let stored,
       stored != version || !change.migrations.isEmpty
     {
@@ -81,7 +81,7 @@ enum SchemaOpening {
     )
   }
 
-  private static func needsMigration(_ change: SchemaDifference, _ file: RealmFile) -> Realm.Error {
+  private static func needsMigration(_ change: ModelDifference, _ file: RealmFile) -> Realm.Error {
     Realm.Error(
       .schemaMismatch,
       "\(file.path): migration is required, because\n- " + change.migrations.joined(separator: "\n- ")

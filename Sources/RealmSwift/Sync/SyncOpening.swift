@@ -63,11 +63,11 @@ enum SyncOpening {
     _ file: RealmFile,
     _ synced: SyncedFile,
     _ wanted: WantedClasses
-  ) throws -> SchemaDifference {
-    var change = try SchemaDifference(to: wanted, from: file.reader.hold().snapshot)
+  ) throws -> ModelDifference {
+    var change = try ModelDifference(to: wanted, from: file.reader.hold().snapshot)
     if change.isEmptyForSync || synced.isComplete { return change }
     try synced.wait { status in
-      change = try SchemaDifference(to: wanted, from: file.reader.hold().snapshot)
+      change = try ModelDifference(to: wanted, from: file.reader.hold().snapshot)
       return change.isEmptyForSync || status.isComplete
     }
     return change

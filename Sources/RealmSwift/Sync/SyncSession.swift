@@ -43,11 +43,11 @@ public final class SyncSession: Sendable {
     case forCurrentlyOutstandingWork
   }
 
-  private let core: RealmSync.SyncSession
+  private let core: RealmSync.SyncClient
   private let sync: SyncConfiguration
   private let queue = DispatchQueue(label: "realm.sync.progress")
 
-  init(_ core: RealmSync.SyncSession, _ sync: SyncConfiguration) { (self.core, self.sync) = (core, sync) }
+  init(_ core: RealmSync.SyncClient, _ sync: SyncConfiguration) { (self.core, self.sync) = (core, sync) }
 
   /// The state of the session.
   public var state: State {
@@ -115,10 +115,10 @@ public final class SyncSession: Sendable {
 
   /// A token that stops the calls to a progress block when it is invalidated or released.
   public final class ProgressNotificationToken: Sendable {
-    private let core: RealmSync.SyncSession
+    private let core: RealmSync.SyncClient
     private let observer: Int
 
-    fileprivate init(_ core: RealmSync.SyncSession, _ observer: Int) { (self.core, self.observer) = (core, observer) }
+    fileprivate init(_ core: RealmSync.SyncClient, _ observer: Int) { (self.core, self.observer) = (core, observer) }
 
     /// Stops the calls to the block. Releasing the token has the same effect.
     public func invalidate() { core.removeObserver(observer) }

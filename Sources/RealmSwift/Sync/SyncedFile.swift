@@ -10,7 +10,7 @@ final class SyncedFile: Sendable {
   let mirror: Mirror
   /// The public interface to the connection.
   let session: SyncSession
-  private let core: RealmSync.SyncSession
+  private let core: RealmSync.SyncClient
   /// How long the server may be silent.
   private let timeout: Duration
 
@@ -21,7 +21,7 @@ final class SyncedFile: Sendable {
     (mirror, core) = try Realm.Error.translating {
       if sync.fileURL == nil { try Mirror.makeFolder(of: configuration.path) }
       let mirror = try Mirror(configuration, of: address)
-      return (mirror, try RealmSync.SyncSession(mirror, options))
+      return (mirror, try RealmSync.SyncClient(mirror, options))
     }
     session = SyncSession(core, sync)
     let isReported = Once()
@@ -65,7 +65,7 @@ final class SyncedFile: Sendable {
   func wait(_ waiting: Waiting = Waiting(), _ isDone: (SyncStatus) throws -> Bool) throws {
     var last: SyncStatus?, thrown: (any Error)?
     _ = try Realm.Error.translating {
-      try core.wait(patience: timeout) { status in
+      try core.wait(timeout: timeout) { status in
         if status != last { waiting.report(SyncSession.Progress(download: status)) }
         last = status
         do {

@@ -12,10 +12,10 @@ public struct InstructionApplier {
   /// The object of the previous instruction; most instructions refer to the same object again.
   private var last: (table: NameIndex, key: InstructionKey, object: ObjKey)?
   /// An object that will be created together with the values of the following instructions.
-  private var pending: NewObject?
+  private var pending: CreatedObject?
   private var spare: [(ColKey, Value)] = []
 
-  private struct NewObject {
+  private struct CreatedObject {
     let known: KnownClass
     let table: NameIndex
     let key: InstructionKey
@@ -177,7 +177,7 @@ public struct InstructionApplier {
 
   private mutating func addColumn(
     _ table: NameIndex,
-    _ form: Instruction.ColumnForm,
+    _ form: Instruction.PropertyForm,
     _ transaction: borrowing WriteTransaction
   ) throws(ApplyError) {
     let known = try find(table, transaction), name = reader.text(form.name)
@@ -220,7 +220,7 @@ public struct InstructionApplier {
       try engine { () throws(EngineError) in try transaction.createReplayed(known.key, key: object) }
       return
     }
-    pending = NewObject(known: known, table: table, key: key, primaryKey: value(key), values: spare)
+    pending = CreatedObject(known: known, table: table, key: key, primaryKey: value(key), values: spare)
     spare = []
   }
 

@@ -133,7 +133,7 @@ public struct ChangesetReader: Sendable {
     }
   }
 
-  private mutating func columnForm() throws(ChangesetError) -> Instruction.ColumnForm {
+  private mutating func columnForm() throws(ChangesetError) -> Instruction.PropertyForm {
     let name = try name("property"), code = try integer("type")
     guard let type = PayloadCode.type(code) else { throw error("unknown type \(code)") }
     let isNullable = try flag("nullable"), kind = try integer("collection")
@@ -150,7 +150,7 @@ public struct ChangesetReader: Sendable {
       let keys = try integer("type of keys")
       if keys != PayloadCode.string { throw error("type \(keys) for the keys of a dictionary") }
     }
-    return Instruction.ColumnForm(
+    return Instruction.PropertyForm(
       name: name,
       type: type,
       collection: collection,

@@ -70,7 +70,7 @@ public struct ChangesetWriter: Sendable {
     }
   }
 
-  private mutating func put(_ form: Instruction.ColumnForm) {
+  private mutating func put(_ form: Instruction.PropertyForm) {
     put(form.name)
     put(PayloadCode.code(of: form.type))
     put(form.isNullable ? 1 : 0)

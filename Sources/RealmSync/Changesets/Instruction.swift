@@ -21,7 +21,7 @@ public enum Instruction: Hashable, Sendable {
   case eraseTable(NameIndex)
   case createObject(NameIndex, InstructionKey)
   case eraseObject(NameIndex, InstructionKey)
-  case addColumn(NameIndex, ColumnForm)
+  case addColumn(NameIndex, PropertyForm)
   case eraseColumn(NameIndex, NameIndex)
   /// Changes a property of an object, or a value inside it.
   case edit(Place, Edit)
@@ -48,7 +48,7 @@ public enum Instruction: Hashable, Sendable {
   }
 
   /// A property to be added.
-  public struct ColumnForm: Hashable, Sendable {
+  public struct PropertyForm: Hashable, Sendable {
     /// The name of the property.
     public var name: NameIndex
     /// The type of the value, or of the elements.

@@ -206,7 +206,7 @@ extension Mirror {
     (options.uploadTimeout, options.mayReplace) = (nil, false)
     let state: MirrorState
     do {
-      let fresh = try Mirror(configuration, of: url), session = try SyncSession(fresh, options)
+      let fresh = try Mirror(configuration, of: url), session = try SyncClient(fresh, options)
       try session.start()
       defer { session.stop() }
       var status = session.status

@@ -8,16 +8,16 @@ import Threads
 
 /// The right to keep a mirror up to date, released on deinit.
 final class MirrorLock: Sendable {
-  private struct LockFile: Hashable {
+  private struct LockedInode: Hashable {
     let device: UInt
     let inode: UInt
   }
 
   private let descriptor: Int32
-  private let file: LockFile
+  private let file: LockedInode
 
   /// The locks that this process holds.
-  private static let held = Mutex<Set<LockFile>>([])
+  private static let held = Mutex<Set<LockedInode>>([])
   /// The time that a session of this process may take to end after its last user has released it.
   private static let closingTime = Duration.seconds(2)
 
@@ -39,7 +39,7 @@ final class MirrorLock: Sendable {
     guard descriptor >= 0 else { throw SyncError(.failed("open", path, errno)) }
     var status = stat()
     unsafe fstat(descriptor, &status)
-    file = LockFile(device: UInt(status.st_dev), inode: UInt(status.st_ino))
+    file = LockedInode(device: UInt(status.st_dev), inode: UInt(status.st_ino))
     let end = MonotonicTime.now.advanced(by: Self.closingTime)
     var (code, isOurs) = Self.take(descriptor, file)
     while code == EWOULDBLOCK, isOurs, .now < end {
@@ -60,7 +60,7 @@ final class MirrorLock: Sendable {
   }
 
   /// Tries to acquire the lock. Returns 0 or an errno, and true if this process already held the lock.
-  private static func take(_ descriptor: Int32, _ file: LockFile) -> (code: Int32, isOurs: Bool) {
+  private static func take(_ descriptor: Int32, _ file: LockedInode) -> (code: Int32, isOurs: Bool) {
     held.withLock { held in
       let isOurs = held.contains(file)
       if flock(descriptor, LOCK_EX | LOCK_NB) != 0 { return (errno, isOurs) }

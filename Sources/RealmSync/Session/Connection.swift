@@ -12,7 +12,7 @@ final class Connection {
   /// True if everything that existed when the connection began has been downloaded.
   private(set) var isComplete = false
 
-  private let session: SyncSession
+  private let session: SyncClient
   private var writer: WriterBinding?
   /// True if the writer's identity has been renewed once.
   private var hasRenewed = false
@@ -22,7 +22,7 @@ final class Connection {
   private static let reader = 1
 
   /// The interval between pings, and the maximum time without a message from the server.
-  private static let pingPeriod = Duration.seconds(57), pongPatience = Duration.seconds(120)
+  private static let pingPeriod = Duration.seconds(57), pongTimeout = Duration.seconds(120)
 
   /// A message has up to 16 MB of changes; progress is reported each time this many bytes were applied.
   private static let progressStep: Int64 = 1 << 18
@@ -32,7 +32,7 @@ final class Connection {
   private var roundTrip: Int64 = 0
   private var sentMark: Int64 = 0
 
-  init(_ session: SyncSession) {
+  init(_ session: SyncClient) {
     self.session = session
     writer = session.uploader.map { WriterBinding($0, session) }
   }
@@ -64,7 +64,7 @@ final class Connection {
         try ping(socket)
       }
       if let intrusion = session.intrusion { throw intrusion }
-      if lastSign.advanced(by: Self.pongPatience) < .now {
+      if lastSign.advanced(by: Self.pongTimeout) < .now {
         throw SyncError(.offline, "\(socket.peer): no answer; the connection was closed")
       }
       switch try socket.receive(until: nextPing) {

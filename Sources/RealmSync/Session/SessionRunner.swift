@@ -6,9 +6,9 @@ import Threads
 
 /// The work of a session's thread.
 final class SessionRunner: Sendable {
-  private let session: SyncSession
+  private let session: SyncClient
 
-  init(_ session: SyncSession) { self.session = session }
+  init(_ session: SyncClient) { self.session = session }
 
   /// Runs until the session is stopped or has failed.
   func run() {
@@ -65,7 +65,7 @@ final class SessionRunner: Sendable {
           $0.canUpload = false
         }
         let end = MonotonicTime.now.advanced(by: wait)
-        while !session.isPausing, session.intrusion == nil, .now < end, !session.takeHurry() {
+        while !session.isPausing, session.intrusion == nil, .now < end, !session.takeReconnectRequest() {
           session.wakeup.wait(until: end)
         }
         waitWhileSuspended()

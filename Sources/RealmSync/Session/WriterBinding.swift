@@ -27,10 +27,10 @@ struct WriterBinding {
   private static let keptSize = 1 << 16
 
   let uploader: Uploader
-  private let owner: SyncSession
+  private let owner: SyncClient
   private var mirror: Mirror { owner.mirror }
 
-  init(_ uploader: Uploader, _ owner: SyncSession) { (self.uploader, self.owner) = (uploader, owner) }
+  init(_ uploader: Uploader, _ owner: SyncClient) { (self.uploader, self.owner) = (uploader, owner) }
 
   /// Binds the session. Called once the reader has downloaded everything that existed.
   mutating func bind(_ socket: WebSocket) throws(SyncError) {
@@ -70,7 +70,7 @@ struct WriterBinding {
   mutating func advance(_ socket: WebSocket) throws(SyncError) {
     guard phase == .open, acknowledged >= 0 else { return }
     let state = mirror.state
-    if acknowledged > state.writerVersion || uploader.isWaiting(acknowledged) { try giveUpIdentities() }
+    if acknowledged > state.writerVersion || uploader.isWaiting(acknowledged) { try discardIdentities() }
     if let pending = state.pending, pending.version > acknowledged {
       if seen < pending.base {
         // The server rejects an upload based on a version that it has not sent to this session.
@@ -117,7 +117,7 @@ struct WriterBinding {
   /// of the mirror, perhaps a restored backup, acts as the same client. The server silently ignores an upload whose
   /// number it has already received, so both identities are dropped, and the mirror continues from its version with new
   /// ones.
-  private func giveUpIdentities() throws(SyncError) {
+  private func discardIdentities() throws(SyncError) {
     let error = SyncError(
       .offline,
       "\(mirror.url): another copy of the mirror has sent changes as the same client; \(mirror.path) becomes a client "

@@ -106,7 +106,7 @@ struct ChangesetBuilder {
     if column.type == .link, let key = column.targetTable, let table = try new.table(key) {
       target = values.name(table)
     }
-    let form = Instruction.ColumnForm(
+    let form = Instruction.PropertyForm(
       name: name,
       type: column.type,
       collection: column.collection,

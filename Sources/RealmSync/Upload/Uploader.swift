@@ -11,7 +11,7 @@ import Threads
 final class Uploader: Uplink {
   /// The maximum time for a change to reach the server and return.
   private let timeout: Duration
-  private let session: SyncSession
+  private let session: SyncClient
   private let monitor = Monitor()
   private let state = Mutex(State())
 
@@ -34,11 +34,11 @@ final class Uploader: Uplink {
     }
   }
 
-  init(_ session: SyncSession, timeout: Duration) { (self.session, self.timeout) = (session, timeout) }
+  init(_ session: SyncClient, timeout: Duration) { (self.session, self.timeout) = (session, timeout) }
 
   // MARK: turns
 
-  func enter(until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError) {
+  func enter(until deadline: MonotonicTime, reportsLater: Bool) throws(EngineError) {
     let isOurs = monitor.locked {
       while state.withLock({ $0.isTaken }) {
         if !monitor.wait(until: deadline), deadline <= .now { return false }
@@ -48,7 +48,7 @@ final class Uploader: Uplink {
     }
     if !isOurs { throw EngineError(.busy, "\(session.mirror.path): another change is on its way to the server") }
     do throws(EngineError) { try checkReadiness(until: deadline) } catch {
-      if tellsLater { return }
+      if reportsLater { return }
       leave()
       throw error
     }
@@ -87,7 +87,7 @@ final class Uploader: Uplink {
       try session.mirror.check(transaction.former, known)
       base = known.version
     } catch {
-      session.noteIntrusion(error)
+      session.noteForeignWrite(error)
       throw error.engineError
     }
     let changeset = try ChangesetBuilder.changeset(of: transaction, writer: session.mirror.state.writer.file)

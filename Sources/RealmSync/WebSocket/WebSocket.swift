@@ -17,7 +17,7 @@ final class WebSocket {
   private var message: [UInt8]?
 
   /// The timeout of a write while the server does not read.
-  private static let patience = Duration.seconds(120)
+  private static let timeout = Duration.seconds(120)
 
   /// Connects and negotiates a version.
   init(
@@ -50,7 +50,7 @@ final class WebSocket {
 
   /// Sends one message.
   func send(_ message: [UInt8]) throws(SyncError) {
-    try channel.write(Frame.masked(.binary, message), until: .now.advanced(by: Self.patience))
+    try channel.write(Frame.masked(.binary, message), until: .now.advanced(by: Self.timeout))
   }
 
   /// The result of waiting for a message.
@@ -79,7 +79,7 @@ final class WebSocket {
       let payload = buffer[first..<first + head.payload]
       start = first + head.payload
       switch head.kind {
-      case .ping: try channel.write(Frame.masked(.pong, Array(payload)), until: .now.advanced(by: Self.patience))
+      case .ping: try channel.write(Frame.masked(.pong, Array(payload)), until: .now.advanced(by: Self.timeout))
       case .pong: break
       case .close: throw SyncError(.offline, "\(peer): the server closed the connection")
       case .text: throw ServerMessage.broken("a text instead of bytes")

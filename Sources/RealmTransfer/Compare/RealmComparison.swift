@@ -234,7 +234,7 @@ public final class RealmComparison {
     for complaint in complaints { onComplaint(complaint) }
   }
 
-  private func step(_ changes: ObjectChanges) -> Result<ObjectChange?, EngineError> {
+  private func step(_ changes: ObjectChanges) -> Result<ObjectDifference?, EngineError> {
     Result { () throws(EngineError) in try changes.next() }
   }
 

@@ -16,13 +16,13 @@ public struct RealmEdit {
   /// Receives the change for display; in that case, nothing is committed.
   public var preview: Preview?
   /// The time that a change waits for other writers.
-  public var patience = RealmWriter.patience
+  public var timeout = RealmWriter.timeout
 
   /// Creates an editor that commits through `writer`.
   public init(_ writer: RealmWriter) { self.writer = writer }
 
   func begin() throws(TransferError) -> WriteTransaction {
-    do throws(EngineError) { return try writer.beginOnThisThread(timeout: patience) } catch { throw .engine(error) }
+    do throws(EngineError) { return try writer.beginOnThisThread(timeout: timeout) } catch { throw .engine(error) }
   }
 
   // MARK: setting
@@ -149,7 +149,7 @@ public struct RealmEdit {
   ) throws(TransferError) {
     let outcome: Result<Void, TransferError>
     do throws(EngineError) {
-      outcome = try writer.whileNobodyCommits(timeout: patience) { newest in
+      outcome = try writer.withWriterLock(timeout: timeout) { newest in
         Result { () throws(TransferError) in try Self.listUndoable(before: newest, body) }
       }
     } catch { throw .engine(error) }

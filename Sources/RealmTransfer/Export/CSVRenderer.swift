@@ -13,11 +13,11 @@ package import RealmPages
 package final class CSVRenderer {
   private let table: Table
   private let dialect: CSVDialect
-  private let tellsKey: Bool
+  private let showsKey: Bool
   private let scratch = OutputBuffer()
 
   package init(_ table: Table, _ dialect: CSVDialect = CSVDialect()) {
-    (self.table, self.dialect, tellsKey) = (table, dialect, table.primaryKey == nil)
+    (self.table, self.dialect, showsKey) = (table, dialect, table.primaryKey == nil)
   }
 
   /// Throws if a class has a property whose name is reserved in the header.
@@ -25,9 +25,9 @@ package final class CSVRenderer {
 
   /// Appends the header.
   package func appendHeader(to out: OutputBuffer) {
-    if tellsKey { out.append("$key") }
+    if showsKey { out.append("$key") }
     for (index, column) in table.columns.enumerated() {
-      if index > 0 || tellsKey { out.append(dialect.delimiter) }
+      if index > 0 || showsKey { out.append(dialect.delimiter) }
       out.append(columnName: column.name, separator: dialect.delimiter)
     }
     out.append("\n")
@@ -37,9 +37,9 @@ package final class CSVRenderer {
   package func append(_ cursor: ObjectCursor, _ renderer: ObjectRenderer, to out: OutputBuffer) throws(RenderError) {
     let start = out.count
     do throws(RenderError) {
-      if tellsKey { out.append(decimal: cursor.key.value) }
+      if showsKey { out.append(decimal: cursor.key.value) }
       for (index, column) in table.columns.enumerated() {
-        if index > 0 || tellsKey { out.append(dialect.delimiter) }
+        if index > 0 || showsKey { out.append(dialect.delimiter) }
         try field(index, column, cursor, renderer, out)
       }
       out.append("\n")

@@ -207,7 +207,7 @@ public struct Exporter {
       let version = snapshot
       let opened = Result { () throws(TransferError) in try table(name, version) }
       guard realm.isCurrent(snapshot) else { continue }
-      guard let table = try opened.get() else { return complain("\(name): the class was removed meanwhile", &progress) }
+      guard let table = try opened.get() else { return warn("\(name): the class was removed meanwhile", &progress) }
       if !isBegun { try sink.beginClass(table, of: snapshot) }
       isBegun = true
       if try export(table, snapshot, after: &last, &progress) { return }
@@ -228,7 +228,7 @@ public struct Exporter {
   ) throws(TransferError) -> Bool {
     let effort = progress.effort(for: snapshot)
     let renderer = ObjectRenderer(snapshot, style: style, sweep: effort)
-    renderer.paysForTexts = true
+    renderer.chargesTexts = true
     let reader = RescuingCursor(table, after: last, effort)
     // The filter may have been created from overwritten data, so its error is valid only if the version is still
     // current.
@@ -246,7 +246,7 @@ public struct Exporter {
         return false
       }
       let isEnd = try outcome.get()
-      for complaint in complaints { complain(complaint, &progress) }
+      for complaint in complaints { warn(complaint, &progress) }
       try sink.keepBatch()
       last = reader.last
       progress.done += count
@@ -256,7 +256,7 @@ public struct Exporter {
     }
   }
 
-  private func complain(_ text: String, _ progress: inout Progress) {
+  private func warn(_ text: String, _ progress: inout Progress) {
     progress.complaints += 1
     onComplaint(text)
   }

@@ -15,7 +15,7 @@ final class LineSink: ExportSink {
   /// The start of each line: `{"$class":"Person",`, or only the brace.
   private let prefix = OutputBuffer()
   private let scratch = OutputBuffer()
-  private var tellsKey = false
+  private var showsKey = false
   private let isArray: Bool
   /// The number of objects added, and of those kept.
   private var count = 0
@@ -43,7 +43,7 @@ final class LineSink: ExportSink {
       prefix.append("\"$class\":")
       prefix.append(quoted: name)
     }
-    tellsKey = table.primaryKey == nil
+    showsKey = table.primaryKey == nil
   }
 
   func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
@@ -60,7 +60,7 @@ final class LineSink: ExportSink {
   }
 
   private func addLine(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
-    if prefix.count == 1 && !tellsKey {
+    if prefix.count == 1 && !showsKey {
       return try renderer.sparing { () throws(RenderError) in
         try renderer.render(cursor, layout: .compact, into: buffer)
       }
@@ -68,7 +68,7 @@ final class LineSink: ExportSink {
     scratch.reset()
     try renderer.sparing { () throws(RenderError) in try renderer.render(cursor, layout: .compact, into: scratch) }
     buffer.append(prefix, in: 0..<prefix.count)
-    if tellsKey {
+    if showsKey {
       if prefix.count > 1 { buffer.append(",") }
       buffer.append("\"$key\":")
       buffer.append(decimal: cursor.key.value)

@@ -28,10 +28,10 @@ enum SpreadsheetDateForm: String, CaseIterable {
 @safe final class Spreadsheet {
   // Safe: owns the workbook, which owns the sheets and formats; none is used after the workbook is freed.
   /// The maximum number of rows and columns in a sheet.
-  static let mostRows = Int(LXW_ROW_MAX)
-  static let mostColumns = Int(LXW_COL_MAX)
+  static let maxRows = Int(LXW_ROW_MAX)
+  static let maxColumns = Int(LXW_COL_MAX)
   /// The maximum number of UTF-16 units in a cell.
-  static let mostUnits = 32_767
+  static let maxUnits = 32_767
 
   private let path: String
   /// The directory of the output and of the library's temporary files.

@@ -72,20 +72,20 @@ final class XLSXSink: ExportSink {
     sheets = [:]
     for table in tables {
       let name = table.className ?? table.name
-      if table.columns.count >= Spreadsheet.mostColumns {
-        throw .unsuitable("\(name): \(table.columns.count) properties; a sheet has \(Spreadsheet.mostColumns) columns")
+      if table.columns.count >= Spreadsheet.maxColumns {
+        throw .unsuitable("\(name): \(table.columns.count) properties; a sheet has \(Spreadsheet.maxColumns) columns")
       }
       sheets[table.key] = Self.sheetName(name, &names)
     }
   }
 
   func check(counts tables: [Table]) throws(TransferError) {
-    for table in tables where table.objectCount >= Spreadsheet.mostRows { throw Self.tooManyRows(table) }
+    for table in tables where table.objectCount >= Spreadsheet.maxRows { throw Self.tooManyRows(table) }
   }
 
   private static func tooManyRows(_ table: Table) -> TransferError {
     .unsuitable(
-      "\(table.className ?? table.name): a sheet has \(Spreadsheet.mostRows) rows, the first one for names, and "
+      "\(table.className ?? table.name): a sheet has \(Spreadsheet.maxRows) rows, the first one for names, and "
         + "the class has \(table.objectCount) objects: choose some with --where, or export CSV"
     )
   }
@@ -205,15 +205,15 @@ final class XLSXSink: ExportSink {
     if text.isEmpty { return .blank }
     let escaped = Self.escaped(text)
     // A UTF-16 unit corresponds to at least one byte of UTF-8.
-    let units = escaped.count <= Spreadsheet.mostUnits ? 0 : String(decoding: escaped, as: UTF8.self).utf16.count
-    if units <= Spreadsheet.mostUnits {
+    let units = escaped.count <= Spreadsheet.maxUnits ? 0 : String(decoding: escaped, as: UTF8.self).utf16.count
+    if units <= Spreadsheet.maxUnits {
       bytes += escaped.count
       return .text(escaped)
     }
     tally.leftOut += 1
     tally.notes.append(
       "\(cursor.table.className ?? "") object \(cursor.key.value): \(column.name) has \(units) characters, a cell "
-        + "\(Spreadsheet.mostUnits) at most; it was left out"
+        + "\(Spreadsheet.maxUnits) at most; it was left out"
     )
     return .text(Array("[left out: \(units) characters]".utf8))
   }
@@ -249,7 +249,7 @@ final class XLSXSink: ExportSink {
   var isBatchFull: Bool { rows.count >= 1000 || bytes >= 1 << 20 }
 
   func keepBatch() throws(TransferError) {
-    if let table, count + rows.count > Spreadsheet.mostRows { throw Self.tooManyRows(table) }
+    if let table, count + rows.count > Spreadsheet.maxRows { throw Self.tooManyRows(table) }
     for row in rows { try spreadsheet?.append(row) }
     count += rows.count
     kept = tally

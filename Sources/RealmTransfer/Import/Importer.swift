@@ -540,7 +540,7 @@ public struct Importer {
     private var expectsNew = false
     /// The number of consecutive records whose objects existed.
     private var foundInRow = 0
-    private static let mostFoundInRow = 64
+    private static let maxFoundInRow = 64
 
     /// Creates the objects of the next records that are rows, at most `limit`; returns nil if the next record must be
     /// imported individually.
@@ -572,11 +572,11 @@ public struct Importer {
     ) throws(Failure) {
       expectsNew = outcome.wasCreated
       if outcome.wasCreated {
-        if foundInRow >= Self.mostFoundInRow { source.useRows(true) }
+        if foundInRow >= Self.maxFoundInRow { source.useRows(true) }
         foundInRow = 0
       } else {
         foundInRow += 1
-        if foundInRow == Self.mostFoundInRow { source.useRows(false) }
+        if foundInRow == Self.maxFoundInRow { source.useRows(false) }
       }
       if record.fileName != nil || record.namesClass { return }
       if !filesOfRows.insert(record.position.file).inserted { return }

@@ -4,7 +4,7 @@ import RealmJSON
 import RealmPages
 
 extension WebAPI {
-  private static let mostDeleted = 500
+  private static let maxDeleted = 500
   /// The maximum number of bytes of the response; more objects are left out.
   private static let deletedLimit = 8 << 20
 
@@ -12,8 +12,8 @@ extension WebAPI {
   private struct Enough: Error {}
 
   func deleted(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
-    let limit = try request.target.number("limit", 1...Self.mostDeleted) ?? 100
-    return try browsed.whileNobodyCommits { (newest, _) throws(WebError) in
+    let limit = try request.target.number("limit", 1...Self.maxDeleted) ?? 100
+    return try browsed.withWriterLock { (newest, _) throws(WebError) in
       _ = try newest.table(ofClass: className)
       let out = OutputBuffer()
       out.append("{\"version\":")

@@ -17,7 +17,7 @@ final class Edits: Sendable {
   init(_ browsed: BrowsedRealm) { self.browsed = browsed }
 
   /// How long a change waits for writers in other programs, and Ctrl-C for the change.
-  private static let patience = Duration.seconds(3)
+  private static let timeout = Duration.seconds(3)
   private let isEnding = Atomic(false)
 
   /// Waits for the current change to end, and prevents further ones until the process ends.
@@ -41,7 +41,7 @@ final class Edits: Sendable {
     return try last.withLock { (last) throws(WebError) in
       if isEnding.load(ordering: .sequentiallyConsistent) { throw WebError(503, "the server ends") }
       let transaction: WriteTransaction
-      do throws(EngineError) { transaction = try writer.beginOnThisThread(timeout: Self.patience) } catch {
+      do throws(EngineError) { transaction = try writer.beginOnThisThread(timeout: Self.timeout) } catch {
         throw WebError(error)
       }
       let facts = try change(transaction)
@@ -229,7 +229,7 @@ final class Edits: Sendable {
   private static func links(_ className: String, _ key: ObjKey, _ snapshot: Snapshot) throws(WebError) -> OutputBuffer {
     let cursor = ObjectCursor(try snapshot.table(ofClass: className)), out = OutputBuffer()
     _ = try WebError.converting { () throws in try cursor.seek(key) }
-    try WebAPI.appendLinks(to: cursor, snapshot, limit: WebAPI.mostLinks, out)
+    try WebAPI.appendLinks(to: cursor, snapshot, limit: WebAPI.maxLinks, out)
     return out
   }
 
@@ -263,7 +263,7 @@ final class Edits: Sendable {
       var isNewest = true
       let undone: RealmEdit.Undone?
       var edit = RealmEdit(writer)
-      edit.patience = Self.patience
+      edit.timeout = Self.timeout
       do throws(TransferError) {
         undone = try edit.undo { (_, newest, _) in
           isNewest = newest.version == mine

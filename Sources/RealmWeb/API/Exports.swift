@@ -105,8 +105,8 @@ extension WebAPI {
     _ table: Table,
     _ snapshot: Snapshot
   ) throws(WebError) -> Exporter.Filter {
-    let query: Query
-    do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch { throw WebError(error) }
+    let query: ObjectQuery
+    do throws(QueryError) { query = try ObjectQuery(text, of: table, in: snapshot) } catch { throw WebError(error) }
     if query.isOrdered { throw WebError(400, "the query of a download takes no SORT, DISTINCT or LIMIT") }
     return { (cursor) throws(TransferError) in
       do throws(QueryFailure) { return try query.matches(cursor) } catch { throw .unsuitable(WebError(error).message) }

@@ -5,7 +5,7 @@ import RealmPages
 
 extension WebAPI {
   /// The maximum number of objects read, and of different values counted.
-  private static let mostScanned = 200_000, mostValues = 20_000
+  private static let maxScanned = 200_000, maxValues = 20_000
 
   func facets(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
     let target = request.target
@@ -49,7 +49,7 @@ extension WebAPI {
 
   /// Returns the values of an indexed property; nil if there is no usable index or it has many values.
   private static func indexed(_ table: Table, _ index: Int, _ request: WebRequest) throws -> [Facet]? {
-    guard let first = table.objectsOfDistinctValues(of: index), first.count <= mostValues else { return nil }
+    guard let first = table.objectsOfDistinctValues(of: index), first.count <= maxValues else { return nil }
     let cursor = ObjectCursor(table)
     var facets: [Facet] = []
     for (step, key) in first.enumerated() {
@@ -74,10 +74,10 @@ extension WebAPI {
     _ rows: RowRenderer,
     _ request: WebRequest
   ) throws -> [Facet] {
-    if table.objectCount > mostScanned {
+    if table.objectCount > maxScanned {
       throw WebError(
         400,
-        "\(table.columns[index].name) is not indexed or has many values, and only \(mostScanned) objects are counted "
+        "\(table.columns[index].name) is not indexed or has many values, and only \(maxScanned) objects are counted "
           + "without an index"
       )
     }
@@ -90,8 +90,8 @@ extension WebAPI {
       // Values that differ only in the truncated part count as one.
       if try rows.append(property: index, of: cursor, to: out) != nil { out.append("...") }
       facets[out.bytes, default: Facet(first: cursor.key, count: 0)].count += 1
-      if facets.count > mostValues {
-        throw WebError(400, "\(table.columns[index].name) has more than \(mostValues) values")
+      if facets.count > maxValues {
+        throw WebError(400, "\(table.columns[index].name) has more than \(maxValues) values")
       }
     }
     return Array(facets.values)

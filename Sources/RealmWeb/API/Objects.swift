@@ -6,7 +6,7 @@ import RealmPages
 extension WebAPI {
   /// The maximum size of an object's text that is sent.
   private static let textLimit = 8 << 20
-  static let mostLinks = 500
+  static let maxLinks = 500
 
   /// Calls `body` with a cursor at an object.
   func withObject<R>(
@@ -82,7 +82,7 @@ extension WebAPI {
   }
 
   func backlinks(_ className: String, _ key: String, _ target: RequestTarget) throws(WebError) -> WebResponse {
-    let limit = try target.number("limit", 0...Self.mostLinks) ?? 50
+    let limit = try target.number("limit", 0...Self.maxLinks) ?? 50
     return try withObject(className, key) { (cursor, snapshot) throws(WebError) in
       let out = OutputBuffer()
       out.append("{\"version\":")

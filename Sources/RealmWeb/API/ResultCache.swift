@@ -22,9 +22,9 @@ final class ResultCache: Sendable {
   /// The most recently used first.
   private let entries = Mutex<[(request: Request, entry: Entry)]>([])
 
-  private static let mostEntries = 4
+  private static let maxEntries = 4
   /// The maximum number of keys in all results together; a single result may exceed it.
-  private static let mostKeys = 4_000_000
+  private static let maxKeys = 4_000_000
 
   /// Returns the keys that `find` returned for an earlier identical request; otherwise calls `find`. If `find` returns
   /// nil, because the version has been overwritten, nothing is cached.
@@ -39,7 +39,7 @@ final class ResultCache: Sendable {
       var sum = 0
       for (place, item) in entries.enumerated() {
         sum += item.entry.count.load(ordering: .relaxed)
-        if place > 0, place >= Self.mostEntries || sum > Self.mostKeys {
+        if place > 0, place >= Self.maxEntries || sum > Self.maxKeys {
           entries.removeSubrange(place...)
           break
         }

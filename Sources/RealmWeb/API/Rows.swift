@@ -7,12 +7,12 @@ import RealmQuery
 extension WebAPI {
   /// The maximum duration of a query.
   static let queryTime = Duration.seconds(60)
-  private static let mostRows = 500
+  private static let maxRows = 500
 
   func rows(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
     let target = request.target
     let position = try target.number("position", 0...Int(Int32.max)) ?? 0
-    let limit = try target.number("limit", 0...Self.mostRows) ?? 100
+    let limit = try target.number("limit", 0...Self.maxRows) ?? 100
     return try browsed.onNewest { (snapshot) throws(WebError) in
       let table = try snapshot.table(ofClass: className)
       var columns = Array(table.columns.indices)
@@ -76,7 +76,7 @@ extension WebAPI {
       if query.isEmpty, sort.isEmpty { return nil }
     }
 
-    fileprivate func bound() throws(WebError) -> Query {
+    fileprivate func bound() throws(WebError) -> ObjectQuery {
       var conditions: [QueryCondition] = query.isEmpty ? [] : [.query(query)]
       if !sort.isEmpty {
         let isDescending = sort.utf8.first == UInt8(ascii: "-")
@@ -86,7 +86,7 @@ extension WebAPI {
         _ = try table.columnIndex(named: name)
         conditions.append(.sorted(property: name, ascending: !isDescending || isName))
       }
-      do throws(QueryError) { return try Query(conditions, of: table, in: snapshot) } catch {
+      do throws(QueryError) { return try ObjectQuery(conditions, of: table, in: snapshot) } catch {
         if error.condition == 0, !query.isEmpty { throw WebError(error) }
         throw WebError(400, "cannot sort by \(sort): \(error.problem)")
       }

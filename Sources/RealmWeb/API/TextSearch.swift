@@ -7,12 +7,12 @@ import RealmQuery
 extension WebAPI {
   /// The maximum duration of a search, and the number of objects read between two checks of the clock and the client.
   private static let searchTime = Duration.seconds(20), step = 256
-  private static let mostHits = 500, excerptLimit = 80
+  private static let maxHits = 500, excerptLimit = 80
 
   func search(_ request: WebRequest) throws(WebError) -> WebResponse {
     guard let text = request.target["text"], !text.isEmpty else { throw WebError(400, "the parameter text is missing") }
     if text.utf8.count > 1000 { throw WebError(400, "the text is longer than 1000 bytes") }
-    let limit = try request.target.number("limit", 1...Self.mostHits) ?? 50
+    let limit = try request.target.number("limit", 1...Self.maxHits) ?? 50
     return try browsed.onNewest { (snapshot) throws(WebError) in
       var walk = Walk(TextSearch(text), limit: limit, until: .now.advanced(by: Self.searchTime), request)
       for table in try snapshot.classTables() where !walk.hasEnded { walk.search(table) }

@@ -57,18 +57,18 @@ final class FormerRealm: Sendable {
 
 extension BrowsedRealm {
   /// How long to wait for writers in other programs.
-  private static let patience = Duration.seconds(3)
+  private static let timeout = Duration.seconds(3)
 
   /// Runs `body` on the newest version while no program can commit, with the realm that holds it.
-  func whileNobodyCommits<R>(_ body: (Snapshot, Realm) throws(WebError) -> R) throws(WebError) -> R {
+  func withWriterLock<R>(_ body: (Snapshot, Realm) throws(WebError) -> R) throws(WebError) -> R {
     let outcome: Result<R, WebError>
     do throws(EngineError) {
       if let writer {
-        outcome = try writer.whileNobodyCommits(timeout: Self.patience) { newest in
+        outcome = try writer.withWriterLock(timeout: Self.timeout) { newest in
           Result { () throws(WebError) in try body(newest, writer.realm) }
         }
       } else {
-        outcome = try realm.whileNobodyCommits(timeout: Self.patience) { newest, realm in
+        outcome = try realm.withWriterLock(timeout: Self.timeout) { newest, realm in
           Result { () throws(WebError) in try body(newest, realm) }
         }
       }
@@ -78,7 +78,7 @@ extension BrowsedRealm {
 
   /// Runs `body` with the versions in the file while no program can commit.
   fileprivate func withTimeline<R>(_ body: (VersionTimeline) throws(WebError) -> R) throws(WebError) -> R {
-    try whileNobodyCommits { (newest, realm) throws(WebError) in
+    try withWriterLock { (newest, realm) throws(WebError) in
       try body(WebError.converting { () throws in try VersionTimeline(newest, of: realm) })
     }
   }

@@ -13,7 +13,7 @@ import Synchronization
     var sent = 0
     /// The total size of the events in bytes.
     var size = 0
-    var isGreeted = false
+    var hasSentFirst = false
     var isSuspended = false
     var isEnded = false
   }
@@ -53,10 +53,10 @@ import Synchronization
   }
 
   /// Sends the first event of the stream; does nothing in later calls.
-  func greet(_ event: [UInt8]) {
+  func sendFirst(_ event: [UInt8]) {
     let isFirst = state.withLock { state in
-      defer { state.isGreeted = true }
-      return !state.isGreeted
+      defer { state.hasSentFirst = true }
+      return !state.hasSentFirst
     }
     if isFirst { send(event, instead: event) }
   }

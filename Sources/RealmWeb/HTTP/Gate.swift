@@ -113,14 +113,14 @@ final class Gate: Sendable {
 
   // MARK: tickets
 
-  private static let mostTickets = 32
+  private static let maxTickets = 32
 
   /// Issues a ticket, which replaces the key in one request to read. Browsers send no headers of the page when they
   /// follow a link to a download.
   private func ticket() -> WebResponse {
     let ticket = Self.randomSecret()
     tickets.withLock { tickets in
-      if tickets.count >= Self.mostTickets { tickets.removeFirst() }
+      if tickets.count >= Self.maxTickets { tickets.removeFirst() }
       tickets.append(ticket)
     }
     return .json(.object([("ticket", .string(String(decoding: ticket, as: UTF8.self)))]))

@@ -57,10 +57,10 @@ struct WebRequest: Sendable {
   func start(_ listener: Int32) -> Bool {
     var callbacks = unsafe cmicrohttpd_callbacks(
       context: Unmanaged.passUnretained(self).toOpaque(),
-      begin: Callbacks.begin,
-      handle: Callbacks.handle,
-      complete: Callbacks.complete,
-      connection: Callbacks.connection
+      begin: HTTPCallbacks.begin,
+      handle: HTTPCallbacks.handle,
+      complete: HTTPCallbacks.complete,
+      connection: HTTPCallbacks.connection
     )
     var limits = cmicrohttpd_limits(
       connections: Self.connectionLimit,
@@ -284,9 +284,9 @@ private final class Strangers: Sendable {
         let answer = unsafe MHD_create_response_from_callback(
           .max,
           16 << 10,
-          Callbacks.read,
+          HTTPCallbacks.read,
           context,
-          Callbacks.free
+          HTTPCallbacks.free
         )
       else {
         stream.close()
@@ -299,7 +299,7 @@ private final class Strangers: Sendable {
 }
 
 /// The functions that the library calls, on its thread.
-private enum Callbacks {
+private enum HTTPCallbacks {
   static let begin:
     @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
       (_, target, connection) in

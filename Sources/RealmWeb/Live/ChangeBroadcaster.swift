@@ -25,8 +25,8 @@ final class ChangeBroadcaster: @unchecked Sendable {
   /// The number of intervals between checks for closed connections, and between the comments sent to each stream, which
   /// show a proxy that the stream is in use.
   private static let checkInterval = 50, commentInterval = 750
-  private static let mostStreams = 16
-  private static let mostChanges = 500
+  private static let maxStreams = 16
+  private static let maxChanges = 500
 
   init(_ realm: Realm) { self.realm = realm }
 
@@ -35,7 +35,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
     let stream = EventStream(socket: socket)
     let isServed = monitor.locked {
       streams.removeAll { $0.stream?.isClosed ?? true }
-      if isEnding || streams.count >= Self.mostStreams { return false }
+      if isEnding || streams.count >= Self.maxStreams { return false }
       if !thread.start({ [self] in run() }) { return false }
       streams.append(WeakStream(stream: stream))
       monitor.wakeAll()
@@ -67,7 +67,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
   }
 
   private func run() {
-    var turn = 0
+    var round = 0
     while true {
       let isEnding = monitor.locked {
         // Without streams, the thread does not check for commits and no version is held.
@@ -79,14 +79,14 @@ final class ChangeBroadcaster: @unchecked Sendable {
         return self.isEnding
       }
       if isEnding { break }
-      turn += 1
-      if turn % Self.checkInterval == 0 { for stream in current() { stream.checkClient() } }
+      round += 1
+      if round % Self.checkInterval == 0 { for stream in current() { stream.checkClient() } }
       let open = current()
       if hold == nil { _ = next() }
       guard let hold else { continue }
-      for stream in open { stream.greet(Self.event("version", hold.snapshot.version, "}")) }
+      for stream in open { stream.sendFirst(Self.event("version", hold.snapshot.version, "}")) }
       if let event = next() { for stream in open { stream.send(event, instead: gap()) } }
-      if turn % Self.commentInterval == 0 { for stream in open { stream.keepAlive() } }
+      if round % Self.commentInterval == 0 { for stream in open { stream.keepAlive() } }
     }
     hold = nil
   }
@@ -96,14 +96,14 @@ final class ChangeBroadcaster: @unchecked Sendable {
     do throws(EngineError) {
       guard let from = hold else {
         hold = try realm.hold()
-        file = realm.standing.file
+        file = realm.location.generation
         return nil
       }
       if try realm.latest() === from.snapshot { return nil }
       let to = try realm.hold()
       hold = to
-      let isOtherFile = realm.standing.file != file
-      file = realm.standing.file
+      let isOtherFile = realm.location.generation != file
+      file = realm.location.generation
       if !isOtherFile, to.snapshot.version == from.snapshot.version { return nil }
       if isOtherFile || to.snapshot.version < from.snapshot.version { return gap() }
       // Damage, which checks of the file report, only prevents finding out which objects have changed.
@@ -134,7 +134,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
       guard let name = (table.new ?? table.old)?.className else { continue }
       let changes = difference.changes(in: table)
       while let change = try changes.next() {
-        if count == mostChanges {
+        if count == maxChanges {
           hasMore = true
           break tables
         }

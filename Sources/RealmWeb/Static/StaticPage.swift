@@ -17,8 +17,8 @@ public struct StaticPage {
   private var written = 0
 
   /// The maximum number of objects shown per class, and the size of the page after which no more objects are added.
-  public static let mostObjects = 1000
-  private static let mostBytes = 64 << 20
+  public static let maxObjects = 1000
+  private static let maxBytes = 64 << 20
   private static let valueLimit = 512
 
   /// Creates a page with this title. `write` consumes the text in the buffer, which is emptied afterwards.
@@ -60,7 +60,7 @@ public struct StaticPage {
     out.append(decimal: snapshot.version)
     out.append(" of a Realm database, as realmfs printed it. ")
     out.append("Up to ")
-    out.append(decimal: Int64(Self.mostObjects))
+    out.append(decimal: Int64(Self.maxObjects))
     out.append(" objects of each class are shown, long values are cut.</p>\n")
     appendContents(parts)
     let shown = parts.map { part in Shown(part, snapshot) }
@@ -77,13 +77,13 @@ public struct StaticPage {
     init(_ part: Part, _ snapshot: Snapshot) {
       table = part.table.key
       if let keys = part.keys {
-        self.keys = Set(keys.prefix(mostObjects))
+        self.keys = Set(keys.prefix(maxObjects))
         return
       }
       var keys: Set<ObjKey> = []
       let cursor = ObjectCursor(part.table)
       // Objects that cannot be read are not linked; their table shows the reason.
-      while keys.count < mostObjects, (try? cursor.next()) == true { keys.insert(cursor.key) }
+      while keys.count < maxObjects, (try? cursor.next()) == true { keys.insert(cursor.key) }
       self.keys = keys
     }
   }
@@ -144,7 +144,7 @@ public struct StaticPage {
     appendHeader(table)
     let cursor = ObjectCursor(table), rows = RowRenderer(snapshot), keys = part.keys
     var count = 0, damage: EngineError?
-    while count < min(part.count, Self.mostObjects), written + out.count < Self.mostBytes {
+    while count < min(part.count, Self.maxObjects), written + out.count < Self.maxBytes {
       do throws(EngineError) {
         if let keys {
           guard try cursor.seek(keys[count]) else { throw .damaged("object \(keys[count]) is missing") }

@@ -32,7 +32,7 @@ enum BrowseCommand {
       throw CommandFailure(.failure, error.message)
     }
     // A signal is the usual way to end the command. Without a thread for it, the signal ends the process.
-    _ = Interruption.handOver { browser.end() }
+    _ = Interruption.onFirstSignal { browser.end() }
     let shown = url + fragment(arguments)
     let output = StandardOutput()
     output.print(shown + "\n")
@@ -51,7 +51,7 @@ enum BrowseCommand {
     try source.onNewest { (snapshot) throws(CommandFailure) in
       let table = try snapshot.table(ofClass: arguments.operands[1], in: source.path)
       guard arguments.operands.count > 2 else { return }
-      do throws(QueryError) { _ = try Query(arguments.operands[2], of: table, in: snapshot) } catch {
+      do throws(QueryError) { _ = try ObjectQuery(arguments.operands[2], of: table, in: snapshot) } catch {
         throw CommandFailure(error, in: arguments.operands[2])
       }
     }
@@ -167,8 +167,8 @@ enum BrowseCommand {
     }
     let table = try snapshot.table(ofClass: arguments.operands[1], in: source.path)
     guard arguments.operands.count > 2 else { return [StaticPage.Part(table)] }
-    let text = arguments.operands[2], query: Query
-    do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+    let text = arguments.operands[2], query: ObjectQuery
+    do throws(QueryError) { query = try ObjectQuery(text, of: table, in: snapshot) } catch {
       throw CommandFailure(error, in: text)
     }
     do throws(QueryFailure) { return [StaticPage.Part(table, text, keys: try query.keys())] } catch {

@@ -103,8 +103,8 @@ private enum DeletionTarget {
     case .query(let className, let condition):
       let table = try snapshot.table(ofClass: className, in: path)
       do throws(TransferError) { try check(table, path) } catch { throw CommandFailure(error, path: path) }
-      let query: Query, text = condition.text ?? ""
-      do throws(QueryError) { query = try Query([condition], of: table, in: snapshot) } catch {
+      let query: ObjectQuery, text = condition.text ?? ""
+      do throws(QueryError) { query = try ObjectQuery([condition], of: table, in: snapshot) } catch {
         throw CommandFailure(error, in: text)
       }
       do throws(QueryFailure) {

@@ -22,7 +22,7 @@ struct DeletedCommand {
     let source = try joins ? RealmSource.pinned(configuration) : RealmSource(configuration)
     let outcome: Result<Outcome, CommandFailure>
     do throws(EngineError) {
-      outcome = try source.realm.whileNobodyCommits { newest, _ in
+      outcome = try source.realm.withWriterLock { newest, _ in
         Result { () throws(CommandFailure) in try command.collect(newest) }
       }
     } catch { throw CommandFailure(error) }

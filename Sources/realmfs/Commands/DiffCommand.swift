@@ -43,7 +43,7 @@ enum DiffCommand {
   private static func compareVersions(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let path = arguments.operands[0]
     let configuration = try RealmSource.configuration(path: path, arguments, .immutable)
-    return try RealmSource.undisturbed(configuration) { (source, newest, isUndisturbed) throws(CommandFailure) in
+    return try RealmSource.withoutCommits(configuration) { (source, newest, isUnchanged) throws(CommandFailure) in
       let older: Snapshot, isWhole: Bool
       if let text = arguments.value(.version) {
         (older, isWhole) = try version(text, before: newest, of: source)
@@ -52,7 +52,7 @@ enum DiffCommand {
       }
       if arguments.has(.verbose) { Log.notice("\(path): version \(older.version) and version \(newest.version)") }
       let printer = DifferencePrinter(isJSON: arguments.has(.json))
-      return try run(older, newest, arguments, printer, areVersions: isWhole, isCurrent: isUndisturbed)
+      return try run(older, newest, arguments, printer, areVersions: isWhole, isCurrent: isUnchanged)
     }
   }
 

@@ -8,7 +8,7 @@ import RealmTransfer
 /// The command `export`.
 enum ExportCommand {
   /// The largest number of remarks that are printed one by one.
-  private static let mostRemarks = 20
+  private static let maxRemarks = 20
 
   /// Suffixes of formats that cannot be written. A name with such a suffix is not assumed to be a directory.
   private static let foreign = [
@@ -62,9 +62,9 @@ enum ExportCommand {
     exporter.name = target
     let summary: ExportSummary
     do throws(CommandFailure) { summary = try export(source, arguments, exporter) } catch { throw staging.named(error) }
-    for remark in summary.remarks.prefix(mostRemarks) { Log.notice("\(target): \(remark)") }
-    if summary.remarks.count > mostRemarks {
-      Log.notice("\(target): \(summary.remarks.count - mostRemarks) more remarks like these")
+    for remark in summary.remarks.prefix(maxRemarks) { Log.notice("\(target): \(remark)") }
+    if summary.remarks.count > maxRemarks {
+      Log.notice("\(target): \(summary.remarks.count - maxRemarks) more remarks like these")
     }
     if let verification = summary.verification {
       try VerificationReport(verification).print(asJSON: arguments.has(.json))
@@ -132,8 +132,8 @@ private func filter(
 ) throws(TransferError) -> Exporter.Filter? {
   // Embedded objects are exported with their parents.
   if table.kind == .embedded { return nil }
-  let query: Query
-  do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+  let query: ObjectQuery
+  do throws(QueryError) { query = try ObjectQuery(text, of: table, in: snapshot) } catch {
     throw .unsuitable(CommandFailure(error, in: text).message)
   }
   if query.isOrdered { throw .unsuitable("--where takes no SORT, DISTINCT or LIMIT; use 'realmfs query'") }

@@ -18,7 +18,7 @@ enum PullCommand {
         mirror.removeUnlessBegun()
         withExtendedLifetime(cleanup) {}
       }
-      let session = try SyncSession(mirror, options)
+      let session = try SyncClient(mirror, options)
       try session.start()
       defer { session.stop() }
       report = try Download.finish(session, timeout)

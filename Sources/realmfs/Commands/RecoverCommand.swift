@@ -12,7 +12,7 @@ enum RecoverCommand {
     if key != nil, FileDiagnosis.isPlain(path) { throw CommandFailure(.wrongKey, "\(path) is not encrypted") }
     let configuration = Configuration(path: path, encryptionKey: key)
     let offset = try arguments.offset()
-    let realms = offset == nil ? try oneRealm(in: path) : nil
+    let realms = offset == nil ? try rangeOfRealm(in: path) : nil
     let (report, transfer) = try Transfer.undoing(configuration, offset: offset, realms: realms, for: target) {
       (source, transfer) throws(CommandFailure) in
       let report = try ProgressLine.during("saving", path) { (observer) throws(EngineError) in
@@ -39,7 +39,7 @@ enum RecoverCommand {
 
   /// Returns the range of the realm in a file that does not begin with one; none for other files. Throws if the file
   /// contains several realms, from which the user must choose one.
-  private static func oneRealm(in path: String) throws(CommandFailure) -> [Range<Int>] {
+  private static func rangeOfRealm(in path: String) throws(CommandFailure) -> [Range<Int>] {
     let realms = Transfer.realms(in: path), starts = realms.map { "\($0.lowerBound)" }
     if starts.count < 2 { return realms }
     throw CommandFailure(

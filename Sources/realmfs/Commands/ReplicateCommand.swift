@@ -18,7 +18,7 @@ enum ReplicateCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let operands = ReplicaOperands(arguments)
     let address = try operands.address()
-    let watches = Interruption.handOver { stopTime.store(MonotonicTime.now.nanoseconds, ordering: .releasing) }
+    let watches = Interruption.onFirstSignal { stopTime.store(MonotonicTime.now.nanoseconds, ordering: .releasing) }
     if !watches { Log.notice("signals end the command at once, in the middle of a transaction") }
     signal(SIGPIPE, SIG_IGN)
     if operands.isMany { return try ReplicateMany(arguments, operands, address).run() }
@@ -26,7 +26,7 @@ enum ReplicateCommand {
   }
 
   /// True if a pass must be abandoned.
-  static func shouldGiveUp() -> Bool {
+  static func isStopped() -> Bool {
     let time = stopTime.load(ordering: .acquiring)
     return time != 0 && MonotonicTime.now.nanoseconds - time > grace
   }
@@ -48,7 +48,7 @@ enum ReplicateCommand {
     replicator.onComplaint = { text in
       if complaints.count < 1000, complaints.insert(text).inserted { Log.error("\(path): \(text)") }
     }
-    replicator.shouldStop = shouldGiveUp
+    replicator.shouldStop = isStopped
     (replicator.acceptsReplacement, replicator.wantsComparison) = (
       arguments.has(.acceptReplacement), arguments.has(.repair)
     )
@@ -91,7 +91,7 @@ enum ReplicateCommand {
   private static func wait(_ milliseconds: Int64, _ replicator: Replicator, _ path: String) throws(CommandFailure) {
     let deadline = MonotonicTime.now.advanced(by: .milliseconds(milliseconds))
     while deadline.milliseconds > 0, !isStopping {
-      do throws(ReplicaError) { try replicator.keepUp() } catch { throw CommandFailure(error, path: path) }
+      do throws(ReplicaError) { try replicator.advanceWindow() } catch { throw CommandFailure(error, path: path) }
       usleep(useconds_t(min(deadline.milliseconds, 100) * 1000))
     }
   }

@@ -41,7 +41,7 @@ struct ReplicateMany {
     }
     pool.onMessage = { Log.error($0) }
     (pool.acceptsReplacement, pool.wantsComparison) = (arguments.has(.acceptReplacement), arguments.has(.repair))
-    pool.shouldStop = { ReplicateCommand.shouldGiveUp() }
+    pool.shouldStop = { ReplicateCommand.isStopped() }
     let showsLag = arguments.has(.lag)
     do throws(ReplicaError) {
       try pool.run(
@@ -144,7 +144,7 @@ struct ReplicateMany {
     return different + failed > 0 ? .failure : .done
   }
 
-  private func line(_ file: RealmFile, _ names: [String], _ result: ExportVerification, _ output: StandardOutput) {
+  private func line(_ file: ReplicatedFile, _ names: [String], _ result: ExportVerification, _ output: StandardOutput) {
     if arguments.has(.json) {
       let members: [(String, JSONValue)] = [
         ("realm", .string(file.realm)), ("file", .string(file.path)), ("same", .bool(names.isEmpty)),

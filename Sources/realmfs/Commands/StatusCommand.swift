@@ -12,7 +12,7 @@ enum StatusCommand {
         "mounts cannot be listed, because /proc is missing: mount it ('mount -t proc proc /proc')"
       )
     }
-    let mounts = RealmMount.all() + RealmMount.elsewhere(), output = StandardOutput()
+    let mounts = RealmMount.all() + RealmMount.inOtherNamespaces(), output = StandardOutput()
     if arguments.has(.json) {
       output.print(JSONValue.array(mounts.map(\.json)).text)
     } else if mounts.isEmpty {

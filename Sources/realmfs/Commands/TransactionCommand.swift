@@ -34,7 +34,7 @@ enum TransactionCommand {
     in mountPoint: String,
     calling name: String
   ) throws(CommandFailure) -> Int32 {
-    let transaction = try OpenTransaction(in: mountPoint, calling: name)
+    let transaction = try MountedTransaction(in: mountPoint, calling: name)
     defer { close(transaction.descriptor) }
     unsafe setenv("REALMFS_TX", transaction.path, 1)
     unsafe setenv("PWD", transaction.path, 1)
@@ -48,7 +48,7 @@ enum TransactionCommand {
       try transaction.commit()
       return 0
     }
-    transaction.giveUp(
+    transaction.abandon(
       because: "\(command[0]) \(status > 128 ? "ended by signal \(status - 128)" : "ended with \(status)")"
     )
     return status
@@ -73,7 +73,7 @@ extension Arguments {
 }
 
 /// A transaction begun by this process.
-private struct OpenTransaction {
+private struct MountedTransaction {
   /// The path of its directory.
   let path: String
   /// The descriptor of its directory.
@@ -177,7 +177,7 @@ private struct OpenTransaction {
   }
 
   /// Drops the transaction of a failed command, and reports this.
-  func giveUp(because reason: String) {
+  func abandon(because reason: String) {
     // Rejected saves explain why the command failed, and their reasons are lost with the transaction.
     printReasons(".realm/errors")
     let outcome: TransactionOutcome

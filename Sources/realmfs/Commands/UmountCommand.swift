@@ -7,7 +7,7 @@ import RealmPages
 /// The command `umount`.
 enum UmountCommand {
   /// The maximum number of files that are listed by name.
-  private static let mostPaths = 20
+  private static let maxPaths = 20
 
   /// Ends a mount. With `mayRefuse`, fails if files exist only in memory. Otherwise the server stores these files or
   /// logs their names, as when umount(8) runs at shutdown.
@@ -61,9 +61,9 @@ enum UmountCommand {
   }
 
   private static func holdsUnsaved(_ given: String, _ paths: [String]) -> CommandFailure {
-    for path in paths.prefix(mostPaths) { Log.error("\(path) is in memory only") }
-    if paths.count > mostPaths {
-      Log.error("\(counted(paths.count - mostPaths, "more file is", "more files are")) in memory only")
+    for path in paths.prefix(maxPaths) { Log.error("\(path) is in memory only") }
+    if paths.count > maxPaths {
+      Log.error("\(counted(paths.count - maxPaths, "more file is", "more files are")) in memory only")
     }
     return CommandFailure(
       .mountPoint,

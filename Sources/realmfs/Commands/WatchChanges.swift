@@ -25,7 +25,7 @@ enum WatchChanges {
       if feed.count > 0 {
         try write(feed)
       } else {
-        if hasLostReader(waiting: 0) { endQuietly() }
+        if hasLostReader(waiting: 0) { exitWithoutReader() }
         feed.waitForChange(timeout: pause)
       }
     }
@@ -58,7 +58,7 @@ enum WatchChanges {
   /// writer lock is unavailable, since the version may then be overwritten at any moment.
   private static func begins(_ feed: ChangeFeed, before newest: UInt64, _ configuration: Configuration) -> Bool {
     do {
-      return try RealmWriter(configuration).whileNobodyCommits { snapshot in
+      return try RealmWriter(configuration).withWriterLock { snapshot in
         do throws(EngineError) {
           guard snapshot.version == newest, let previous = try snapshot.previous(),
             previous.version == newest - 1
@@ -71,11 +71,11 @@ enum WatchChanges {
 
   /// Writes pending output, as much as the reader accepts without blocking.
   private static func write(_ feed: ChangeFeed) throws(CommandFailure) {
-    if hasLostReader(waiting: 200) { endQuietly() }
+    if hasLostReader(waiting: 200) { exitWithoutReader() }
     var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
     guard unsafe poll(&output, 1, 0) > 0 else { return }
     let failure = StandardOutput.write(feed.take(pieceSize), to: STDOUT_FILENO)
-    if failure == EPIPE { endQuietly() }
+    if failure == EPIPE { exitWithoutReader() }
     if failure != 0 { throw CommandFailure(.failure, "cannot write the output: \(System.message(failure))") }
   }
 
@@ -86,7 +86,7 @@ enum WatchChanges {
   }
 
   /// Ends the process as one whose output has no reader, without leaving a version pinned.
-  static func endQuietly() -> Never {
+  static func exitWithoutReader() -> Never {
     Realm.leaveSessions()
     signal(SIGPIPE, SIG_DFL)
     raise(SIGPIPE)

@@ -35,7 +35,7 @@ enum WatchCommand {
         try output.flush()
         if showsObjects { try show(from: former, to: next, source, isJSON: arguments.has(.json)) }
       } catch {
-        if showsObjects, hasNoReader { WatchChanges.endQuietly() }
+        if showsObjects, hasNoReader { WatchChanges.exitWithoutReader() }
         throw error
       }
       if let command = arguments.value(.execute) {
@@ -51,7 +51,7 @@ enum WatchCommand {
     for _ in 0..<RealmSource.attempts {
       let hold: VersionHold?
       do throws(EngineError) { hold = holds ? try source.realm.hold() : nil } catch { throw CommandFailure(error) }
-      let file = source.realm.standing.file
+      let file = source.realm.location.generation
       var state = try source.onNewest { (snapshot) throws(CommandFailure) in
         do throws(EngineError) { return try WatchedState(snapshot, file) } catch {
           throw CommandFailure(error, path: source.path)

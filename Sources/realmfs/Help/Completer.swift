@@ -225,7 +225,7 @@ struct Completer {
     }
     let directory = typed[..<slash]
     let table = classes.first { $0.className.map(NameEscaping.directory(of:)) ?? "" == directory }
-    guard let table, table.objectCount <= Self.mostObjects else { return [] }
+    guard let table, table.objectCount <= Self.maxObjects else { return [] }
     let cursor = ObjectCursor(table), name = OutputBuffer()
     var names: [String] = []
     while try cursor.next() {
@@ -239,7 +239,7 @@ struct Completer {
   }
 
   /// The objects of larger classes are not offered: some of the names would appear to be all of them.
-  private static let mostObjects = 50_000
+  private static let maxObjects = 50_000
 
   /// Returns continuations of the typed query that end in a property name.
   private func query(_ table: Table?, _ snapshot: Snapshot) throws(EngineError) -> [String] {

@@ -59,7 +59,7 @@ struct Mount {
     session.onReady = whenLive
     // From here on, a signal only ends the loop, so the process always unmounts before it ends.
     clinux_survive(SIGPIPE)
-    guard Interruption.handOver({ [loop = session.loop] in loop.end() }) else {
+    guard Interruption.onFirstSignal({ [loop = session.loop] in loop.end() }) else {
       throw CommandFailure(.failure, "cannot mount: no thread to wait for signals: \(System.message(errno))")
     }
     do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }
@@ -197,7 +197,7 @@ struct Mount {
   /// Converts the error of a realm that cannot be opened for writing.
   private func failure(_ error: EngineError) -> CommandFailure {
     let failure = CommandFailure(error, path: path)
-    if case .file(let code) = error.reason, RealmSource.keepsFilesOut(code), unsafe access(path, R_OK) == 0 {
+    if case .file(let code) = error.reason, RealmSource.preventsFiles(code), unsafe access(path, R_OK) == 0 {
       return CommandFailure(failure.code, "\(failure.message); --immutable mounts it without files beside the realm")
     }
     if error.reason != .needsMigration { return failure }
@@ -224,7 +224,7 @@ struct Mount {
       throw CommandFailure(.fuse, "/dev/fuse: \(System.message(errno)); load the kernel module with 'modprobe fuse'")
     }
     let widening = arguments.kernelOptions().first { $0 == "allow_other" || $0 == "allow_root" }
-    if geteuid() != 0, let widening, !usersMayLetOthersIn() {
+    if geteuid() != 0, let widening, !usersMayAllowOther() {
       throw CommandFailure(
         .fuse,
         "-o \(widening) is for root, unless root adds the line 'user_allow_other' to /etc/fuse.conf"
@@ -233,7 +233,7 @@ struct Mount {
   }
 
   /// True if fusermount3 permits `allow_other` for ordinary users, or if its configuration cannot be read.
-  private static func usersMayLetOthersIn() -> Bool {
+  private static func usersMayAllowOther() -> Bool {
     let path = "/etc/fuse.conf"
     guard let text = KernelText.of(path) else { return unsafe access(path, F_OK) == 0 }
     return text.split(separator: "\n").contains { $0.split(separator: " ") == ["user_allow_other"] }

@@ -21,16 +21,16 @@ struct RealmMount {
   let seenBy: [pid_t]
 
   /// The time in milliseconds within which a mount must respond.
-  private static let patience: Int32 = 2000
+  private static let timeout: Int32 = 2000
   /// The kernel's size limit for an attribute.
-  private static let mostBytes = 1 << 16
+  private static let maxBytes = 1 << 16
 
   /// Returns all our mounts in the mount table.
   static func all() -> [RealmMount] { MountTable.entries().filter(\.isOurs).map { RealmMount($0) } }
 
   /// Returns our mounts that exist only in other mount namespaces, as far as this user may inspect them; root may
   /// inspect all.
-  static func elsewhere() -> [RealmMount] {
+  static func inOtherNamespaces() -> [RealmMount] {
     guard let own = MountNamespace.of("self") else { return [] }
     var processes: [MountNamespace: [pid_t]] = [:]
     // Without /proc, none can be found.
@@ -61,8 +61,8 @@ struct RealmMount {
 
   /// Reads an extended attribute of a mount point; `ETIMEDOUT` if the process that serves the mount does not respond.
   static func attribute(_ name: String, of mountPoint: String) -> Result<[UInt8], Errno> {
-    var value = [UInt8](repeating: 0, count: mostBytes)
-    let count = unsafe clinux_ask_attribute(mountPoint, name, &value, value.count, patience)
+    var value = [UInt8](repeating: 0, count: maxBytes)
+    let count = unsafe clinux_ask_attribute(mountPoint, name, &value, value.count, timeout)
     return count < 0 ? .failure(Errno(code: Int32(-count))) : .success(Array(value.prefix(count)))
   }
 

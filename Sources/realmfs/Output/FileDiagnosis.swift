@@ -25,7 +25,7 @@ struct FileDiagnosis {
   }
 
   /// `realmfs versions` lists more.
-  private static let mostVersions = 8
+  private static let maxVersions = 8
 
   /// Examines the file in `configuration`, which could not be opened because of `failure`.
   init(_ configuration: Configuration, _ failure: CommandFailure) {
@@ -55,7 +55,7 @@ struct FileDiagnosis {
 
   private static func versions(_ configuration: Configuration) throws(EngineError) -> [Found] {
     let timeline = try VersionTimeline(damaged: configuration)
-    return timeline.versions.prefix(mostVersions).map { version in
+    return timeline.versions.prefix(maxVersions).map { version in
       let (classes, problems) = timeline.contents(of: version, counts: false)
       return Found(
         version: version,

@@ -107,7 +107,7 @@ struct ObjectRows {
     let start = rows.place
     for index in view.inOrderOfKeys(block) {
       let place = rows.place
-      if place - start > mostBytesInBlock {
+      if place - start > maxBytesInBlock {
         rows.drop(from: start, count: places.count { !$0.isEmpty })
         return false
       }
@@ -127,7 +127,7 @@ struct ObjectRows {
   }
 
   /// The size limit for the rows of a block.
-  private static let mostBytesInBlock = 1 << 23
+  private static let maxBytesInBlock = 1 << 23
 
   // MARK: aggregates
 
@@ -204,7 +204,7 @@ struct ObjectRows {
     /// Keys before this index are read one by one.
     private var firstInBlocks = 0
     private static let blockSize = 1 << 15
-    private static let leastBlock = 1 << 10
+    private static let minBlock = 1 << 10
     private let reader: RescuingCursor
     private let keyCursor: ObjectCursor
     private let scratch = OutputBuffer()
@@ -222,8 +222,8 @@ struct ObjectRows {
         )
       }
       if let condition = rows.query {
-        let query: Query, text = condition.text ?? ""
-        do throws(QueryError) { query = try Query([condition], of: table, in: snapshot) } catch {
+        let query: ObjectQuery, text = condition.text ?? ""
+        do throws(QueryError) { query = try ObjectQuery([condition], of: table, in: snapshot) } catch {
           throw CommandFailure(error, in: text)
         }
         do throws(QueryFailure) { keys = try query.keys() } catch { throw CommandFailure(error, of: text, in: path) }
@@ -239,7 +239,7 @@ struct ObjectRows {
       renderer =
         showsObjects
         ? ObjectRenderer(snapshot, style: rows.style, sweep: effort) : ObjectRenderer(snapshot, style: rows.style)
-      renderer.paysForTexts = showsObjects
+      renderer.chargesTexts = showsObjects
       columns =
         chosen.isEmpty
         ? Self.all(table)
@@ -311,7 +311,7 @@ struct ObjectRows {
     func nextBlock() -> Range<Int>? {
       guard let keys, nextKey >= firstInBlocks else { return nil }
       let block = nextKey..<min(nextKey + Self.blockSize, keys.count)
-      if block.count < Self.leastBlock { return nil }
+      if block.count < Self.minBlock { return nil }
       if zip(keys[block], keys[block].dropFirst()).allSatisfy({ $0.value < $1.value }) {
         firstInBlocks = block.upperBound
         return nil

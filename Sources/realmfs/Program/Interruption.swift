@@ -23,7 +23,7 @@ enum Interruption {
   private static let state = Mutex(State())
 
   /// The time limit for cleaning up. A cleanup that waits longer for other programs is left to them, as after a crash.
-  private static let patience = Duration.milliseconds(700)
+  private static let timeout = Duration.milliseconds(700)
 
   /// Makes SIGINT, SIGTERM and SIGHUP end the process only after the cleanups have run and the process has left the
   /// sessions of all realms. A signal that was ignored remains ignored.
@@ -49,7 +49,7 @@ enum Interruption {
 
   /// Makes the first of these signals call `successor`, once and on another thread, instead of ending the process.
   /// Further signals have no effect until the process ends. Returns false as `watch()` does.
-  static func handOver(_ successor: @escaping @Sendable () -> Void) -> Bool {
+  static func onFirstSignal(_ successor: @escaping @Sendable () -> Void) -> Bool {
     let isEnding = state.withLock { state in
       state.successor = successor
       return state.isEnding
@@ -100,9 +100,9 @@ enum Interruption {
       return state.successor
     }
     if let successor { return successor() }
-    let deadline = MonotonicTime.now.advanced(by: patience)
+    let deadline = MonotonicTime.now.advanced(by: timeout)
     // Clean up on another thread, because the cleanup may wait for a lock.
-    if let thread = Thread(clearUp) {
+    if let thread = Thread(runCleanups) {
       thread.detach()
       end.locked { while !isClear.load(ordering: .relaxed), end.wait(until: deadline) {} }
     }
@@ -112,7 +112,7 @@ enum Interruption {
   private static let end = Monitor()
   private static let isClear = Atomic(false)
 
-  @Sendable private static func clearUp() {
+  @Sendable private static func runCleanups() {
     let cleanups = state.withLock { $0.cleanups }
     for (_, action) in cleanups.reversed() { action() }
     Realm.leaveSessions()

@@ -5,38 +5,38 @@ import RealmPages
 
 extension RealmSource {
   /// Runs `body` on the newest version while no other program can commit: it is locked out, or none has the realm open.
-  /// The content that `body` reads is valid while `isUndisturbed` is true; if it is false afterwards, this throws. If
+  /// The content that `body` reads is valid while `isUnchanged` is true; if it is false afterwards, this throws. If
   /// `touchesNothing`, joins no session and creates no file.
   ///
   /// Throws if another program has the realm open that cannot be locked out.
-  static func undisturbed<R>(
+  static func withoutCommits<R>(
     _ configuration: Configuration,
     touchesNothing: Bool = false,
-    _ body: (RealmSource, Snapshot, _ isUndisturbed: @escaping @Sendable () -> Bool) throws(CommandFailure) -> R
+    _ body: (RealmSource, Snapshot, _ isUnchanged: @escaping @Sendable () -> Bool) throws(CommandFailure) -> R
   ) throws(CommandFailure) -> R {
     let path = configuration.path
     if !touchesNothing, hasLockFile(path), let result = try locked(configuration, body) { return result }
     try checkUnused(path)
     let source = try RealmSource(configuration), newest = try source.latest(), realm = source.realm
-    let isUndisturbed: @Sendable () -> Bool = { realm.isCurrent(newest) && LockHolders.ofRealm(at: path).isEmpty }
-    let outcome = Result { () throws(CommandFailure) in try body(source, newest, isUndisturbed) }
-    if !isUndisturbed() { throw disturbed(path) }
+    let isUnchanged: @Sendable () -> Bool = { realm.isCurrent(newest) && LockHolders.ofRealm(at: path).isEmpty }
+    let outcome = Result { () throws(CommandFailure) in try body(source, newest, isUnchanged) }
+    if !isUnchanged() { throw committedMeanwhile(path) }
     return try outcome.get()
   }
 
   /// Throws if another program has the realm open.
   private static func checkUnused(_ path: String) throws(CommandFailure) {
-    if !LockHolders.ofRealm(at: path).isEmpty { throw disturbed(path) }
+    if !LockHolders.ofRealm(at: path).isEmpty { throw committedMeanwhile(path) }
   }
 
-  private static func disturbed(_ path: String) -> CommandFailure {
+  private static func committedMeanwhile(_ path: String) -> CommandFailure {
     CommandFailure(inUse: path, "\(path) is in use by another program; it must be closed there first")
   }
 
   /// Runs `body` while the writers of all programs are locked out; nil if the realm cannot be opened for writing.
   private static func locked<R>(
     _ configuration: Configuration,
-    _ body: (RealmSource, Snapshot, _ isUndisturbed: @escaping @Sendable () -> Bool) throws(CommandFailure) -> R
+    _ body: (RealmSource, Snapshot, _ isUnchanged: @escaping @Sendable () -> Bool) throws(CommandFailure) -> R
   ) throws(CommandFailure) -> R? {
     var shared = configuration
     shared.mode = .shared
@@ -48,7 +48,7 @@ extension RealmSource {
     let source = RealmSource(path: configuration.path, realm: writer.realm)
     let outcome: Result<R, CommandFailure>
     do throws(EngineError) {
-      outcome = try writer.whileNobodyCommits { newest in
+      outcome = try writer.withWriterLock { newest in
         Result { () throws(CommandFailure) in try body(source, newest) { true } }
       }
     } catch {
@@ -66,23 +66,23 @@ extension RealmSource {
     _ configuration: Configuration,
     touchesNothing: Bool = false,
     _ body: (
-      VersionTimeline, CommandFailure?, _ isUndisturbed: @escaping @Sendable () -> Bool
+      VersionTimeline, CommandFailure?, _ isUnchanged: @escaping @Sendable () -> Bool
     ) throws(CommandFailure) -> R
   ) throws(CommandFailure) -> R {
     let path = configuration.path
     guard let failure = try damage(configuration) else {
-      return try undisturbed(configuration, touchesNothing: touchesNothing) {
-        (source, newest, isUndisturbed) throws(CommandFailure) in
-        try body(VersionTimeline.of(newest, source.realm, path), nil, isUndisturbed)
+      return try withoutCommits(configuration, touchesNothing: touchesNothing) {
+        (source, newest, isUnchanged) throws(CommandFailure) in
+        try body(VersionTimeline.of(newest, source.realm, path), nil, isUnchanged)
       }
     }
     try checkUnused(path)
-    let isUndisturbed: @Sendable () -> Bool = { LockHolders.ofRealm(at: path).isEmpty }
+    let isUnchanged: @Sendable () -> Bool = { LockHolders.ofRealm(at: path).isEmpty }
     let timeline: VersionTimeline
     do throws(EngineError) { timeline = try VersionTimeline(damaged: configuration) } catch {
       throw CommandFailure(error, path: path)
     }
-    let outcome = Result { () throws(CommandFailure) in try body(timeline, failure, isUndisturbed) }
+    let outcome = Result { () throws(CommandFailure) in try body(timeline, failure, isUnchanged) }
     try checkUnused(path)
     return try outcome.get()
   }
@@ -104,10 +104,10 @@ extension RealmSource {
   static func former(_ configuration: Configuration, version text: String) throws(CommandFailure) -> RealmSource {
     let path = configuration.path
     let number = try number(text, path)
-    return try withTimeline(configuration) { (timeline, _, isUndisturbed) throws(CommandFailure) in
+    return try withTimeline(configuration) { (timeline, _, isUnchanged) throws(CommandFailure) in
       let version = try readable(number, of: timeline, path)
       do throws(EngineError) {
-        return RealmSource(path: path, realm: try timeline.realm(asOf: version, isUndisturbed: isUndisturbed))
+        return RealmSource(path: path, realm: try timeline.realm(asOf: version, isUnchanged: isUnchanged))
       } catch { throw CommandFailure(error, path: path) }
     }
   }

@@ -31,13 +31,13 @@ enum RealmPlace {
   /// Warns of circumstances that prevent programs from detecting each other at `path`.
   static func warn(_ path: String) {
     guard let real = RealmLinks.real(path) else { return }
-    warnOfNames(path, real)
-    warnOfMachines(path, real)
+    warnOfHardLinks(path, real)
+    warnOfOtherMachines(path, real)
   }
 
   /// Warns of a file with hard links. Programs of this package detect each other even under different names; programs
   /// with Realm's engine do not.
-  private static func warnOfNames(_ path: String, _ real: String) {
+  private static func warnOfHardLinks(_ path: String, _ real: String) {
     let count = unsafe clinux_count_names(-1, real)
     if count <= 1 { return }
     Log.notice(
@@ -47,7 +47,7 @@ enum RealmPlace {
   }
 
   /// Warns of a file that other machines may also use.
-  private static func warnOfMachines(_ path: String, _ real: String) {
+  private static func warnOfOtherMachines(_ path: String, _ real: String) {
     // A root file system is used by one machine only.
     guard let mount = MountTable.entry(containing: real), mount.mountPoint != "/",
       isShared(mount.type)

@@ -92,7 +92,7 @@ struct RealmSource {
         onUnreached(version)
         return
       }
-      guard configuration.mode == .shared, case .file(let code) = error.reason, Self.keepsFilesOut(code) else {
+      guard configuration.mode == .shared, case .file(let code) = error.reason, Self.preventsFiles(code) else {
         throw CommandFailure(error)
       }
       var alone = configuration
@@ -105,7 +105,7 @@ struct RealmSource {
   }
 
   /// True if an error means that files beside the realm can be neither created nor opened.
-  static func keepsFilesOut(_ code: Int32) -> Bool { [EACCES, EPERM, EROFS, ENOSPC, EDQUOT].contains(code) }
+  static func preventsFiles(_ code: Int32) -> Bool { [EACCES, EPERM, EROFS, ENOSPC, EDQUOT].contains(code) }
 
   /// Returns the configuration of the file at `path` with the key given by the arguments.
   static func configuration(

@@ -15,7 +15,7 @@ final class SyncedRealm: Sendable {
   private let options: SyncOptions
   private let timeout: Duration
   private let isReadOnly: Bool
-  private let session = Mutex<SyncSession?>(nil)
+  private let session = Mutex<SyncClient?>(nil)
 
   /// Creates the realm; nil if the arguments do not specify a sync server.
   init?(_ arguments: Arguments, path: String) throws(CommandFailure) {
@@ -42,7 +42,7 @@ final class SyncedRealm: Sendable {
     configuration.isReadOnly = false
     do throws(SyncError) {
       mirror = try Mirror(configuration, of: url)
-      let session = try SyncSession(mirror, options)
+      let session = try SyncClient(mirror, options)
       self.session.withLock { $0 = session }
       try session.start()
       if !mirror.state.isComplete { _ = try Download.finish(session, timeout) }
@@ -98,11 +98,11 @@ extension SyncURL {
 /// Waits for a download and shows its progress on a terminal.
 enum Download {
   /// Waits until all data of the server is downloaded. Gives up if nothing arrives for `timeout`.
-  static func finish(_ session: SyncSession, _ timeout: Duration) throws(SyncError) -> SyncStatus {
+  static func finish(_ session: SyncClient, _ timeout: Duration) throws(SyncError) -> SyncStatus {
     let line = ProgressLine("downloading")
     defer { line.end() }
     var reported: String?
-    return try session.wait(patience: timeout) { status in
+    return try session.wait(timeout: timeout) { status in
       if status.state == .live { return true }
       if status.state == .offline, let error = status.error, error != reported {
         reported = error

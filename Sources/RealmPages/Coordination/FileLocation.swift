@@ -2,7 +2,7 @@
 // open, and everything that shows the realm must reflect that.
 
 /// The content that an open realm shows, and its relation to the file at the realm's path.
-package struct Standing: Sendable, Hashable {
+package struct FileLocation: Sendable, Hashable {
   /// The location of the file that is shown.
   package enum Place: Int, Sendable {
     /// At the path of the realm.
@@ -23,15 +23,15 @@ package struct Standing: Sendable, Hashable {
   /// True if the file is encrypted.
   package var isEncrypted = false
   /// The number of files shown before this one.
-  package var file = 0
+  package var generation = 0
 
   init() {}
 
   /// The whole value in one nonnegative number.
-  package var packed: Int { file << 4 | place.rawValue << 1 | (isEncrypted ? 1 : 0) }
+  package var packed: Int { generation << 4 | place.rawValue << 1 | (isEncrypted ? 1 : 0) }
 
   init(packed: Int) {
-    (file, isEncrypted) = (packed >> 4, packed & 1 == 1)
+    (generation, isEncrypted) = (packed >> 4, packed & 1 == 1)
     place = Place(rawValue: packed >> 1 & 7) ?? .here
   }
 }

@@ -6,7 +6,7 @@ import Glibc
 import Synchronization
 
 /// The memory budget that branches share.
-public final class BranchRoom: Sendable {
+public final class BranchBudget: Sendable {
   /// The maximum number of bytes for all branches together.
   public let capacity: Int
   private let taken = Mutex(0)
@@ -30,7 +30,7 @@ public final class BranchRoom: Sendable {
 }
 
 /// The nodes of a branch that are not in the file, at offsets beyond those of any file.
-@safe final class Annex: Storage, @unchecked Sendable {
+@safe final class BranchMemory: Storage, @unchecked Sendable {
   // Unchecked: a commit writes only to space that no version in use refers to.
   // Safe: owns the range; every access is below `used`, which never exceeds `reserved`.
 
@@ -38,22 +38,22 @@ public final class BranchRoom: Sendable {
   static let start = 1 << 46
 
   let name: String
-  private let room: BranchRoom
+  private let budget: BranchBudget
   private let base: UnsafeMutableRawPointer
   private let reserved: Int
   private let used = Atomic<Int>(0)
 
-  init(name: String, room: BranchRoom) throws(EngineError) {
+  init(name: String, budget: BranchBudget) throws(EngineError) {
     self.name = name
-    self.room = room
-    reserved = (room.capacity + 2 << 20) & ~(PageCipher.pageSize - 1)
+    self.budget = budget
+    reserved = (budget.capacity + 2 << 20) & ~(PageCipher.pageSize - 1)
     guard let base = unsafe clinux_reserve(reserved) else { throw .failed("mmap", name, errno) }
     unsafe self.base = base
   }
 
   deinit {
     unsafe clinux_unreserve(base, reserved)
-    room.give(used.load(ordering: .relaxed))
+    budget.give(used.load(ordering: .relaxed))
   }
 
   /// The size in bytes.
@@ -77,12 +77,12 @@ public final class BranchRoom: Sendable {
   func grow(to size: Int) throws(EngineError) {
     let wanted = size - Self.start, former = count
     if wanted <= former { return }
-    guard wanted <= reserved, room.take(wanted - former) else {
+    guard wanted <= reserved, budget.take(wanted - former) else {
       throw .failed(
         "grow",
         name,
         ENOSPC,
-        problem: "open transactions have used up the \(room.capacity >> 20) MiB of memory allowed for them"
+        problem: "open transactions have used up the \(budget.capacity >> 20) MiB of memory allowed for them"
       )
     }
     used.store(wanted, ordering: .releasing)
@@ -92,7 +92,7 @@ public final class BranchRoom: Sendable {
     let wanted = max(0, size - Self.start), former = count, page = PageCipher.pageSize
     if wanted >= former { return }
     used.store(wanted, ordering: .releasing)
-    room.give(former - wanted)
+    budget.give(former - wanted)
     let first = (wanted + page - 1) / page * page
     if first < former { unsafe clinux_drop_pages(base + first, former - first) }
   }

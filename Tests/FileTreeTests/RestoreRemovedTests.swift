@@ -8,7 +8,7 @@ import Testing
 @testable import FileTree
 
 @Suite("Restoring objects after refused replacements")
-struct TakeBackTests {
+struct RestoreRemovedTests {
   private static let refused = #"{"name": 7}"#
 
   /// Ways to replace a file in which it is removed first; each ends with a refusal.
@@ -18,12 +18,12 @@ struct TakeBackTests {
     func replace(_ path: String, _ tree: WritableTree) throws -> String? {
       try tree.unlink(path)
       switch self {
-      case .create: return tree.put(path, TakeBackTests.refused)
-      case .createInPieces: return tree.put(path, TakeBackTests.refused, piece: 3)
+      case .create: return tree.put(path, RestoreRemovedTests.refused)
+      case .createInPieces: return tree.put(path, RestoreRemovedTests.refused, piece: 3)
       case .incomplete: return tree.put(path, #"{"name": "#)
       case .renameOver:
         let scratch = path + ".tmp"
-        #expect(tree.put(scratch, TakeBackTests.refused) == nil)
+        #expect(tree.put(scratch, RestoreRemovedTests.refused) == nil)
         return tree.failed("rename") { try tree.rename(scratch, to: path) }
       }
     }
@@ -173,7 +173,7 @@ struct TakeBackTests {
     let child = Caller(user: 0, group: 0, process: ended.processIdentifier)
     #expect(child.isProcess(of: child.now) && !WritableTree.me.isProcess(of: child.now))
     // As if its number had belonged to a process that is gone.
-    #expect(!child.isProcess(of: Caller.Moment(thread: child.process, time: before.time)))
+    #expect(!child.isProcess(of: Caller.ThreadTime(thread: child.process, time: before.time)))
     let records = RemovalRecords(), place = Overlay.Place(directory: .root, name: [1])
     records.note(place, Removal(ObjKey(1), .init(text: [1, 2, 3], links: [])), by: child)
     records.forgetEnded()

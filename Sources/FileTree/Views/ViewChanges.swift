@@ -1,7 +1,7 @@
 // The changes that the kernel has not been told of yet.
 
 /// The changes of several successive views, for a cache of names and attributes.
-struct ViewNews {
+struct ViewChanges {
   /// True if all views have the same classes and objects.
   private(set) var namesStay = true
   /// The changed objects, if `namesStay`.

@@ -3,7 +3,7 @@
 import Synchronization
 
 /// Holds the observer, initially none.
-final class Observer: Sendable {
+final class CommitObserver: Sendable {
   /// A closure that is read from a generic container and stored back is wrapped in another reabstraction thunk each
   /// time; after a million times, a call would pass through a million thunks. A struct member avoids this.
   private struct Action {

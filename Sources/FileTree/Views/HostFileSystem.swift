@@ -3,7 +3,7 @@
 import Glibc
 
 /// The file system of the realm file.
-enum RealmFile {
+enum HostFileSystem {
   /// The status of the file system that holds `path`; nil on error.
   static func fileSystem(_ path: String) -> statvfs? {
     var status = statvfs()

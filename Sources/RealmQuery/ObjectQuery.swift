@@ -3,7 +3,7 @@
 public import RealmPages
 
 /// A query in Realm Query Language, bound to a class of a snapshot. Not thread-safe: one thread at a time.
-public final class Query {
+public final class ObjectQuery {
   private let snapshot: Snapshot
   private let table: Table
   private let stages: [Stage]

@@ -5,7 +5,7 @@
 import RealmPages
 
 /// The objects that changed since the version that the replica contains.
-struct ChangedObjects {
+struct PendingChanges {
   /// The changes in one class.
   struct Class {
     /// Key fields of rows to be removed. Removals are executed first, so an object that was created again under the
@@ -96,7 +96,7 @@ struct ChangedObjects {
   }
 
   /// Adds changes that were taken but did not reach the database.
-  mutating func restore(_ earlier: ChangedObjects) {
+  mutating func restore(_ earlier: PendingChanges) {
     for table in earlier.overflowing { overflow(table) }
     for (table, changes) in earlier.classes {
       for field in changes.removed { removeRow(field, of: table) }

@@ -5,7 +5,7 @@
 import RealmPages
 
 /// The objects that changed between two views.
-struct ChangedObjects {
+struct ChangedTexts {
   /// The changed objects that exist in the newer view.
   var objects: [ObjectReference] = []
   /// The tables whose changed objects are not all known; any of their objects may have changed.
@@ -20,7 +20,7 @@ struct ChangedObjects {
   init(namesStay: Bool = false) { self.namesStay = namesStay }
 
   /// True if all changed, added and removed objects of a table are known.
-  func tellsAll(of table: TableKey) -> Bool { !unknown.contains(table) && !removedUnknown.contains(table) }
+  func isComplete(of table: TableKey) -> Bool { !unknown.contains(table) && !removedUnknown.contains(table) }
 
   /// The maximum number of changed objects per table. With more, all objects receive the time of the table, because
   /// finding the changed ones would delay the first reader of the version.
@@ -30,11 +30,11 @@ struct ChangedObjects {
   /// change, or if the versions do not share nodes.
   ///
   /// Precondition: that of `VersionDifference`. Cost: that of reading the changes.
-  static func between(_ old: Snapshot, _ new: Snapshot) -> ChangedObjects? {
+  static func between(_ old: Snapshot, _ new: Snapshot) -> ChangedTexts? {
     do throws(EngineError) {
       let difference = try VersionDifference(from: old, to: new)
       guard difference.sharesNodes else { return nil }
-      var found = ChangedObjects(namesStay: true)
+      var found = ChangedTexts(namesStay: true)
       for table in difference.tables {
         guard let before = table.old, let after = table.new, before.looks(like: after) else { return nil }
         if after.kind == .embedded { continue }

@@ -4,7 +4,7 @@ import Glibc
 import RealmPages
 
 /// A migration that a command performs.
-struct Migration {
+struct CommandMigration {
   private let configuration: Configuration
   private let command: String
 

@@ -5,17 +5,17 @@ import Foundation
 import RealmPages
 
 /// An encoded value that has not been saved yet.
-final class Draft {
+final class EncodedValue {
   enum Content {
     case null
     case bool(Bool)
     case int(Int64)
     case real(Double)
     case text(String)
-    case list([Draft])
+    case list([EncodedValue])
     /// A list that contains only bytes, as encoded by Foundation's `Data`.
     case bytes([UInt8])
-    case object([(name: String, value: Draft)])
+    case object([(name: String, value: EncodedValue)])
   }
 
   var content = Content.null
@@ -25,9 +25,9 @@ final class Draft {
 
   init() {}
 
-  func entry(_ name: String) -> Draft {
-    let child = Draft()
-    var entries: [(name: String, value: Draft)] = []
+  func entry(_ name: String) -> EncodedValue {
+    let child = EncodedValue()
+    var entries: [(name: String, value: EncodedValue)] = []
     if case .object(let former) = content { entries = former }
     // Releases the array, so that appending does not copy it.
     content = .null
@@ -36,8 +36,8 @@ final class Draft {
     return child
   }
 
-  func element() -> Draft {
-    let child = Draft()
+  func element() -> EncodedValue {
+    let child = EncodedValue()
     var elements = elements ?? []
     // As in `entry`.
     content = .null
@@ -58,12 +58,12 @@ final class Draft {
   }
 
   /// The elements of a list, each as a draft; nil if this is not a list.
-  var elements: [Draft]? {
+  var elements: [EncodedValue]? {
     switch content {
     case .list(let elements): elements
     case .bytes(let bytes):
       bytes.map { byte in
-        let draft = Draft()
+        let draft = EncodedValue()
         draft.content = .int(Int64(byte))
         return draft
       }
@@ -87,7 +87,7 @@ final class Draft {
 }
 
 private struct DraftEncoder: Encoder, SingleValueEncodingContainer {
-  let draft: Draft
+  let draft: EncodedValue
   let codingPath: [any CodingKey]
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -119,7 +119,7 @@ private struct DraftEncoder: Encoder, SingleValueEncodingContainer {
 }
 
 private struct Entries<Key: CodingKey>: KeyedEncodingContainerProtocol {
-  let draft: Draft
+  let draft: EncodedValue
   let codingPath: [any CodingKey]
 
   private func encoder(_ key: any CodingKey) -> DraftEncoder {
@@ -157,7 +157,7 @@ private struct Entries<Key: CodingKey>: KeyedEncodingContainerProtocol {
 }
 
 private struct DraftElements: UnkeyedEncodingContainer {
-  let draft: Draft
+  let draft: EncodedValue
   let codingPath: [any CodingKey]
 
   var count: Int { draft.count }
@@ -176,7 +176,7 @@ private struct DraftElements: UnkeyedEncodingContainer {
   func superEncoder() -> any Encoder { next() }
 }
 
-extension Draft {
+extension EncodedValue {
   /// Returns the draft as a value of `type`; nil if it cannot be converted.
   func value(as type: ValueType) -> Value? {
     switch (type, content) {
@@ -199,7 +199,7 @@ extension Draft {
     }
   }
 
-  private static func bytes(_ elements: [Draft]) -> [UInt8]? {
+  private static func bytes(_ elements: [EncodedValue]) -> [UInt8]? {
     let bytes = elements.compactMap { element -> UInt8? in
       if case .int(let value) = element.content { UInt8(exactly: value) } else { nil }
     }

@@ -4,7 +4,7 @@ import RealmJSON
 import RealmPages
 
 /// The differences between the schema of a file and the model classes.
-struct SchemaDifference {
+struct ModelDifference {
   /// Descriptions of the differences that require a higher schema version.
   private(set) var migrations: [String] = []
   /// The subset of `migrations` that adds properties to existing classes.

@@ -7,7 +7,7 @@ import Synchronization
 package import Threads
 
 /// A sync client for one mirror. Its thread runs from `start` to `stop` and keeps the session alive.
-public final class SyncSession: Sendable {
+public final class SyncClient: Sendable {
   /// The local copy.
   public let mirror: Mirror
 
@@ -24,7 +24,7 @@ public final class SyncSession: Sendable {
     var isHurried = false
     /// The number of the last requested MARK; each connection begins with 1.
     var wantedMark: Int64 = 1
-    var observers: [Int: Observer] = [:]
+    var observers: [Int: StatusObserver] = [:]
     var lastObserver = 0
     var failure: SyncError?
     var intrusion: SyncError?
@@ -33,7 +33,7 @@ public final class SyncSession: Sendable {
   }
 
   /// A callback for changes of the status.
-  private struct Observer {
+  private struct StatusObserver {
     let call: @Sendable (SyncStatus) -> Void
   }
 
@@ -102,7 +102,7 @@ public final class SyncSession: Sendable {
   /// True if there should be no connection.
   var isPausing: Bool { shared.withLock { $0.isStopping || $0.isSuspended } }
   /// True if the program has requested an immediate attempt to connect; resets the request.
-  func takeHurry() -> Bool {
+  func takeReconnectRequest() -> Bool {
     shared.withLock { shared in
       defer { shared.isHurried = false }
       return shared.isHurried
@@ -125,7 +125,7 @@ public final class SyncSession: Sendable {
   package func addObserver(_ call: @escaping @Sendable (SyncStatus) -> Void) -> Int {
     shared.withLock { shared in
       shared.lastObserver += 1
-      shared.observers[shared.lastObserver] = Observer(call: call)
+      shared.observers[shared.lastObserver] = StatusObserver(call: call)
       return shared.lastObserver
     }
   }
@@ -138,7 +138,7 @@ public final class SyncSession: Sendable {
   ///
   /// - Throws: a timeout if no changes of the realm arrive for `timeout`, or the error that ended the session.
   package func wait(
-    patience timeout: Duration,
+    timeout: Duration,
     _ isDone: (SyncStatus) -> Bool
   ) throws(SyncError) -> SyncStatus {
     var last = status, deadline = MonotonicTime.now.advanced(by: timeout)
@@ -204,11 +204,11 @@ public final class SyncSession: Sendable {
 
   /// Ends the session if another program has written to the mirror. Cost: reads the newest version.
   public func checkMirror() {
-    do throws(SyncError) { try mirror.checkLatest() } catch { noteIntrusion(error) }
+    do throws(SyncError) { try mirror.checkLatest() } catch { noteForeignWrite(error) }
   }
 
   /// Ends the session if `error` reports that another program has written to the mirror.
-  func noteIntrusion(_ error: SyncError) {
+  func noteForeignWrite(_ error: SyncError) {
     if error.reason != .mirror { return }
     shared.withLock { $0.intrusion = error }
     fail(error)
