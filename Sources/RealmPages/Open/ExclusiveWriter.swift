@@ -62,8 +62,8 @@ final class ExclusiveWriter: CommitTarget {
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
     // Only this process uses the file, but others can still move or overwrite it.
-    if let file, file.place != .here { throw Participant.moved(file.path) }
-    if !reader.isCurrent(base) { throw Participant.overwritten(storage.name) }
+    if let file, file.place != .here { throw .moved(file.path) }
+    if !reader.isCurrent(base) { throw .overwritten(storage.name) }
     if !state.withLock({ $0.isReady }) {
       try RealmFileMaker.prepare(storage, base, try newest().header)
       try RealmFileMaker.secureHeader(storage)

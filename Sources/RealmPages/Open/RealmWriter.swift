@@ -9,18 +9,8 @@ import Threads
 /// space has been freed on a full disk. The exception is a failed sync: the content of the disk is then unknown, and
 /// every later transaction is refused until the file is opened again.
 ///
-/// It admits one transaction of this process at a time and passes its commit to a `CommitTarget`. Each related type has
-/// one job:
-///
-/// - `SharedWriter`: commits to a file that other programs may have open. It takes turns with their writers.
-/// - `ExclusiveWriter`: commits to a file or memory that only this process has open.
-/// - `Branch`: commits to memory, over a version of another realm.
-/// - `Participant`: reads a shared realm. It joins and leaves sessions, pins versions and follows the file. Each
-///   `SharedWriter` and each shared `Realm` has one.
-/// - `Session`: the state of a participant from joining the programs that have the realm open to leaving them: the lock
-///   file, its mutexes and the version list.
-///
-/// A mount writes through `FileTree`'s `Saver`, which maps saves to transactions and commits to changes of the tree.
+/// It admits one transaction of this process at a time and passes its commit to a `CommitTarget`. A mount writes through
+/// `FileTree`'s `Saver`, which maps saves to transactions and commits to changes of the tree.
 public final class RealmWriter: Sendable {
   /// The realm for reading. It sees each commit at once.
   public let realm: Realm
@@ -114,7 +104,7 @@ public final class RealmWriter: Sendable {
   }
 
   /// The error message of a writer whose realm file is no longer at its path.
-  package static func hasMoved(_ path: String) -> String { Participant.moved(path).description }
+  package static func hasMoved(_ path: String) -> String { EngineError.moved(path).description }
 
   /// The reason why commits cannot build on a version, such as sync history or an older format; nil if they can.
   public static func reasonAgainst(writing snapshot: Snapshot) -> String? {

@@ -217,7 +217,7 @@ final class SharedWriter: CommitTarget {
     // participant.
     let isOfSession = session.participants > 1 || session.isAnnouncing
     if isOfSession, participant.version(at: topRef) == base.version + 1 { return }
-    throw Participant.overwritten(participant.configuration.path)
+    throw .overwritten(participant.configuration.path)
   }
 
   /// Writes everything except the header. No program can join during the call.
@@ -291,7 +291,7 @@ final class SharedWriter: CommitTarget {
       let header = try selected(storage)
       if header.topRef == unpublished.topRef { return allIsPublished() }
       if header.topRef != onDisk.topRef {
-        throw abandonIfMoved(Participant.overwritten(participant.configuration.path))
+        throw abandonIfMoved(.overwritten(participant.configuration.path))
       }
       try publish(unpublished, storage, replacing: header.slot)
     }
