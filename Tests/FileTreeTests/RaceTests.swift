@@ -69,17 +69,12 @@ struct RaceTests {
     let target: any TextTarget
     let gate = Gate()
 
-    func apply(
-      _ text: DraftText,
-      to transaction: borrowing WriteTransaction,
-      _ view: VersionView,
-      _ tree: TreeContext
-    ) throws(FileTreeError) -> Applied {
-      if !text.isCheck, gate.isFirst.exchange(false, ordering: .relaxed) {
+    func apply(_ save: TextApplication, to transaction: borrowing WriteTransaction) throws(FileTreeError) -> Applied {
+      if !save.text.isCheck, gate.isFirst.exchange(false, ordering: .relaxed) {
         gate.arrived.signal()
         gate.opened.wait()
       }
-      return try target.apply(text, to: transaction, view, tree)
+      return try target.apply(save, to: transaction)
     }
 
     func shownPlace(_ tree: TreeContext) -> ShownPlace? { target.shownPlace(tree) }

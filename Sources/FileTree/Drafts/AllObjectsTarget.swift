@@ -9,17 +9,12 @@ struct AllObjectsTarget: TextTarget {
 
   var form: TextForm { .lines }
 
-  func apply(
-    _ text: DraftText,
-    to transaction: borrowing WriteTransaction,
-    _ view: VersionView,
-    _ tree: TreeContext
-  ) throws(FileTreeError) -> Applied {
-    let directory = try view.existing(ordinal), table = directory.table.key
+  func apply(_ save: TextApplication, to transaction: borrowing WriteTransaction) throws(FileTreeError) -> Applied {
+    let directory = try save.view.existing(ordinal), table = directory.table.key, tree = save.tree
     try directory.checkIsWritable()
     // In a check, a link may refer to an object in a line that has not been written yet.
-    let links = text.isCheck ? nil : tree.saves.missingLinks
-    let (effect, count) = try Self.apply(text, to: table, tree.options.write, transaction, links: links)
+    let links = save.text.isCheck ? nil : tree.saves.missingLinks
+    let (effect, count) = try Self.apply(save.text, to: table, tree.options.write, transaction, links: links)
     return Applied(effect: effect, place: .computed(self), lineCount: count)
   }
 

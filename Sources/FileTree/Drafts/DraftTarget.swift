@@ -17,6 +17,14 @@ protocol DraftTarget: Sendable {
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace?
 }
 
+/// A text that is applied to a target: to check it, or to save it.
+struct TextApplication {
+  let text: DraftText
+  /// The version on which the transaction is based.
+  let view: VersionView
+  let tree: TreeContext
+}
+
 /// A part of the realm whose content is a text.
 protocol TextTarget: DraftTarget {
   /// True if an empty text is valid, so that an emptied file is saved.
@@ -26,13 +34,8 @@ protocol TextTarget: DraftTarget {
 
   /// Returns the place of the text if the realm already contains it, so that nothing needs to be saved; otherwise nil.
   func stored(_ text: DraftText, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> SavedAs?
-  /// Writes the text to a transaction on the version of `view`.
-  func apply(
-    _ text: DraftText,
-    to transaction: borrowing WriteTransaction,
-    _ view: VersionView,
-    _ tree: TreeContext
-  ) throws(FileTreeError) -> Applied
+  /// Writes the text to a transaction on the version of `save.view`.
+  func apply(_ save: TextApplication, to transaction: borrowing WriteTransaction) throws(FileTreeError) -> Applied
   /// Updates the state of the tree after the text was committed.
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError)
 }

@@ -20,15 +20,10 @@ struct FieldTarget: TextTarget {
     return (try? place.text(form, view)) == bytes ? SavedAs(place: .computed(self), hasChanged: false) : nil
   }
 
-  func apply(
-    _ text: DraftText,
-    to transaction: borrowing WriteTransaction,
-    _ view: VersionView,
-    _ tree: TreeContext
-  ) throws(FileTreeError) -> Applied {
-    let (table, column) = try facts(view)
+  func apply(_ save: TextApplication, to transaction: borrowing WriteTransaction) throws(FileTreeError) -> Applied {
+    let (table, column) = try facts(save.view)
     return Applied(
-      effect: try set(text.bytes, table, column, tree.saves.missingLinks, transaction),
+      effect: try set(save.text.bytes, table, column, save.tree.saves.missingLinks, transaction),
       place: .computed(self)
     )
   }

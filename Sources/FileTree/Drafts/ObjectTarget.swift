@@ -21,14 +21,10 @@ struct ObjectTarget: TextTarget {
     return isStored ? SavedAs(place: .object(ordinal, key), hasChanged: false) : nil
   }
 
-  func apply(
-    _ text: DraftText,
-    to transaction: borrowing WriteTransaction,
-    _ view: VersionView,
-    _ tree: TreeContext
-  ) throws(FileTreeError) -> Applied {
-    let object = ObjectReference(table: try view.existing(ordinal).table.key, key: key)
-    return Applied(effect: try tree.saves.patch(text.json(), object, transaction), place: .object(ordinal, key))
+  func apply(_ save: TextApplication, to transaction: borrowing WriteTransaction) throws(FileTreeError) -> Applied {
+    let object = ObjectReference(table: try save.view.existing(ordinal).table.key, key: key)
+    let effect = try save.tree.saves.patch(save.text.json(), object, transaction)
+    return Applied(effect: effect, place: .object(ordinal, key))
   }
 
   func noteSaved(_ applied: Applied, _ text: DraftText, _ tree: TreeContext) throws(FileTreeError) {
@@ -68,13 +64,9 @@ struct NamedObjectTarget: TextTarget {
     return SavedAs(place: .object(ordinal, key), hasChanged: false)
   }
 
-  func apply(
-    _ text: DraftText,
-    to transaction: borrowing WriteTransaction,
-    _ view: VersionView,
-    _ tree: TreeContext
-  ) throws(FileTreeError) -> Applied {
-    let directory = try view.existing(ordinal), table = directory.table
+  func apply(_ save: TextApplication, to transaction: borrowing WriteTransaction) throws(FileTreeError) -> Applied {
+    let (text, tree) = (save.text, save.tree)
+    let directory = try save.view.existing(ordinal), table = directory.table
     try directory.checkIsWritable()
     if let existing = try tree.namespace.object(named: name, in: directory) {
       // An object whose name is set aside is ignored: the program that renamed it is writing a new text to replace it.

@@ -63,7 +63,7 @@ struct Saves: TreePart {
     var applied: Applied?
     let hasChanged = try saveKeepingTexts(saver, mayWait: target.mayWait) { transaction throws(FileTreeError) in
       // No other program can commit now, so the newest version is the one on which the transaction is based.
-      let done = try target.apply(text, to: transaction, try read { view in view }, tree)
+      let done = try target.apply(TextApplication(text: text, view: read { view in view }, tree: tree), to: transaction)
       applied = done
       return done.effect
     }
@@ -84,7 +84,7 @@ struct Saves: TreePart {
         throw .refused(.moved, RealmWriter.hasMoved(realm.configuration.path))
       }
       return try saver.rehearse(on: view.snapshot) { transaction throws(FileTreeError) in
-        try target.apply(text, to: transaction, view, tree)
+        try target.apply(TextApplication(text: text, view: view, tree: tree), to: transaction)
       }
     }
   }

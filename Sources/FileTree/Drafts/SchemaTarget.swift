@@ -12,15 +12,10 @@ struct SchemaTarget: TextTarget {
 
   var mayWait: Bool { false }
 
-  func apply(
-    _ text: DraftText,
-    to transaction: borrowing WriteTransaction,
-    _ view: VersionView,
-    _ tree: TreeContext
-  ) throws(FileTreeError) -> Applied {
-    let change = try change(text.bytes, transaction)
+  func apply(_ save: TextApplication, to transaction: borrowing WriteTransaction) throws(FileTreeError) -> Applied {
+    let change = try change(save.text.bytes, transaction)
     // Converting the objects takes time, so a check stops here.
-    if change.isEmpty || text.isCheck { return Applied(effect: .none, place: .computed(self)) }
+    if change.isEmpty || save.text.isCheck { return Applied(effect: .none, place: .computed(self)) }
     try Self.changing { () throws(SchemaChangeError) in try change.apply(transaction) }
     return Applied(effect: Effect(touched: nil, replacesSchema: true), place: .computed(self))
   }

@@ -90,12 +90,7 @@ struct ClassNode: DirectoryNode {
   }
 
   /// Saves the text of the file as the object, and puts the object's previous text into the file.
-  func exchange(
-    _ name: [UInt8],
-    with file: MemoryFile,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func exchange(_ name: [UInt8], with file: MemoryFile, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed and cannot be renamed") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
     let former = try tree.read { view throws(FileTreeError) in

@@ -5,7 +5,7 @@ import RealmJSON
 import RealmPages
 
 /// The directory `.realm`.
-struct ControlDirectoryNode: DirectoryNode {
+struct ControlDirectoryNode: FixedDirectoryNode {
   let inode: InodeNumber
   let name = Array(".realm".utf8)
 
@@ -130,6 +130,16 @@ struct ControlDirectoryNode: DirectoryNode {
     return try tree.namespace.node(Self.inode(of: entry, tree)).replacementTarget(tree)
   }
 
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "directories of .realm cannot be removed")
+  }
+}
+
+/// A directory of `.realm` whose entries cannot be removed or renamed.
+protocol FixedDirectoryNode: DirectoryNode {}
+
+extension FixedDirectoryNode {
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "files of .realm cannot be removed")
@@ -138,10 +148,5 @@ struct ControlDirectoryNode: DirectoryNode {
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "classes and the files of .realm cannot be renamed")
-  }
-
-  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "directories of .realm cannot be removed")
   }
 }

@@ -62,8 +62,7 @@ struct FieldLinksNode: DirectoryNode {
         FieldLinkNode(inode: $0, place: place, index: index)
       }
     } catch {
-      if case .stale = error { throw .notFound }
-      throw error
+      throw if case .stale = error { FileTreeError.notFound } else { error }
     }
   }
 

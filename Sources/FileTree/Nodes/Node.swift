@@ -60,12 +60,7 @@ protocol Node: Sendable {
     _ tree: TreeContext
   ) throws(FileTreeError) -> Bool
   /// Exchanges an entry of a directory with a file in memory.
-  func exchange(
-    _ name: [UInt8],
-    with file: MemoryFile,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError)
+  func exchange(_ name: [UInt8], with file: MemoryFile, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
   /// Restores the object or property removed to make way for `name`, whose new text was refused.
   func restoreRemoved(_ removal: Removal, _ name: [UInt8], _ tree: TreeContext)
   /// Creates a directory, with these permission bits if it has its own.
@@ -133,12 +128,7 @@ extension Node {
     throw .notADirectory
   }
 
-  func exchange(
-    _ name: [UInt8],
-    with file: MemoryFile,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func exchange(_ name: [UInt8], with file: MemoryFile, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     throw .notADirectory
   }
 
@@ -198,12 +188,7 @@ extension DirectoryNode {
     throw .refused(.forbidden, "the entries of this directory are computed and cannot be renamed")
   }
 
-  func exchange(
-    _ name: [UInt8],
-    with file: MemoryFile,
-    by caller: Caller,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func exchange(_ name: [UInt8], with file: MemoryFile, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     throw .refused(.forbidden, "only objects and files in memory can exchange names")
   }
 

@@ -5,7 +5,7 @@ import RealmNames
 import RealmPages
 
 /// The directory of the schema files.
-struct SchemaDirectoryNode: DirectoryNode {
+struct SchemaDirectoryNode: FixedDirectoryNode {
   let inode: InodeNumber
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/schema" }
@@ -55,16 +55,6 @@ struct SchemaDirectoryNode: DirectoryNode {
 
   func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
     NameEscaping.isPlainJSON(name) ? SchemaTarget(name: name) : nil
-  }
-
-  func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "files of .realm cannot be removed")
-  }
-
-  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
-    guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "classes and the files of .realm cannot be renamed")
   }
 }
 

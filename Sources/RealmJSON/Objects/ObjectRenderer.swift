@@ -314,11 +314,7 @@ public final class ObjectRenderer {
     try effort.charge { (effort) throws(EngineError) in try effort.enter(entries) }
     let shape = try shape(of: entries)
     if shape != .object { writer.beginWrapper("$dictionary") }
-    if shape == .wrappedPairs {
-      try pairs(entries, isMixed: isMixed, depth: depth, &writer)
-    } else {
-      try members(entries, isMixed: isMixed, depth: depth, &writer)
-    }
+    try members(entries, inPairs: shape == .wrappedPairs, isMixed: isMixed, depth: depth, &writer)
     if shape != .object { writer.endObject() }
   }
 
@@ -335,45 +331,30 @@ public final class ObjectRenderer {
     return shape
   }
 
+  /// Writes the entries as the members of an object, or as an array of pairs.
   private func members(
     _ entries: DictionaryView,
+    inPairs: Bool,
     isMixed: Bool,
     depth: Int,
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     var entries = entries
-    writer.beginObject()
+    if inPairs { writer.beginArray() } else { writer.beginObject() }
     for index in 0..<entries.count {
       writer.next(isFirst: index == 0)
+      if inPairs {
+        writer.beginArray()
+        writer.next(isFirst: true)
+      }
       try writer.string(entries.readKey(index))
-      writer.endName()
+      if inPairs { writer.next(isFirst: false) } else { writer.endName() }
       let entry = try entries.read(index)
       try effort.charge(for: entry)
       try value(entry, isMixed: isMixed, depth: depth, &writer)
+      if inPairs { writer.endArray() }
     }
-    writer.endObject(isEmpty: entries.count == 0)
-  }
-
-  private func pairs(
-    _ entries: DictionaryView,
-    isMixed: Bool,
-    depth: Int,
-    _ writer: inout JSONWriter
-  ) throws(RenderError) {
-    var entries = entries
-    writer.beginArray()
-    for index in 0..<entries.count {
-      writer.next(isFirst: index == 0)
-      writer.beginArray()
-      writer.next(isFirst: true)
-      try writer.string(entries.readKey(index))
-      writer.next(isFirst: false)
-      let entry = try entries.read(index)
-      try effort.charge(for: entry)
-      try value(entry, isMixed: isMixed, depth: depth, &writer)
-      writer.endArray()
-    }
-    writer.endArray()
+    if inPairs { writer.endArray() } else { writer.endObject(isEmpty: entries.count == 0) }
   }
 
   // MARK: links

@@ -42,8 +42,8 @@ struct PinnedVersions {
     }
   }
 
-  /// Revokes the newest known version if the session has a newer one, no `VersionHold` needs it, and it was not read for
-  /// the lifetime of a superseded version.
+  /// Revokes the newest known version if the session has a newer one, no `VersionHold` needs it, and it was not read
+  /// for the lifetime of a superseded version.
   func revokeOutdated(in session: Session, at now: MonotonicTime, lastUse: MonotonicTime) {
     guard let pin = newest?.pin, pin.isValid, !pin.isHeld, pin.listed.slot != session.versions.newestSlot,
       now >= lastUse.advanced(by: Self.lifetime)

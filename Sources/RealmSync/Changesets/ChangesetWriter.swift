@@ -143,18 +143,12 @@ public struct ChangesetWriter: Sendable {
   private mutating func put(_ key: InstructionKey) {
     switch key {
     case .null: put(PayloadCode.null)
-    case .int(let value):
-      put(PayloadCode.int)
-      put(value)
+    case .int(let value): put(Value.int(value))
     case .string(let name):
       put(PayloadCode.string)
       put(name)
-    case .objectID(let id):
-      put(PayloadCode.objectID)
-      put(id)
-    case .uuid(let id):
-      put(PayloadCode.uuid)
-      put(id)
+    case .objectID(let id): put(Value.objectID(id))
+    case .uuid(let id): put(Value.uuid(id))
     case .global(let high, let low):
       put(PayloadCode.global)
       ChangesetInteger.append(unsigned: high, to: &bytes)
