@@ -41,14 +41,51 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
   package let cause: EngineError?
 
   /// Creates an error.
-  public init(_ reason: Reason, _ description: String) {
-    (self.reason, self.description, cause) = (reason, description, nil)
+  public init(_ reason: Reason, _ description: String) { self.init(reason, description, cause: nil) }
+
+  private init(_ reason: Reason, _ description: String, cause: EngineError?) {
+    (self.reason, self.description, self.cause) = (reason, description, cause)
   }
 
   /// Converts an error of the engine about the mirror.
   init(_ error: EngineError) {
     reason = if case .file(let code) = error.reason { .file(code) } else { .file(nil) }
     (description, cause) = (error.description, error)
+  }
+
+  /// The error of a changeset that does not fit the content of the realm.
+  static func unfit(_ problem: String) -> SyncError { SyncError(.protocolBroken, problem) }
+
+  /// Returns `error` with the place in the changeset where it occurred. Errors of the engine that a value, a name or an
+  /// object of the changeset caused become `protocolBroken`; others are returned unchanged.
+  static func unfit(at place: String, _ error: any Error) -> any Error {
+    switch error {
+    case let error as SyncError where error.reason == .protocolBroken:
+      return SyncError(.protocolBroken, "\(place): \(error.description)", cause: error.cause)
+    case let error as ChangesetError: return unfit("\(place): \(error.description)")
+    case let error as EngineError where Self.isCausedByContent(error):
+      return SyncError(.protocolBroken, "\(place): \(error.description)", cause: error)
+    default: return error
+    }
+  }
+
+  private static func isCausedByContent(_ error: EngineError) -> Bool {
+    switch error.reason {
+    case .notFound, .wrongType, .duplicateKey, .forbidden, .overLimit, .badSchema: true
+    default: false
+    }
+  }
+
+  /// Converts an error of the mirror at `path`: of the engine, or of a changeset that does not fit.
+  init(_ error: any Error, ofMirror path: String) {
+    switch error {
+    case let error as EngineError: self.init(error)
+    case let error as SyncError where error.reason == .protocolBroken:
+      let text = "\(path): a changeset that does not fit the realm: \(error.description)"
+      self.init(.protocolBroken, text, cause: error.cause)
+    case let error as SyncError: self = error
+    default: self.init(.protocolBroken, "\(path): \(error)", cause: nil)
+    }
   }
 
   /// True if a new connection may succeed later.

@@ -225,9 +225,9 @@ struct ApplierTests {
       do {
         try Self.apply(bad, writer)
         Issue.record("accepted")
-      } catch let error as ApplyError {
-        guard case .unfit(let text) = error else { throw error }
-        #expect(text.contains(words), "\(text)")
+      } catch let error as SyncError {
+        #expect(error.reason == .protocolBroken)
+        #expect(error.description.contains(words), "\(error)")
       }
       #expect(try Self.lines("P", writer) == before)
     }

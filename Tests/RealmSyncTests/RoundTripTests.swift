@@ -34,7 +34,7 @@ final class LoopUplink: Uplink {
       changesets.withLock { $0.append(changeset) }
       let replay = try writer.beginReplaying()
       var applier = InstructionApplier()
-      do throws(ApplyError) { try applier.apply(changeset, to: replay) } catch {
+      do { try applier.apply(changeset, to: replay) } catch {
         throw EngineError(.damaged, "\(error)")
       }
       return try replay.commit()

@@ -12,35 +12,28 @@ struct EditTarget {
 
   private var parent: [PathStep] { Array(path.dropLast()) }
 
-  /// Calls the engine and converts its errors.
-  private func engine<R>(_ body: () throws(EngineError) -> R) throws(ApplyError) -> R {
-    do throws(EngineError) { return try body() } catch { throw ApplyError(error) }
-  }
-
   // MARK: reading
 
   /// Returns the scalar or link at the target; a collection is returned as an empty one. Nil if the element or entry
   /// does not exist.
-  func value(_ transaction: borrowing WriteTransaction) throws(ApplyError) -> Value? {
-    do throws(EngineError) {
-      guard var view = try transaction.view(known.key, object, column.key) else { return nil }
-      for step in path {
-        switch (step, view) {
-        case (.index(let index), .list(var list)):
-          guard index < list.count else { return nil }
-          view = try list.value(at: index)
-        case (.key(let key), .dictionary(var dictionary)):
-          guard let found = try Self.find(key, &dictionary) else { return nil }
-          view = found
-        default: return nil
-        }
+  func value(_ transaction: borrowing WriteTransaction) throws -> Value? {
+    guard var view = try transaction.view(known.key, object, column.key) else { return nil }
+    for step in path {
+      switch (step, view) {
+      case (.index(let index), .list(var list)):
+        guard index < list.count else { return nil }
+        view = try list.value(at: index)
+      case (.key(let key), .dictionary(var dictionary)):
+        guard let found = try Self.find(key, &dictionary) else { return nil }
+        view = found
+      default: return nil
       }
-      switch view {
-      case .list, .set: return .list([])
-      case .dictionary: return .dictionary([])
-      default: return try Value(copying: view)
-      }
-    } catch { throw ApplyError(error) }
+    }
+    switch view {
+    case .list, .set: return .list([])
+    case .dictionary: return .dictionary([])
+    default: return try Value(copying: view)
+    }
   }
 
   private static func find(
@@ -64,7 +57,7 @@ struct EditTarget {
     _ edit: Instruction.Edit,
     _ value: Value?,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     switch edit {
     case .update(let payload, _): try update(payload, value, transaction)
     case .updateElement(let payload, let prior):
@@ -73,70 +66,58 @@ struct EditTarget {
       if payload == .object { return }
       if try keepsCollection(payload, transaction) { return }
       let wanted = try wanted(payload, value)
-      try engine { () throws(EngineError) in
-        try transaction.set(known.key, object, column.key, path: parent, at: index, wanted)
-      }
+      try transaction.set(known.key, object, column.key, path: parent, at: index, wanted)
     case .insert(let payload, let prior):
       let index = try self.index()
       try check(prior: prior, transaction)
       if payload == .object {
-        if path.count != 1 { throw .unfit("no place for an embedded object") }
-        try engine { () throws(EngineError) in
-          _ = try transaction.insertEmbedded(known.key, object, column.key, at: index)
-        }
+        if path.count != 1 { throw SyncError.unfit("no place for an embedded object") }
+        _ = try transaction.insertEmbedded(known.key, object, column.key, at: index)
         return
       }
       let wanted = try wanted(payload, value)
-      try engine { () throws(EngineError) in
-        try transaction.insert(known.key, object, column.key, path: parent, at: index, wanted)
-      }
+      try transaction.insert(known.key, object, column.key, path: parent, at: index, wanted)
     case .move(let target, let prior):
       let index = try self.index()
       try check(prior: prior, transaction)
-      if index == target { throw .unfit("an element is moved to its own place") }
-      try engine { () throws(EngineError) in
-        try transaction.move(known.key, object, column.key, path: parent, from: index, to: Int(target))
-      }
+      if index == target { throw SyncError.unfit("an element is moved to its own place") }
+      try transaction.move(known.key, object, column.key, path: parent, from: index, to: Int(target))
     case .erase(let prior):
       let index = try self.index()
       try check(prior: prior, transaction)
-      try engine { () throws(EngineError) in
-        try transaction.remove(known.key, object, column.key, path: parent, at: index)
-      }
+      try transaction.remove(known.key, object, column.key, path: parent, at: index)
     case .clear(let kind): try clear(kind, transaction)
     case .addInteger(let amount): try add(amount, transaction)
     case .setInsert, .setErase:
-      guard column.collection == .set, path.isEmpty, let value else { throw .unfit("not a set, or no value of one") }
-      try engine { () throws(EngineError) in
-        if case .setInsert = edit {
-          _ = try transaction.add(known.key, object, column.key, value)
-        } else {
-          _ = try transaction.discard(known.key, object, column.key, value)
-        }
+      guard column.collection == .set, path.isEmpty, let value else {
+        throw SyncError.unfit("not a set, or no value of one")
+      }
+      if case .setInsert = edit {
+        _ = try transaction.add(known.key, object, column.key, value)
+      } else {
+        _ = try transaction.discard(known.key, object, column.key, value)
       }
     }
   }
 
-  private func index() throws(ApplyError) -> Int {
+  private func index() throws -> Int {
     if case .index(let index) = path.last { return index }
-    throw .unfit("not an element of a list")
+    throw SyncError.unfit("not an element of a list")
   }
 
-  private func check(prior: UInt32, _ transaction: borrowing WriteTransaction) throws(ApplyError) {
+  private func check(prior: UInt32, _ transaction: borrowing WriteTransaction) throws {
     let parent = parent
-    let count = try engine { () throws(EngineError) in
-      try transaction.count(known.key, object, column.key, path: parent)
-    }
-    if count != Int(prior) { throw .unfit("a list of \(count) elements where the server has \(prior)") }
+    let count = try transaction.count(known.key, object, column.key, path: parent)
+    if count != Int(prior) { throw SyncError.unfit("a list of \(count) elements where the server has \(prior)") }
   }
 
   /// Returns the payload as a value for a Mixed or a property.
-  private func wanted(_ payload: Instruction.Payload, _ value: Value?) throws(ApplyError) -> Value {
+  private func wanted(_ payload: Instruction.Payload, _ value: Value?) throws -> Value {
     if let value { return value }
     switch payload {
     case .list: return .list([])
     case .dictionary: return .dictionary([])
-    default: throw .unfit("a value that cannot be here")
+    default: throw SyncError.unfit("a value that cannot be here")
     }
   }
 
@@ -144,7 +125,7 @@ struct EditTarget {
   private func keepsCollection(
     _ payload: Instruction.Payload,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) -> Bool {
+  ) throws -> Bool {
     guard payload == .list || payload == .dictionary else { return false }
     let present = try value(transaction)
     return payload == .list ? present == .list([]) : present == .dictionary([])
@@ -154,24 +135,18 @@ struct EditTarget {
     _ payload: Instruction.Payload,
     _ value: Value?,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     guard case .key(let entry) = path.last else { return try updateProperty(payload, value, transaction) }
     let parent = parent
     switch payload {
     case .erased:
-      try engine { () throws(EngineError) in
-        _ = try transaction.remove(known.key, object, column.key, path: parent, entry: entry)
-      }
+      _ = try transaction.remove(known.key, object, column.key, path: parent, entry: entry)
     case .object:
-      try engine { () throws(EngineError) in
-        _ = try transaction.setEmbedded(known.key, object, column.key, entry: entry)
-      }
+      _ = try transaction.setEmbedded(known.key, object, column.key, entry: entry)
     default:
       if try keepsCollection(payload, transaction) { return }
       let wanted = try wanted(payload, value)
-      try engine { () throws(EngineError) in
-        try transaction.set(known.key, object, column.key, path: parent, entry: entry, wanted)
-      }
+      try transaction.set(known.key, object, column.key, path: parent, entry: entry, wanted)
     }
   }
 
@@ -179,59 +154,55 @@ struct EditTarget {
     _ payload: Instruction.Payload,
     _ value: Value?,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     if payload == .object {
       if try self.value(transaction) != .null { return }
-      try engine { () throws(EngineError) in _ = try transaction.setEmbedded(known.key, object, column.key) }
+      _ = try transaction.setEmbedded(known.key, object, column.key)
       return
     }
     if try keepsCollection(payload, transaction) { return }
     let wanted = try wanted(payload, value)
-    try engine { () throws(EngineError) in try transaction.set(known.key, object, column.key, wanted) }
+    try transaction.set(known.key, object, column.key, wanted)
   }
 
   private func clear(
     _ kind: Instruction.ClearedKind,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     let present: Value
     if path.isEmpty, column.collection != nil {
-      return try engine { () throws(EngineError) in try transaction.clear(known.key, object, column.key) }
+      return try transaction.clear(known.key, object, column.key)
     }
     guard column.type == .mixed, let found = try value(transaction) else {
-      throw .unfit("there is no collection to be cleared")
+      throw SyncError.unfit("there is no collection to be cleared")
     }
     switch kind {
     case .single: present = found
     case .list: present = .list([])
     case .dictionary: present = .dictionary([])
-    case .set: throw .unfit("a set within a Mixed")
+    case .set: throw SyncError.unfit("a set within a Mixed")
     }
-    guard present == .list([]) || present == .dictionary([]) else { throw .unfit("there is no collection here") }
+    guard present == .list([]) || present == .dictionary([]) else {
+      throw SyncError.unfit("there is no collection here")
+    }
     if present == found {
-      return try engine { () throws(EngineError) in
-        try transaction.clear(known.key, object, column.key, path: path)
-      }
+      return try transaction.clear(known.key, object, column.key, path: path)
     }
     let parent = parent
-    try engine { () throws(EngineError) in
-      switch path.last {
-      case nil: try transaction.set(known.key, object, column.key, present)
-      case .index(let index): try transaction.set(known.key, object, column.key, path: parent, at: index, present)
-      case .key(let entry): try transaction.set(known.key, object, column.key, path: parent, entry: entry, present)
-      }
+    switch path.last {
+    case nil: try transaction.set(known.key, object, column.key, present)
+    case .index(let index): try transaction.set(known.key, object, column.key, path: parent, at: index, present)
+    case .key(let entry): try transaction.set(known.key, object, column.key, path: parent, entry: entry, present)
     }
   }
 
-  private func add(_ amount: Int64, _ transaction: borrowing WriteTransaction) throws(ApplyError) {
-    if !path.isEmpty { throw .unfit("a number is added to something else than a property") }
+  private func add(_ amount: Int64, _ transaction: borrowing WriteTransaction) throws {
+    if !path.isEmpty { throw SyncError.unfit("a number is added to something else than a property") }
     switch try value(transaction) {
     case .int(let number):
-      try engine { () throws(EngineError) in
-        try transaction.set(known.key, object, column.key, .int(number &+ amount))
-      }
+      try transaction.set(known.key, object, column.key, .int(number &+ amount))
     case .null: break
-    default: throw .unfit("a number is added to something else than an integer")
+    default: throw SyncError.unfit("a number is added to something else than an integer")
     }
   }
 }

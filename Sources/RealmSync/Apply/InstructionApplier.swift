@@ -27,36 +27,27 @@ public struct InstructionApplier {
   public init() {}
 
   /// Applies one changeset to `transaction`, which must be the same for all changesets of an applier.
+  ///
+  /// - Throws: a `SyncError` with the reason `protocolBroken` and the instruction if the changeset does not fit the
+  ///   realm; an `EngineError` if the realm could not be read or written.
   public mutating func apply(
     _ changeset: [UInt8],
     to transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     transaction.allowUnresolvedLinks()
     reader = ChangesetReader(changeset)
     classes.removeAll(keepingCapacity: true)
     last = nil
-    do throws(ApplyError) {
-      while let instruction = try next() { try apply(instruction, transaction) }
+    do {
+      while let instruction = try reader.next() { try apply(instruction, transaction) }
       try finishObject(transaction)
-    } catch {
-      guard case .unfit(let problem) = error else { throw error }
-      throw .unfit("instruction \(reader.count): \(problem)")
-    }
-  }
-
-  private mutating func next() throws(ApplyError) -> Instruction? {
-    do throws(ChangesetError) { return try reader.next() } catch { throw .unfit(error.description) }
-  }
-
-  /// Calls the engine and converts its errors.
-  private func engine<R>(_ body: () throws(EngineError) -> R) throws(ApplyError) -> R {
-    do throws(EngineError) { return try body() } catch { throw ApplyError(error) }
+    } catch { throw SyncError.unfit(at: "instruction \(reader.count)", error) }
   }
 
   private mutating func apply(
     _ instruction: Instruction,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     if case .edit(let place, let edit) = instruction {
       if try addToPending(place, edit) { return }
       try finishObject(transaction)
@@ -74,11 +65,11 @@ public struct InstructionApplier {
     case .addColumn(let table, let form): try addColumn(table, form, transaction)
     case .eraseTable(let table):
       let known = try find(table, transaction)
-      try engine { () throws(EngineError) in try transaction.removeTable(known.key) }
+      try transaction.removeTable(known.key)
       forgetSchema()
     case .eraseColumn(let table, let name):
       let known = try find(table, transaction), column = try self.column(known, name)
-      try engine { () throws(EngineError) in try transaction.removeColumn(known.key, column.key) }
+      try transaction.removeColumn(known.key, column.key)
       forgetSchema()
     case .name, .edit: break
     }
@@ -89,20 +80,18 @@ public struct InstructionApplier {
   private mutating func find(
     _ table: NameIndex,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) -> KnownClass {
+  ) throws -> KnownClass {
     if let known = classes[table.value] { return known }
-    let found: KnownClass?
-    do throws(EngineError) { found = try catalog.find(reader.names[table.value], transaction) } catch {
-      throw ApplyError(error)
+    guard let found = try catalog.find(reader.names[table.value], transaction) else {
+      throw SyncError.unfit("there is no class \(reader.text(table))")
     }
-    guard let found else { throw .unfit("there is no class \(reader.text(table))") }
     classes[table.value] = found
     return found
   }
 
-  private func column(_ known: KnownClass, _ name: NameIndex) throws(ApplyError) -> Column {
+  private func column(_ known: KnownClass, _ name: NameIndex) throws -> Column {
     if let column = known.column(reader.names[name.value]) { return column }
-    throw .unfit("class \(known.name) has no property \(reader.text(name))")
+    throw SyncError.unfit("class \(known.name) has no property \(reader.text(name))")
   }
 
   private mutating func forgetSchema() {
@@ -126,18 +115,14 @@ public struct InstructionApplier {
     _ known: KnownClass,
     _ key: InstructionKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) -> ObjKey? {
+  ) throws -> ObjKey? {
     switch (key, known.primaryKey) {
     case (.global(let high, let low), nil):
       let object = GlobalKey.local(high: high, low: low)
-      do throws(EngineError) { return try transaction.contains(known.key, object) ? object : nil } catch {
-        throw ApplyError(error)
-      }
-    case (.global, _), (_, nil): throw .unfit("a key of another kind than that of class \(known.name)")
+      return try transaction.contains(known.key, object) ? object : nil
+    case (.global, _), (_, nil): throw SyncError.unfit("a key of another kind than that of class \(known.name)")
     default:
-      do throws(EngineError) { return try transaction.objectKey(known.key, primaryKey: value(key)) } catch {
-        throw ApplyError(error)
-      }
+      return try transaction.objectKey(known.key, primaryKey: value(key))
     }
   }
 
@@ -147,11 +132,8 @@ public struct InstructionApplier {
     _ table: NameIndex,
     _ form: Instruction.TableForm,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
-    let present: KnownClass?
-    do throws(EngineError) { present = try catalog.find(reader.names[table.value], transaction) } catch {
-      throw ApplyError(error)
-    }
+  ) throws {
+    let present = try catalog.find(reader.names[table.value], transaction)
     let kind: TableKind, key: Instruction.PrimaryKeyForm?
     switch form {
     case .embedded: (kind, key) = (.embedded, nil)
@@ -161,16 +143,14 @@ public struct InstructionApplier {
     if let present {
       guard present.kind == kind, present.primaryKey?.name == key.map({ reader.text($0.name) }),
         present.primaryKey?.isNullable == key?.isNullable
-      else { throw .unfit("class \(present.name) exists in another form") }
+      else { throw SyncError.unfit("class \(present.name) exists in another form") }
       return
     }
     let name = reader.text(table), keyName = key.map { reader.text($0.name) }
-    try engine { () throws(EngineError) in
-      let made = try transaction.addTable(Table.classPrefix + name, kind: kind)
-      if let key, let type = key.type, let keyName {
-        let column = try transaction.addColumn(made, ColumnSpec(keyName, type, isNullable: key.isNullable))
-        try transaction.setPrimaryKey(made, column)
-      }
+    let made = try transaction.addTable(Table.classPrefix + name, kind: kind)
+    if let key, let type = key.type, let keyName {
+      let column = try transaction.addColumn(made, ColumnSpec(keyName, type, isNullable: key.isNullable))
+      try transaction.setPrimaryKey(made, column)
     }
     forgetSchema()
   }
@@ -179,13 +159,13 @@ public struct InstructionApplier {
     _ table: NameIndex,
     _ form: Instruction.PropertyForm,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     let known = try find(table, transaction), name = reader.text(form.name)
     var target: KnownClass?
     if form.type == .link, let wanted = form.target { target = try find(wanted, transaction) }
     if let present = known.column(reader.names[form.name.value]) {
       guard present.type == form.type, present.collection == form.collection, present.targetTable == target?.key else {
-        throw .unfit("property \(known.name).\(name) exists with another type")
+        throw SyncError.unfit("property \(known.name).\(name) exists with another type")
       }
       return
     }
@@ -196,7 +176,7 @@ public struct InstructionApplier {
       isNullable: form.isNullable,
       target: target?.key
     )
-    try engine { () throws(EngineError) in _ = try transaction.addColumn(known.key, spec) }
+    _ = try transaction.addColumn(known.key, spec)
     forgetSchema()
   }
 
@@ -206,18 +186,18 @@ public struct InstructionApplier {
     _ table: NameIndex,
     _ key: InstructionKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     let known = try find(table, transaction)
     switch known.kind {
     case .asymmetric: return
-    case .embedded: throw .unfit("an object of the embedded class \(known.name)")
+    case .embedded: throw SyncError.unfit("an object of the embedded class \(known.name)")
     case .topLevel: break
     }
     if try object(known, key, transaction) != nil { return }
     last = nil
     if case .global(let high, let low) = key {
       let object = GlobalKey.local(high: high, low: low)
-      try engine { () throws(EngineError) in try transaction.createReplayed(known.key, key: object) }
+      try transaction.createReplayed(known.key, key: object)
       return
     }
     pending = CreatedObject(known: known, table: table, key: key, primaryKey: value(key), values: spare)
@@ -228,7 +208,7 @@ public struct InstructionApplier {
   private mutating func addToPending(
     _ place: Instruction.Place,
     _ edit: Instruction.Edit
-  ) throws(ApplyError) -> Bool {
+  ) throws -> Bool {
     guard let known = pending?.known, place.path.isEmpty, case .update(.scalar(let value), _) = edit,
       pending?.table == place.table, pending?.key == place.key
     else { return false }
@@ -242,12 +222,9 @@ public struct InstructionApplier {
     return true
   }
 
-  private mutating func finishObject(_ transaction: borrowing WriteTransaction) throws(ApplyError) {
+  private mutating func finishObject(_ transaction: borrowing WriteTransaction) throws {
     guard let new = pending.take() else { return }
-    let made: ObjKey
-    do throws(EngineError) {
-      made = try transaction.create(new.known.key, primaryKey: new.primaryKey, values: new.values)
-    } catch { throw ApplyError(error) }
+    let made = try transaction.create(new.known.key, primaryKey: new.primaryKey, values: new.values)
     last = (new.table, new.key, made)
     spare = new.values
     spare.removeAll(keepingCapacity: true)
@@ -257,12 +234,12 @@ public struct InstructionApplier {
     _ table: NameIndex,
     _ key: InstructionKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     let known = try find(table, transaction)
     last = nil
     if known.kind == .asymmetric { return }
     guard let object = try object(known, key, transaction) else { return }
-    try engine { () throws(EngineError) in try transaction.invalidate(known.key, object) }
+    try transaction.invalidate(known.key, object)
   }
 
   // MARK: edits
@@ -271,7 +248,7 @@ public struct InstructionApplier {
     _ place: Instruction.Place,
     _ edit: Instruction.Edit,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) {
+  ) throws {
     let known = try find(place.table, transaction)
     // Clients do not store objects of asymmetric classes.
     if known.kind == .asymmetric { return }
@@ -280,7 +257,7 @@ public struct InstructionApplier {
       object = last.object
     } else {
       guard let found = try self.object(known, place.key, transaction) else {
-        throw .unfit("class \(known.name) has no object \(describe(place.key))")
+        throw SyncError.unfit("class \(known.name) has no object \(describe(place.key))")
       }
       object = found
       last = (place.table, place.key, found)
@@ -289,9 +266,11 @@ public struct InstructionApplier {
     if case .link(let table, let key) = edit.payload { payload = try link(table, key, transaction) }
     if case .scalar(let value) = edit.payload { payload = value }
     let target = try walk(place, known, object, transaction)
-    do throws(ApplyError) { try target.apply(edit, payload, transaction) } catch {
-      guard case .unfit(let problem) = error else { throw error }
-      throw .unfit("\(known.name) \(describe(place.key)), property \(reader.text(place.field)): \(problem)")
+    do { try target.apply(edit, payload, transaction) } catch {
+      throw SyncError.unfit(
+        at: "\(known.name) \(describe(place.key)), property \(reader.text(place.field))",
+        error
+      )
     }
   }
 
@@ -300,16 +279,14 @@ public struct InstructionApplier {
     _ table: NameIndex,
     _ key: InstructionKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) -> Value {
+  ) throws -> Value {
     let known = try find(table, transaction)
     if let object = try object(known, key, transaction) { return .link(known.key, object) }
-    do throws(EngineError) {
-      if case .global(let high, let low) = key {
-        let local = GlobalKey.local(high: high, low: low)
-        return .link(known.key, try transaction.unresolvedObject(known.key, key: local))
-      }
-      return .link(known.key, try transaction.unresolvedObject(known.key, primaryKey: value(key)))
-    } catch { throw ApplyError(error) }
+    if case .global(let high, let low) = key {
+      let local = GlobalKey.local(high: high, low: low)
+      return .link(known.key, try transaction.unresolvedObject(known.key, key: local))
+    }
+    return .link(known.key, try transaction.unresolvedObject(known.key, primaryKey: value(key)))
   }
 
   /// Follows the path of an instruction through embedded objects.
@@ -318,24 +295,21 @@ public struct InstructionApplier {
     _ known: KnownClass,
     _ object: ObjKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(ApplyError) -> EditTarget {
+  ) throws -> EditTarget {
     var target = EditTarget(known: known, object: object, column: try column(known, place.field))
     for step in place.path {
       let isOwner: Bool
       if target.column.type == .link, let key = target.column.targetTable {
-        do throws(EngineError) { isOwner = try catalog.find(key, transaction).kind == .embedded } catch {
-          throw ApplyError(error)
-        }
+        isOwner = try catalog.find(key, transaction).kind == .embedded
       } else {
         isOwner = false
       }
       if isOwner, target.column.collection == nil || !target.path.isEmpty {
-        guard case .name(let name) = step else { throw .unfit("an index where a property is wanted") }
+        guard case .name(let name) = step else { throw SyncError.unfit("an index where a property is wanted") }
         guard case .link(let key, let inner) = try target.value(transaction) else {
-          throw .unfit("a path through an embedded object that is not there")
+          throw SyncError.unfit("a path through an embedded object that is not there")
         }
-        let owned: KnownClass
-        do throws(EngineError) { owned = try catalog.find(key, transaction) } catch { throw ApplyError(error) }
+        let owned = try catalog.find(key, transaction)
         target = EditTarget(known: owned, object: inner, column: try column(owned, name))
         continue
       }

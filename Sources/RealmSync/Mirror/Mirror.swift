@@ -38,13 +38,12 @@ public final class Mirror: Sendable {
       writer = try RealmWriter(mirror: configuration)
     } catch { throw SyncError(error) }
     current = Mutex(MirrorState(url: url.description))
-    let snapshot: Snapshot
-    do throws(EngineError) { snapshot = try writer.realm.latest() } catch { throw SyncError(error) }
+    let snapshot: Snapshot, isEmpty: Bool
+    do throws(EngineError) {
+      snapshot = try writer.realm.latest()
+      isEmpty = try snapshot.tableKeys().isEmpty
+    } catch { throw SyncError(error) }
     guard let known = try MirrorState(in: snapshot) else {
-      let isEmpty: Bool
-      do throws(EngineError) {
-        isEmpty = try snapshot.tableKeys().isEmpty
-      } catch { throw SyncError(error) }
       if !isEmpty || snapshot.historyType > 2 {
         throw SyncError(
           .mirror,
@@ -108,41 +107,31 @@ public final class Mirror: Sendable {
 
   /// Changes only the state.
   func update(_ change: (inout MirrorState) -> Void) throws(SyncError) {
-    try commit(change) { (_) throws(ApplyError) in }
+    try commit(change) { _ in }
   }
 
   /// Applies changes of the server's history and the new state in one commit.
   func commit(
     _ change: (inout MirrorState) -> Void,
-    _ body: (borrowing WriteTransaction) throws(ApplyError) -> Void
+    _ body: (borrowing WriteTransaction) throws -> Void
   ) throws(SyncError) {
     var made = MirrorState(url: url.description)
-    do throws(EngineError) {
+    do {
       let transaction = try begin()
       var former = made
       // Read the state from the version that the transaction is based on: other threads may have updated it since.
-      try throwing { () throws(SyncError) in
-        guard let known = try MirrorState(in: transaction.former) else { return }
+      if let known = try MirrorState(in: transaction.former) {
         try check(transaction.former, known)
         former = known
       }
       var next = former
       change(&next)
-      do throws(ApplyError) { try body(transaction) } catch {
-        switch error {
-        case .engine(let error): throw error
-        case .unfit: throw EngineError(.notApplicable, error.description)
-        }
-      }
+      try body(transaction)
       next.fileVersion = Int64(bitPattern: transaction.nextVersion)
       try next.store(in: transaction, over: former)
       _ = try transaction.commit()
       made = next
-    } catch {
-      if error.reason == .cancelled { throw SyncError(.mirror, error.description) }
-      if error.reason == .notApplicable { throw SyncError(.protocolBroken, "\(path): \(error.description)") }
-      throw SyncError(error)
-    }
+    } catch { throw SyncError(error, ofMirror: path) }
     current.withLock { if $0.fileVersion < made.fileVersion { $0 = made } }
   }
 
@@ -157,11 +146,6 @@ public final class Mirror: Sendable {
 
   /// Stops commits from retrying while another program holds a transaction.
   func abandon() { isAbandoned.store(true, ordering: .releasing) }
-
-  /// Converts an error of the mirror to an error of the engine, as transactions throw.
-  private func throwing(_ body: () throws(SyncError) -> Void) throws(EngineError) {
-    do throws(SyncError) { try body() } catch { throw EngineError(.cancelled, error.description) }
-  }
 }
 
 extension Mirror {

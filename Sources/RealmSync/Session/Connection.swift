@@ -197,7 +197,7 @@ final class Connection {
       }
       try mirror.commit {
         ($0.version, $0.latest) = (download.version, download.latest)
-      } _: { (transaction) throws(ApplyError) in
+      } _: { transaction in
         var applier = InstructionApplier(), applied: Int64 = 0
         for entry in entries {
           if applied >= shown + Self.progressStep {
@@ -205,9 +205,8 @@ final class Connection {
             shown = applied
           }
           applied += entry.originalSize
-          do throws(ApplyError) { try applier.apply(Array(download.body[entry.bytes]), to: transaction) } catch {
-            guard case .unfit(let problem) = error else { throw error }
-            throw .unfit("version \(entry.version): \(problem)")
+          do { try applier.apply(Array(download.body[entry.bytes]), to: transaction) } catch {
+            throw SyncError.unfit(at: "version \(entry.version)", error)
           }
         }
       }
