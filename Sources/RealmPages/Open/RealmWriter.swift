@@ -9,8 +9,8 @@ import Threads
 /// space has been freed on a full disk. The exception is a failed sync: the content of the disk is then unknown, and
 /// every later transaction is refused until the file is opened again.
 ///
-/// It admits one transaction of this process at a time and passes its commit to a `CommitTarget`. A mount writes through
-/// `FileTree`'s `Saver`, which maps saves to transactions and commits to changes of the tree.
+/// It admits one transaction of this process at a time and passes its commit to a `CommitTarget`. A mount writes
+/// through `FileTree`'s `Saver`, which maps saves to transactions and commits to changes of the tree.
 public final class RealmWriter: Sendable {
   /// The realm for reading. It sees each commit at once.
   public let realm: Realm
