@@ -9,7 +9,7 @@ import Threads
 
 /// Notifies the kernel of changes.
 final class Notifier: @unchecked Sendable {
-  // Unchecked: variables are accessed under the monitor's lock, or only by the notifier's thread (`knowsEpochs`,
+  // Unchecked: variables are accessed under the monitor's lock, or only by the notifier's thread (`supportsEpochs`,
   // `namesAreDue`), or only before that thread starts and after it ends (`thread`).
   private let tree: FileTree
   private let kernel: KernelCache
@@ -21,7 +21,7 @@ final class Notifier: @unchecked Sendable {
   private var hasStopped = false
   private var mayHaveChanged = false
   /// True while the kernel is assumed to support invalidating all names at once.
-  private var knowsEpochs = true
+  private var supportsEpochs = true
   /// When to invalidate all names, because replies with attributes may have been in flight while objects changed; and
   /// true if more objects have changed since that time was set.
   private var namesAreDue: MonotonicTime?, hasChangedSince = false
@@ -107,7 +107,7 @@ final class Notifier: @unchecked Sendable {
       // An error means only that the realm cannot be read now; retry at the next poll.
       if let change = try? tree.nextChange(changes) {
         announce(change)
-        if !knowsEpochs { echo = (change, MonotonicTime.now.advanced(by: Self.echoDelay)) }
+        if !supportsEpochs { echo = (change, MonotonicTime.now.advanced(by: Self.echoDelay)) }
       }
     }
     monitor.locked {
@@ -123,8 +123,8 @@ final class Notifier: @unchecked Sendable {
       if !mayHaveChanged && !isStopping {
         isAsleep.store(true, ordering: .sequentiallyConsistent)
         let sinceReply = MonotonicTime.coarse.nanoseconds - lastCacheableReply.load(ordering: .sequentiallyConsistent)
-        let mustLook = sinceReply < Self.memory || hasEcho
-        monitor.wait(until: mustLook ? MonotonicTime.now.advanced(by: Self.pollInterval) : nil)
+        let mustPoll = sinceReply < Self.memory || hasEcho
+        monitor.wait(until: mustPoll ? MonotonicTime.now.advanced(by: Self.pollInterval) : nil)
         isAsleep.store(false, ordering: .sequentiallyConsistent)
       }
       mayHaveChanged = false
@@ -136,16 +136,16 @@ final class Notifier: @unchecked Sendable {
   /// with, and each new handle decides whether the cached text is still valid.
   private func announce(_ change: TreeChange) {
     lastAnnouncement.store(MonotonicTime.now.nanoseconds, ordering: .relaxed)
-    if knowsEpochs {
+    if supportsEpochs {
       if change.namesStay {
         // This misses only replies in flight whose attributes the kernel has not cached before.
         if namesAreDue == nil { namesAreDue = .now.advanced(by: Self.echoDelay) } else { hasChangedSince = true }
       } else {
-        knowsEpochs = kernel.forgetNames()
+        supportsEpochs = kernel.forgetNames()
       }
     }
     for directory in change.directories {
-      if !knowsEpochs { kernel.forgetName(directory.name) }
+      if !supportsEpochs { kernel.forgetName(directory.name) }
       kernel.forgetAttributes(directory.inode)
     }
     for inode in change.inodes { kernel.forgetAttributes(inode) }

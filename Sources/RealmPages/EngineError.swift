@@ -64,7 +64,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A schema that breaks a rule.
     case badSchema
     /// An earlier change of the transaction failed halfway: the transaction can only be rolled back.
-    case halfDone
+    case incompleteChange
 
     // Committing.
 
@@ -143,7 +143,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The call, the system's text for the errno, and a remedy if the text does not suggest one.
   private static func text(_ call: String, _ code: Int32, _ bytes: Range<Int>?) -> String {
-    if code == EEXIST { return "the file exists: remove it first, or name another" }
+    if code == EEXIST { return "the file exists: remove it first, or choose another name" }
     let detail = bytes.map { ", \(counted($0.count, "byte")) at \($0.lowerBound)" } ?? ""
     // The cause is the disk, not the call that failed.
     if code == ENOSPC || code == EDQUOT {

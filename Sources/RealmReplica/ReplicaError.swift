@@ -34,7 +34,7 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
   /// The remedy, by SQLSTATE.
   private static let advice = [
     "25006": "the server is a standby, or read-only for this role",
-    "42501": "see the rights that a replica needs in docs/POSTGRESQL.md",
+    "42501": "see the privileges that a replica needs in docs/POSTGRESQL.md",
   ]
 
   /// True if a retry may succeed a little later.

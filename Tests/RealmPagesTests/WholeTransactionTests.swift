@@ -15,7 +15,7 @@ struct WholeTransactionTests {
   }
 
   @Test("after a change that failed halfway, the transaction cannot be committed")
-  func halfDone() throws {
+  func incompleteChange() throws {
     let bytes = try Fixture.named("people").bytes()
     var refused = 0
     for offset in stride(from: 24, to: bytes.count - 8, by: 8)
@@ -38,13 +38,13 @@ struct WholeTransactionTests {
         } catch {
           #expect(error.reason == .damaged)
           let later = #expect(throws: EngineError.self) { try transaction.addTable("class_New") }
-          #expect(later?.reason == .halfDone)
+          #expect(later?.reason == .incompleteChange)
           // A noncopyable value cannot be consumed in a closure.
           do {
             _ = try transaction.commit()
             Issue.record("a half-done change was committed: \(table.name) with a damaged node at \(offset)")
           } catch {
-            #expect(error.reason == .halfDone)
+            #expect(error.reason == .incompleteChange)
             #expect(error.description.contains("roll"))
           }
           #expect(try writer.realm.latest().version == before)

@@ -79,7 +79,7 @@ check_status "4: a text file" 4 'not a Realm file: it is a text file' \
 : >"$scratch/zero.realm"
 check_status "4: an empty file" 4 'empty' "$realmfs" info "$scratch/zero.realm"
 head -c 4096 "$file" >"$scratch/cut.realm"
-check_status "4: a file that is cut short" 4 'cut short|damaged' "$realmfs" info "$scratch/cut.realm"
+check_status "4: a file that is cut short" 4 'truncated|damaged' "$realmfs" info "$scratch/cut.realm"
 check_status "5: no key" 5 'key' "$realmfs" info "$fixtures/people-encrypted.realm"
 head -c 64 /dev/urandom >"$scratch/key"
 check_status "6: a wrong key" 6 'key' "$realmfs" info --key-file "$scratch/key" "$fixtures/people-encrypted.realm"

@@ -63,12 +63,12 @@ check "it is as it was" cmp encrypted "$secret"
 size=$(stat -c %s encrypted)
 for length in $((size - 1)) $((size - 4095)) 8200; do
   head -c $length encrypted >cut
-  check_status "cut to $length bytes, without key" 5 'looks like an encrypted realm that is cut short' "$realmfs" cat cut Dog
-  check_status "cut to $length bytes, the right key" 4 'cut short: .*the key is right' "$realmfs" cat --key-file "$key_file" cut Dog
+  check_status "cut to $length bytes, without key" 5 'looks like a truncated encrypted realm' "$realmfs" cat cut Dog
+  check_status "cut to $length bytes, the right key" 4 'truncated: .*the key is right' "$realmfs" cat --key-file "$key_file" cut Dog
   check_status "cut to $length bytes, another key" 6 'wrong encryption key' "$realmfs" cat --key-file "$wrong" cut Dog
 done
 head -c $((size - 4096)) encrypted >cut
-check_status "cut between pages, the right key" 4 'cut short; the key is right' "$realmfs" cat --key-file "$key_file" cut Dog
+check_status "cut between pages, the right key" 4 'truncated; the key is right' "$realmfs" cat --key-file "$key_file" cut Dog
 
 # An app turns an empty file into a realm, and so do commands that create realms.
 "$realmfs" schema "$fixtures/people.realm" >schema.json

@@ -4,16 +4,16 @@ import RealmJSON
 import RealmPages
 
 extension Drafts {
-  /// Saves what a handle wrote when the process that opened the file closes it. While that process runs, a close by
-  /// another process saves nothing: the commands of a group in a shell write one text. A file that was only emptied is
-  /// not saved. A text that is not complete is an error, but the program can still complete it. A refused text is kept
-  /// for `caller`, or for the user who opened the file.
+  /// Saves the bytes written to a handle when the process that opened the file closes it. While that process runs, a
+  /// close by another process saves nothing: the commands of a shell group write one text. A file that was only emptied
+  /// is not saved. A text that is not complete is an error, but the program can still complete it. A refused text is
+  /// kept for `caller`, or for the user who opened the file.
   func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     guard case .draft(let draft) = file.content, file.access.writes else { return }
     if let caller, caller.process != file.opener, file.opener != 0, Caller.isRunning(file.opener),
       !Caller.isThread(caller.process, ofProcessOf: file.opener)
     {
-      // A command of the group that wrote lines gets their errors at its close.
+      // A command of the group that wrote lines receives their errors when it closes the file.
       if draft.target?.form == .lines, case .dirty = draft.memory.draft, draft.memory.isInOrder {
         try check(draft, by: caller)
       }
@@ -71,11 +71,11 @@ extension Drafts {
         try read { _ in }
       }
     } catch {
-      // The next program that reads gets the error.
+      // The next program that reads the object receives the error.
     }
   }
 
-  /// Saves what a handle wrote, and waits until all saves of the mount are on disk.
+  /// Saves the bytes written to a handle, and waits until all saves of the mount are on disk.
   func synchronize(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     if case .draft(let draft) = file.content, file.access.writes {
       try draft.memory.exclusively { () throws(FileTreeError) in
@@ -86,7 +86,7 @@ extension Drafts {
     try saver?.synchronize()
   }
 
-  /// Releases a handle. Saves what no close has saved; a text that cannot be saved is refused and logged.
+  /// Releases a handle. Saves bytes that no close has saved; a text that cannot be saved is refused and logged.
   func release(_ file: OpenFile) {
     let isLast = tree.handles.openFiles.beginClose(file)
     if let draft = file.draft, file.access.writes || isLast {
@@ -105,16 +105,16 @@ extension Drafts {
     }
   }
 
-  /// Saves what no close has saved. An incomplete text of a file in memory is left if another handle may still complete
-  /// it.
+  /// Saves bytes that no close has saved. An incomplete text of a file in memory is kept if another handle may still
+  /// complete it.
   private func saveRest(of draft: Draft, isLast: Bool) throws(FileTreeError) {
     let memory = draft.memory
     try memory.release { () throws(FileTreeError) in
       switch memory.draft {
       case .clean:
         try saveEmptied(draft, by: nil)
-        // A program removed an object and created its file, but wrote nothing. An object refuses the empty text, and is
-        // restored.
+        // A program removed an object and created its file, but wrote nothing. The empty text is invalid, so the object
+        // is restored.
         if memory.removal != nil, memory.size == 0, isLast { try saveExclusively(draft, by: nil) }
       case .dirty: if isLast || !memory.isUnfinished { try saveExclusively(draft, by: nil) }
       case .refused, .failed: break
@@ -144,7 +144,7 @@ extension Drafts {
         do throws(FileTreeError) {
           tree.saves.became(try tree.saves.save(text(contents), as: target, for: draft.realmFile), memory)
           memory.noteSaved(contents)
-          // The handle that was closed empty may be a duplicate of this one, as shells make them.
+          // The handle that was closed empty may be a duplicate of this one, as created by shells.
           if draft.target != nil { emptiedFiles.take(memory.inode) }
         } catch {
           isNoted = true
@@ -159,7 +159,7 @@ extension Drafts {
     }
   }
 
-  /// Refuses a draft whose bytes do not fit into memory as one array, and keeps them in chunks.
+  /// Refuses a draft whose bytes do not fit into memory as one array, and keeps its bytes in chunks.
   private func refuseWithoutRoom(
     _ memory: MemoryFile,
     _ target: any DraftTarget,
@@ -176,7 +176,7 @@ extension Drafts {
 
   // MARK: the end of the mount
 
-  /// Saves the drafts of open handles before the tree ends. Logs what cannot be saved.
+  /// Saves the drafts of open handles before the tree ends. Logs those that cannot be saved.
   func finish() {
     tree.subtrees.transactions.endAll(options.log)
     for draft in tree.handles.openFiles.unsaved {
@@ -195,7 +195,7 @@ extension Drafts {
     }
   }
 
-  /// Writes an unsaved file to the place that the options name, and returns its fate for the log.
+  /// Writes an unsaved file to the location given by the options, and returns its fate for the log.
   private func storeUnsaved(_ file: MemoryFile, _ path: String) -> String {
     guard let keep = options.keepUnsaved else { return "discarded" }
     do {

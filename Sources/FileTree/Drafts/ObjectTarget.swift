@@ -71,7 +71,7 @@ struct NamedObjectTarget: TextTarget {
     if let existing = try tree.namespace.object(named: name, in: directory) {
       // An object whose name is set aside is ignored: the program that renamed it is writing a new text to replace it.
       if text.mustBeNew, !tree.namespace.overlay.isAside(existing, in: home.inode) {
-        throw .refused(.exists, "exists already")
+        throw .refused(.exists, "already exists")
       }
       let object = ObjectReference(table: table.key, key: existing)
       let effect = try tree.saves.patch(text.json(), object, transaction)

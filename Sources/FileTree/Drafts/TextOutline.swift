@@ -33,7 +33,7 @@ struct TextOutline: Sendable {
   private var json: JSONOutline
   /// For a string, the first bytes of an incomplete character.
   private var split: [UInt8] = []
-  private var verdictOfBytes = JSONOutline.Verdict.blank
+  private var byteVerdict = JSONOutline.Verdict.blank
 
   /// Creates the outline of an empty text.
   init(_ form: TextForm) {
@@ -45,7 +45,7 @@ struct TextOutline: Sendable {
   var verdict: JSONOutline.Verdict {
     switch form {
     case .object, .value: json.verdict
-    case .string, .data, .lines, .command: verdictOfBytes
+    case .string, .data, .lines, .command: byteVerdict
     }
   }
 
@@ -79,18 +79,18 @@ struct TextOutline: Sendable {
   private var count = 0
 
   private mutating func decide(_ verdict: JSONOutline.Verdict) {
-    if verdictOfBytes == verdict { return }
+    if byteVerdict == verdict { return }
     if verdict == .invalid || decisions == 0 { decisions += 1 }
-    verdictOfBytes = verdict
+    byteVerdict = verdict
   }
 
   private mutating func readText(_ bytes: [UInt8]) {
-    if verdictOfBytes == .invalid { return }
+    if byteVerdict == .invalid { return }
     let text = split.isEmpty ? bytes : split + bytes
     let end = Self.endOfWholeCharacters(text)
     split = Array(text[end...])
     if String(validating: text[..<end], as: UTF8.self) == nil { return decide(.invalid) }
-    if split.isEmpty { decide(.complete) } else { verdictOfBytes = .open }
+    if split.isEmpty { decide(.complete) } else { byteVerdict = .open }
   }
 
   /// Returns the offset of an incomplete character at the end of a text; the end of the text if there is none.

@@ -35,7 +35,7 @@ extension Namespace {
       let attributes = try lookUp(place.name, in: try node(place.directory))
       if isExclusive {
         forget(attributes.inode, lookups: 1)
-        throw .refused(.exists, "exists already")
+        throw .refused(.exists, "already exists")
       }
       let file = try node(attributes.inode).open(access, by: caller, tree)
       return CreatedFile(attributes: tree.handles.withOpenSizes(attributes), file: file)
@@ -134,7 +134,7 @@ extension Namespace {
     if source == goal { return }
     let goalDirectory = try node(goal.directory)
     let goalAttributes = try found(goal, in: goalDirectory)
-    if rule == .keep && goalAttributes != nil { throw .refused(.exists, "exists already") }
+    if rule == .keep && goalAttributes != nil { throw .refused(.exists, "already exists") }
     if rule == .exchange && goalAttributes == nil { throw .notFound }
     if goalAttributes?.kind == .directory { throw .isADirectory }
     if rule == .exchange { return try exchange(source, goal, by: caller) }

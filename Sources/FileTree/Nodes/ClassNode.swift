@@ -109,7 +109,7 @@ struct ClassNode: DirectoryNode {
   }
 
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    if try tree.namespace.hasEntry(name, self) { throw .refused(.exists, "exists already") }
+    if try tree.namespace.hasEntry(name, self) { throw .refused(.exists, "already exists") }
     throw .refused(.forbidden, "a class contains objects, not directories")
   }
 

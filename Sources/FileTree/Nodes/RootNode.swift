@@ -67,7 +67,7 @@ struct RootNode: DirectoryNode {
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if try TransactionFiles.node(name, tree) != nil {
-      throw .refused(.forbidden, "it belongs to the transaction; remove its directory to drop it")
+      throw .refused(.forbidden, "the file belongs to the transaction, which rmdir of its directory discards")
     }
     throw try tree.namespace.hasEntry(name, self) ? .isADirectory : .notFound
   }
@@ -80,7 +80,7 @@ struct RootNode: DirectoryNode {
   /// Adds a class if the option `create_classes` is set: programs that copy or unpack a tree do not intend to change
   /// the schema.
   func makeDirectory(_ name: [UInt8], mode: UInt32, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    if try tree.namespace.hasEntry(name, self) { throw .refused(.exists, "exists already") }
+    if try tree.namespace.hasEntry(name, self) { throw .refused(.exists, "already exists") }
     if !tree.options.createsClasses {
       throw .refused(
         .forbidden,
@@ -89,7 +89,7 @@ struct RootNode: DirectoryNode {
       )
     }
     guard let className = NameEscaping.className(ofDirectory: name) else {
-      throw .refused(.invalid, "not a valid class name: a leading dot and some characters are written as %XX")
+      throw .refused(.invalid, "not a valid class name: a leading dot and some characters must be written as %XX")
     }
     try tree.saves.changeSchema("mkdir", String(decoding: name, as: UTF8.self)) { transaction throws(FileTreeError) in
       do throws(EngineError) {
@@ -101,7 +101,7 @@ struct RootNode: DirectoryNode {
         if error.reason == .overLimit { throw .refused(.nameTooLong, error.description) }
         throw FileTreeError(error)
       }
-      throw .refused(.exists, "exists already")
+      throw .refused(.exists, "already exists")
     }
   }
 

@@ -78,7 +78,7 @@ final class SnapshotTable: Sendable {
     _ make: ([HeldTree.Content]) throws(FileTreeError) -> HeldTree.Content
   ) throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
-      if state.held.contains(where: { $0.name == name }) { throw .refused(.exists, "exists already") }
+      if state.held.contains(where: { $0.name == name }) { throw .refused(.exists, "already exists") }
       if state.held.count >= Self.maxSnapshots {
         throw .refused(.noSpace, "more than \(Self.maxSnapshots) snapshots; remove some with rmdir")
       }
@@ -98,7 +98,7 @@ final class SnapshotTable: Sendable {
       case (_, index): return
       case (.exchange, let other?): state.held[other].name = name
       case (.exchange, nil): throw .notFound
-      case (.keep, _?): throw .refused(.exists, "exists already")
+      case (.keep, _?): throw .refused(.exists, "already exists")
       // As with any non-empty directory.
       case (.replace, _?): throw .refused(.notEmpty, "a snapshot with this name exists; remove it with rmdir")
       case (_, nil): break

@@ -339,7 +339,7 @@ final class TransactionTable: Sendable {
   ) throws(FileTreeError) {
     isUsed.store(true, ordering: .releasing)
     try state.withLock { state throws(FileTreeError) in
-      if state.open.contains(where: { $0.name == name }) { throw .refused(.exists, "exists already") }
+      if state.open.contains(where: { $0.name == name }) { throw .refused(.exists, "already exists") }
       if state.open.count >= Self.maxTransactions {
         throw .refused(.noSpace, "more than \(Self.maxTransactions) transactions; commit or remove some")
       }

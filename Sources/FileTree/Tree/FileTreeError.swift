@@ -192,7 +192,7 @@ extension FileTreeError {
     case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace
     case .file(EFBIG), .overLimit: refusal = .tooLarge
     case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY), .untrusted: refusal = .noAccess
-    case .file, .poisoned, .halfDone, .keyNeeded, .wrongKey, .notEncrypted, .unsupportedFormat, .contradictory,
+    case .file, .poisoned, .incompleteChange, .keyNeeded, .wrongKey, .notEncrypted, .unsupportedFormat, .contradictory,
       .cancelled:
       refusal = .inputOutput
     case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid

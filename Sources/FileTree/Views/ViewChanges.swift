@@ -7,7 +7,7 @@ struct ViewChanges {
   /// The changed objects, if `namesStay`.
   private(set) var inodes: Set<InodeNumber> = []
 
-  /// The maximum number of changed objects; with more, the whole name cache is dropped instead.
+  /// The maximum number of changed objects; with more, the entire name cache is dropped instead.
   private static let most = 1000
 
   mutating func add(_ changed: [InodeNumber], namesStay stay: Bool) {

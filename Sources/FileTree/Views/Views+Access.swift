@@ -17,7 +17,7 @@ extension Views {
 
   /// Remembers a mode and group set for a file or directory whose current attributes are `present`.
   ///
-  /// - Throws: `refused(.forbidden)` if the change is to another owner.
+  /// - Throws: `refused(.forbidden)` if the change sets another owner.
   func keep(
     _ change: MetadataChange,
     of inode: InodeNumber,

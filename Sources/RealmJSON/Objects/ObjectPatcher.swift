@@ -318,7 +318,7 @@ public final class ObjectPatcher {
   ) -> ObjKey? {
     switch target {
     case .new(let key?), .named(_, let key?):
-      // A key that cannot be looked up counts as taken.
+      // A key that cannot be looked up counts as in use.
       do throws(JSONInputError) { return try schemas.contains(schema, key, transaction) ? nil : key } catch {
         return nil
       }

@@ -17,7 +17,7 @@ package indirect enum JSONValue: Sendable {
   /// The value on one line, with a final newline.
   package var line: String { flat + "\n" }
 
-  /// Parses a report; nil if the text is not JSON.
+  /// Parses a report; nil if the text is not JSON. Numbers that are not integers become null.
   package init?(report text: [UInt8]) {
     // Callers do not need the reason.
     guard let text = try? JSONText(text) else { return nil }

@@ -113,6 +113,6 @@ extension EngineError {
 
   /// The error of a writer whose file was overwritten.
   static func overwritten(_ path: String) -> EngineError {
-    EngineError(.moved, "\(path): the realm was overwritten by something else, so nothing is written to it")
+    EngineError(.moved, "\(path): another program overwrote the realm, so nothing is written to it")
   }
 }

@@ -87,7 +87,7 @@ extension Participant {
     if session.participants > 1 {
       throw EngineError(
         .moved,
-        "\(configuration.path): the file was overwritten while programs have it open: close all of them"
+        "\(configuration.path): the file was overwritten while programs had it open: close all of them"
       )
     }
     if state.isWriting { throw .overwritten(configuration.path) }

@@ -89,7 +89,7 @@ package enum RealmLinks {
   private static func inTwoSessions(_ path: String, _ first: String, _ second: String) -> EngineError {
     EngineError(
       .inUse,
-      "\(path): open under two names, \(first) and \(second), with separate lock files: close the programs of one"
+      "\(path): open under two names, \(first) and \(second), with separate lock files: close the programs that use one"
     )
   }
 }

@@ -132,14 +132,14 @@ struct SessionEntry {
   static func canBeShared(_ snapshot: Snapshot, _ header: Header) -> Bool {
     // No commit can replace the header of a copy. That includes a copy of an empty realm, but not a copy whose end is
     // missing.
-    if header.topRef == 0 { return !header.isStreaming || !isCopyOfNothing(snapshot.arena.space) }
+    if header.topRef == 0 { return !header.isStreaming || !isCopyOfEmptyRealm(snapshot.arena.space) }
     if header.isStreaming || snapshot.fileFormat != 24 { return false }
     return snapshot.historyType == 0 || snapshot.historyType == 2 && snapshot.top.historySchemaVersion <= 1
       || snapshot.historyType == 3 && snapshot.top.historySchemaVersion == 12
   }
 
   /// True if the file has only zeros between the header and the footer of a copy.
-  private static func isCopyOfNothing(_ space: PageSpace) -> Bool {
+  private static func isCopyOfEmptyRealm(_ space: PageSpace) -> Bool {
     if space.size > PageCipher.pageSize { return false }
     return (Header.size..<space.size - Header.footerSize).allSatisfy { space.byte(at: $0) == 0 }
   }

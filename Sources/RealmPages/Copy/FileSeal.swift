@@ -50,7 +50,7 @@ public struct FileSeal: Equatable, Sendable {
     }
     let text = try file.bytes(file.status().size, at: 0)
     func damaged() -> EngineError {
-      EngineError(.damaged, "\(name): incomplete seal: create a new one from a sound file")
+      EngineError(.damaged, "\(name): the seal is incomplete or was altered: create a new one from a sound file")
     }
     let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     guard lines.count >= 5, let end = lines.last, end.isEmpty else { throw damaged() }

@@ -92,8 +92,8 @@ struct FormatUpgrade {
 
   /// Sorts sets of strings and binaries, whose order differs in format 24.
   private func sortSets(_ table: TableEditor, _ oldTable: Table) throws(EngineError) {
-    let isConcerned = { (column: Column) in column.collection == .set && ValueOrder.changedBefore24(column.type) }
-    try forEachValue(table, oldTable, where: isConcerned) { (slot, value) throws(EngineError) in
+    let isAffected = { (column: Column) in column.collection == .set && ValueOrder.changedBefore24(column.type) }
+    try forEachValue(table, oldTable, where: isAffected) { (slot, value) throws(EngineError) in
       let ref = try editor.ref(slot)
       guard ref != 0, case .set(var sorted) = value else { return }
       let element = sorted.elementType ?? .mixed
@@ -116,10 +116,10 @@ struct FormatUpgrade {
   private func forEachValue(
     _ table: TableEditor,
     _ oldTable: Table,
-    where isConcerned: (Column) -> Bool,
+    where isAffected: (Column) -> Bool,
     _ body: (Slot, ValueView) throws(EngineError) -> Void
   ) throws(EngineError) {
-    let indices = oldTable.columns.indices.filter { isConcerned(oldTable.columns[$0]) }
+    let indices = oldTable.columns.indices.filter { isAffected(oldTable.columns[$0]) }
     if indices.isEmpty { return }
     let cursor = ObjectCursor(oldTable)
     while try cursor.next() {

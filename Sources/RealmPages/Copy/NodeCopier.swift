@@ -102,7 +102,7 @@ struct NodeCopier {
       if ref < arena.limit { budget -= node.byteSize }
       try effort.spend(Node.headerSize, at: ref)
       if budget < 0 { throw .damaged("nodes that are reached twice", ref: ref) }
-      if node.hasRefs && node.scheme != .bits { throw .damaged("refs of an unknown width", ref: ref) }
+      if node.hasRefs && node.scheme != .bits { throw .damaged("refs in a node with an unsupported scheme", ref: ref) }
       if level == Self.maximumDepth { throw .damaged("nodes nest too deeply", ref: ref) }
       return node
     } catch { throw error.at(path) }

@@ -45,7 +45,7 @@ public enum RealmUpgrade {
         )
       }
       let backup = backupPath(of: path, format: old.fileFormat, in: backupFolder)
-      let isNew = try copyAsItIs(path, to: backup)
+      let isNew = try copyVerbatim(path, to: backup)
       do throws(EngineError) {
         let (sizes, notes) = try upgrade(old, configuration, verifies, observer)
         return Outcome(from: old.fileFormat, backup: backup, sizes: sizes, notes: notes)
@@ -123,7 +123,7 @@ public enum RealmUpgrade {
   }
 
   /// Copies the bytes of a file. Returns false if `target` exists with equal content; throws if the content differs.
-  private static func copyAsItIs(_ path: String, to target: String) throws(EngineError) -> Bool {
+  private static func copyVerbatim(_ path: String, to target: String) throws(EngineError) -> Bool {
     let source = try FileHandle(path: path)
     let existing: FileHandle? = unsafe access(target, F_OK) == 0 ? try FileHandle(path: target) : nil
     if let existing {

@@ -78,7 +78,7 @@ final class GroupEditor {
   /// Throws if an earlier change is incomplete.
   func checkIsWhole() throws(EngineError) {
     if let failure {
-      throw EngineError(.halfDone, "an earlier change failed halfway, so roll the transaction back: \(failure)")
+      throw EngineError(.incompleteChange, "an earlier change failed halfway, so roll the transaction back: \(failure)")
     }
   }
 

@@ -37,7 +37,7 @@ package struct ChangesetDecoder: Sendable {
     while offset < bytes.count {
       let code = bytes[offset]
       offset += 1
-      guard let known = Changeset.Code(rawValue: code) else { throw .damaged("instruction \(code)") }
+      guard let known = Changeset.Code(rawValue: code) else { throw .damaged("unknown instruction \(code)") }
       try read(known)
     }
   }
@@ -51,7 +51,7 @@ package struct ChangesetDecoder: Sendable {
       if code == .renameTable { tables.renamed.insert(key) }
       (table, collection) = (nil, nil)
     case .selectTable:
-      if try operand("levels") != 0 { throw .damaged("levels") }
+      if try operand("levels") != 0 { throw .damaged("nonzero levels") }
       let key = try index("table key")
       (table, collection) = (key, nil)
       selected.insert(key)
@@ -72,7 +72,7 @@ package struct ChangesetDecoder: Sendable {
     case .collectionInsert, .collectionSet, .collectionErase, .collectionClear, .collectionMove:
       guard collection != nil else { throw .damaged("no collection is selected") }
       let first = try index("position")
-      if code == .collectionMove, try index("position") == first { throw .damaged("a move to the same place") }
+      if code == .collectionMove, try index("position") == first { throw .damaged("a move to the same position") }
     case .typedLinkChange:
       _ = (try here(), try index("column key"), try index("table key"))
     }
@@ -83,7 +83,7 @@ package struct ChangesetDecoder: Sendable {
     if steps == 0 { throw .damaged("a path without steps") }
     for _ in 0..<steps {
       let key = try operand("step")
-      if key == 0 || key != Int64(Int32(truncatingIfNeeded: key)) { throw .damaged("step \(key)") }
+      if key == 0 || key != Int64(Int32(truncatingIfNeeded: key)) { throw .damaged("invalid path step \(key)") }
     }
   }
 
@@ -94,7 +94,7 @@ package struct ChangesetDecoder: Sendable {
 
   private mutating func index(_ what: String) throws(EngineError) -> Int64 {
     let value = try operand(what)
-    if value < 0 { throw .damaged("\(what): \(value)") }
+    if value < 0 { throw .damaged("negative \(what): \(value)") }
     return value
   }
 

@@ -315,7 +315,7 @@ struct NodeFlags: OptionSet {
 
   /// Throws if a node of the file has refs beyond the file: in a dirty copy they would be mistaken for dirty nodes.
   private func checkRefs(_ node: Node) throws(EngineError) {
-    if node.scheme != .bits { throw .damaged("refs of an unknown width", ref: node.ref) }
+    if node.scheme != .bits { throw .damaged("refs in a node with an unsupported scheme", ref: node.ref) }
     for i in 0..<(node.width == 0 ? 0 : node.count) {
       let element = unsafe PackedBits.signed(node.payload, node.width, i)
       if element & 1 == 0, element < 0 || element >= Int64(firstRef) {

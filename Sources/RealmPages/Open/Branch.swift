@@ -70,9 +70,9 @@ final class Branch: CommitTarget, VersionReader {
   func close() { newest.withLock { $0 = nil } }
 
   private func newestVersion() throws(EngineError) -> Snapshot {
-    guard let snapshot = newest.withLock({ $0 }) else { throw EngineError(.moved, "\(name): it has ended") }
+    guard let snapshot = newest.withLock({ $0 }) else { throw EngineError(.moved, "\(name): already closed") }
     guard base.snapshot.pin?.isValid ?? true else {
-      throw EngineError(.moved, "\(name): the version that it builds on is gone, with its file")
+      throw EngineError(.moved, "\(name): its base version is gone, because the file was moved or replaced")
     }
     return snapshot
   }
@@ -124,7 +124,7 @@ final class Branch: CommitTarget, VersionReader {
   func activeVersions() throws(EngineError) -> Int { 1 }
 
   func rewrite() throws(EngineError) -> RealmCopy.Sizes? {
-    throw EngineError(.notApplicable, "\(name): what is in memory only is not compacted")
+    throw EngineError(.notApplicable, "\(name): a realm in memory cannot be compacted")
   }
 
   func publishNewest(_ newest: Snapshot) throws(EngineError) {}

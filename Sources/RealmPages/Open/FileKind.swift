@@ -155,7 +155,7 @@ extension EngineError {
   init(_ kind: FileKind, path: String) {
     switch kind.family {
     case .encrypted:
-      let cut = kind.isCut ? "looks like an encrypted realm that is cut short" : "looks encrypted"
+      let cut = kind.isCut ? "looks like a truncated encrypted realm" : "looks encrypted"
       self.init(.keyNeeded, "\(path): \(cut): give its key, for example with --key-file")
     case .headless, .realm:
       self.init(.damaged, "\(path): the header is damaged: 'realmfs recover' looks for what is left")

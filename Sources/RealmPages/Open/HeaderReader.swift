@@ -253,7 +253,7 @@ final class HeaderReader: VersionReader {
         guard error.reason == .damaged else { throw error }
         throw EngineError(.damaged, "\(error); the key is right")
       }
-    case .beyondEnd: throw EngineError(.damaged, "\(path): cut short: the first encrypted page is missing")
+    case .beyondEnd: throw EngineError(.damaged, "\(path): truncated: the first encrypted page is missing")
     case .bad, .neverWritten, .interrupted, .zeroed:
       throw EngineError(encryptedFileIsDamaged: pages.showsRightKey(), path: path)
     }
@@ -311,7 +311,7 @@ final class HeaderReader: VersionReader {
     do throws(EngineError) {
       return try Snapshot(space, header, path: path, pin: pin, swapsGuids: swapsGuids)
     } catch {
-      throw EngineError(.damaged, "\(path): \(error): the file is damaged or cut short")
+      throw EngineError(.damaged, "\(path): \(error): the file is damaged or truncated")
     }
   }
 }
@@ -334,14 +334,14 @@ struct PageSlot: Hashable {
 extension EngineError {
   /// The error for a file whose size is not possible for an encrypted realm.
   fileprivate init(cutEncryptedFile file: FileHandle, _ size: Int, _ key: EncryptionKey) {
-    let rule = "\(size) bytes, but an encrypted realm has at least 8192, in steps of 4096"
+    let rule = "\(size) bytes, but an encrypted realm has a multiple of 4096 bytes, at least 8192"
     let whole = size - size % PageCipher.pageSize
     // If the file cannot be read, no page counts as verified.
     let pages = whole < 2 * PageCipher.pageSize ? nil : try? DecryptedPages(file, key: key, physicalSize: whole)
     if pages?.showsRightKey() ?? false {
-      self.init(.damaged, "\(file.path): cut short: \(rule); the key is right: 'realmfs recover' saves what is left")
+      self.init(.damaged, "\(file.path): truncated: \(rule); the key is right: 'realmfs recover' saves what is left")
     } else if pages == nil {
-      self.init(.damaged, "\(file.path): \(rule): cut short, or not a realm")
+      self.init(.damaged, "\(file.path): \(rule): truncated, or not a realm")
     } else {
       self.init(.wrongKey, "\(file.path): wrong encryption key, or not an encrypted Realm file: \(rule)")
     }

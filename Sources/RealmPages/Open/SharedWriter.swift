@@ -25,7 +25,7 @@ final class SharedWriter: CommitTarget {
     /// The version that the header shows until then, held so that a crash leads back to an intact version.
     var onDisk: (session: Session, slot: Int, topRef: Int)?
     /// The session in which the size of the file was corrected.
-    weak var readied: Session?
+    weak var preparedSession: Session?
   }
 
   /// Opens a file and joins the session.
@@ -112,8 +112,8 @@ final class SharedWriter: CommitTarget {
   /// Drops commits that were to be published in a file that has other content now. Returns the error to throw.
   private func abandonIfMoved(_ error: EngineError) -> EngineError {
     if error.reason != .moved { return error }
-    allIsPublished()
-    return EngineError(.moved, "\(error); what was committed last, and not on disk yet, is lost")
+    clearUnpublished()
+    return EngineError(.moved, "\(error); the last commits, which were not on disk yet, are lost")
   }
 
   func activeVersions() throws(EngineError) -> Int {
@@ -247,21 +247,22 @@ final class SharedWriter: CommitTarget {
     )
   }
 
-  /// Truncates what a crash left at the end of the file, if no program can use it. Once per session.
+  /// Prepares the file for writing, once per session: makes the header durable, truncates what a crash left at the end
+  /// if no program can use it, and completes the last pages.
   private func ready(
     _ storage: any Storage,
     _ base: Snapshot,
     _ reachable: VersionList.Reachable,
     _ session: Session
   ) throws(EngineError) {
-    if state.withLock({ $0.readied === session }) { return }
+    if state.withLock({ $0.preparedSession === session }) { return }
     try RealmFileMaker.secureHeader(storage)
     if base.top.ref != 0, session.participants == 1 {
       try RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))
     }
     try RealmFileMaker.completePages(storage)
     if base.top.ref == 0 { try RealmFileMaker.markFirstCommit(storage) }
-    state.withLock { $0.readied = session }
+    state.withLock { $0.preparedSession = session }
   }
 
   func publishNewest(_ newest: Snapshot) throws(EngineError) {
@@ -278,7 +279,7 @@ final class SharedWriter: CommitTarget {
         throw abandonIfMoved(error)
       }
       // Another writer may have committed, and thereby published our commits.
-      if header.topRef == newest.top.ref { return allIsPublished() }
+      if header.topRef == newest.top.ref { return clearUnpublished() }
       try publish(Self.result(newest), storage, replacing: header.slot)
     }
   }
@@ -289,7 +290,7 @@ final class SharedWriter: CommitTarget {
     guard let unpublished, let onDisk else { return }
     try participant.leaveLost { (storage) throws(EngineError) in
       let header = try selected(storage)
-      if header.topRef == unpublished.topRef { return allIsPublished() }
+      if header.topRef == unpublished.topRef { return clearUnpublished() }
       if header.topRef != onDisk.topRef {
         throw abandonIfMoved(.overwritten(participant.configuration.path))
       }
@@ -321,10 +322,10 @@ final class SharedWriter: CommitTarget {
     replacing slot: Int
   ) throws(EngineError) {
     try Committer.publish(result, storage, replacing: slot)
-    allIsPublished()
+    clearUnpublished()
   }
 
-  private func allIsPublished() {
+  private func clearUnpublished() {
     let onDisk = state.withLock { state in
       state.unpublished = nil
       return state.onDisk.take()

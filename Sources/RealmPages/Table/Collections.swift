@@ -66,7 +66,7 @@ final class ElementReader {
       let found = leaf.count, expected = end - start
       // Do not read from a leaf of unexpected size.
       end = start
-      throw .damaged("a leaf of \(found) elements where \(expected) belong", ref: ref)
+      throw .damaged("a leaf of \(found) elements instead of \(expected)", ref: ref)
     }
   }
 }
@@ -274,7 +274,7 @@ private final class HashedDictionary {
       let last = try cluster.key(cluster.count - 1)
       if last == .max || last < next { break }
       next = last + 1
-      if entries.count > total { throw .damaged("a dictionary of more than its \(total) entries", ref: ref) }
+      if entries.count > total { throw .damaged("a dictionary with more entries than its count, \(total)", ref: ref) }
     }
     entries.sort { ValueOrder.compareBytes($0.key, $1.key) < 0 }
     self.entries = entries

@@ -45,7 +45,7 @@ struct MixedLeaf {
       let (table, key) = try pair(position, arena)
       return .link(TableKey(UInt32(truncatingIfNeeded: table)), ObjKey(key))
     case Code.list where arena.format < 24, Code.dictionary where arena.format < 24:
-      throw .damaged("a collection in a Mixed value, which format \(arena.format) does not have", ref: root.ref)
+      throw .damaged("a collection in a Mixed value, which format \(arena.format) does not support", ref: root.ref)
     case Code.list: return .list(try ListView(arena, nested(position, arena), .mixed))
     case Code.dictionary: return .dictionary(try DictionaryView(arena, nested(position, arena), keyType: 2))
     default: throw .damaged("a Mixed value of the unknown type \(code)", ref: root.ref)
@@ -62,7 +62,7 @@ struct MixedLeaf {
 
   private func pair(_ index: Int, _ arena: Arena) throws(EngineError) -> (Int64, Int64) {
     let node = try arena.integers(payload(2, arena))
-    if index < 0 || index > node.count { throw .damaged("a Mixed value outside of its payload", ref: node.ref) }
+    if index < 0 || index > node.count { throw .damaged("a Mixed value whose index is out of range", ref: node.ref) }
     return (try node.int(2 * index), try node.int(2 * index + 1))
   }
 

@@ -42,7 +42,7 @@ final class Spec: Sendable {
       if types.count != attributes.count || types.count != keys.count || names.count > types.count {
         throw .damaged("the arrays of the spec differ in size", ref: spec.ref)
       }
-      if types.count > 0xFFFF { throw .damaged("\(types.count) columns", ref: spec.ref) }
+      if types.count > 0xFFFF { throw .damaged("a table with too many columns: \(types.count)", ref: spec.ref) }
       let enumRefs = try Self.optionalNode(arena, spec.child(Layout.Spec.enumerations))
       let indexes = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.indexes))
       let oppositeTables = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.oppositeTables))

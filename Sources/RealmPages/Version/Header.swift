@@ -41,20 +41,20 @@ struct Header: Equatable {
     if isStreaming {
       let footer = space.size - Self.footerSize
       guard footer >= Self.size else {
-        throw EngineError(.damaged, "\(path): a copy of a realm that is cut short: \(space.size) bytes, no footer")
+        throw EngineError(.damaged, "\(path): a truncated copy of a realm: \(space.size) bytes, no footer")
       }
       do throws(EngineError) { try space.require(footer, Self.footerSize) } catch {
         throw EngineError(.damaged, "\(path): the footer of this copy of a realm cannot be read: \(error)")
       }
       guard space.word(at: footer + 8) == Self.cookie else {
-        throw EngineError(.damaged, "\(path): a copy of a realm that is cut short: its footer is missing")
+        throw EngineError(.damaged, "\(path): a truncated copy of a realm: its footer is missing")
       }
       ref = space.word(at: footer)
     }
     guard ref % 8 == 0, ref < UInt64(space.size) else {
       throw EngineError(
         .damaged,
-        "\(path): the header points to \(ref), but the file has \(space.size) bytes: it is damaged or cut short"
+        "\(path): the header points to \(ref), but the file has \(space.size) bytes: it is damaged or truncated"
       )
     }
     topRef = Int(ref)

@@ -104,7 +104,7 @@ public struct PostgresAddress: Sendable {
     let encoding = parameter("server_encoding")
     if encoding != "UTF8" {
       throw .unsuitable(
-        "\(address.shown): the database has the encoding \(encoding ?? "?"), which does not hold every text; make one "
+        "\(address.shown): the database has the encoding \(encoding ?? "?"), which cannot hold every string; make one "
           + "with 'createdb -E UTF8 -T template0'"
       )
     }

@@ -188,7 +188,7 @@ public final class Replicator {
   private func checkSize() throws(EngineError) {
     let size = try window.realm.fileStatus().size, expected = window.snapshot.logicalSize
     if size < expected {
-      throw EngineError(.damaged, "\(path): cut short: \(size) bytes, but version \(newestVersion) has \(expected)")
+      throw EngineError(.damaged, "\(path): truncated: \(size) bytes, but version \(newestVersion) has \(expected)")
     }
   }
 

@@ -117,13 +117,13 @@ final class RowEncoder {
       guard let text = cursor.text(index, of: cursor.key), unsafe text.unsafeBytes.isPostgresText else { return false }
       row.append(Int32(truncatingIfNeeded: text.count))
       unsafe row.append(text.unsafeBytes)
-      if field.hasExact { appendNullBeside() }
+      if field.hasExact { appendNullCompanion() }
     default: return false
     }
     return true
   }
 
-  private func appendNullBeside() {
+  private func appendNullCompanion() {
     unsafe offsets.append(row.count)
     row.appendNull()
   }
@@ -142,11 +142,11 @@ final class RowEncoder {
       fit = try array(list, field.scalar)
     case (.json, .link(_, let key)) where key.value < 0: row.appendNull()
     case (.json, _): fit = try json(index, value)
-    default: throw .damaged("\(source.name) object \(cursor.key): a value of another type than the property's")
+    default: throw .damaged("\(source.name) object \(cursor.key): the type of the value is not that of the property")
     }
     guard field.canHoldOtherValues else { return }
     if case .whole = fit {
-      if field.hasExact { appendNullBeside() }
+      if field.hasExact { appendNullCompanion() }
       return
     }
     if !field.hasExact { return missing.append(index) }

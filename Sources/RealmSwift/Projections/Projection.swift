@@ -28,7 +28,7 @@ import Synchronization
     get { projection.rootObject[keyPath: projection[keyPath: storage].path] }
     set {
       guard let path = projection[keyPath: storage].path as? ReferenceWritableKeyPath<Root, Value> else {
-        Misuse.stop("What a projection makes of properties cannot be set.")
+        Misuse.stop("A derived property of a projection cannot be set.")
       }
       projection.rootObject[keyPath: path] = newValue
     }
@@ -193,7 +193,7 @@ extension Results where Element: ProjectionObservable {
     sortDescriptors: [SortDescriptor]
   ) -> SectionedResults<Key, Element> {
     if let first = sortDescriptors.first, first.keyPath != Element.name(of: keyPath) {
-      Misuse.stop("The first sort descriptor has to name the property of the sections, not '\(first.keyPath)'.")
+      Misuse.stop("The first sort descriptor must sort by the section property, not '\(first.keyPath)'.")
     }
     return sectioned(sortDescriptors: sortDescriptors) { $0[keyPath: keyPath] }
   }
@@ -204,7 +204,7 @@ extension ProjectionObservable {
   static func name(of path: PartialKeyPath<Self>) -> String {
     let tracer = PropertyTracer()
     if let root = PropertyTracer.object(of: Root.self, tracer) as? Root { _ = Self(projecting: root)[keyPath: path] }
-    if tracer.names.isEmpty { Misuse.stop("the key path of \(Self.self) reads no property of the object") }
+    if tracer.names.isEmpty { Misuse.stop("The key path of \(Self.self) must read a property of the object.") }
     return tracer.names.joined(separator: ".")
   }
 }

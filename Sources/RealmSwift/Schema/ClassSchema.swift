@@ -61,7 +61,7 @@ final class ClassSchema: Sendable {
   /// The offsets of the property storages in an object.
   let offsets: [Int]
   let primaryKeyIndex: Int?
-  private let wrongKeys: Set<String>
+  private let unknownNames: Set<String>
   private let indexes: [String: Int]
 
   var type: ObjectBase.Type { reference.type }
@@ -122,11 +122,11 @@ final class ClassSchema: Sendable {
     for (index, property) in properties.enumerated() { indexes[property.storedName] = index }
     for (index, property) in properties.enumerated() { indexes[property.name] = index }
     self.indexes = indexes
-    wrongKeys = Set([primaryKey].compactMap { $0 }).union(indexed).subtracting(properties.map(\.name))
+    unknownNames = Set([primaryKey].compactMap { $0 }).union(indexed).subtracting(properties.map(\.name))
   }
 
   /// Returns true if objects of both classes have the same stored properties.
-  func storesTheSame(as other: ClassSchema) -> Bool {
+  func hasSameStorage(as other: ClassSchema) -> Bool {
     func stored(_ schema: ClassSchema) -> [String: ModelProperty] {
       Dictionary(
         schema.properties.filter(\.isStored).map { ($0.storedName, $0) },
@@ -143,7 +143,7 @@ final class ClassSchema: Sendable {
     let (classNameLimit, propertyNameLimit) = (Self.classNameLimit, Self.propertyNameLimit)
     var problems: [String] = []
     if name.utf8.count > classNameLimit {
-      problems.append("class '\(name)' has a name of more than \(classNameLimit) bytes")
+      problems.append("the name of class '\(name)' is longer than \(classNameLimit) bytes")
     }
     if properties.isEmpty { problems.append("class '\(name)' has no @Persisted properties") }
     let keys = properties.filter(\.isPrimaryKey)
@@ -162,11 +162,11 @@ final class ClassSchema: Sendable {
         problems.append("property '\(name).\(property.name)' of an asymmetric class can only link to embedded objects")
       }
     }
-    for missing in wrongKeys.sorted() {
+    for missing in unknownNames.sorted() {
       problems.append("class '\(name)' has no @Persisted property '\(missing)'")
     }
     for property in properties where property.storedName.utf8.count > propertyNameLimit {
-      problems.append("property '\(name).\(property.name)' has a name of more than \(propertyNameLimit) bytes")
+      problems.append("the name of property '\(name).\(property.name)' is longer than \(propertyNameLimit) bytes")
     }
     let names = properties.map(\.storedName)
     for name in Set(names) where names.count(where: { $0 == name }) > 1 {

@@ -21,7 +21,7 @@ struct WantedClasses: Sendable {
     var problems: [String] = []
     for schema in classes {
       // Two classes may represent the same objects if they have the same stored properties.
-      if let other = byName[schema.name], !other.storesTheSame(as: schema) {
+      if let other = byName[schema.name], !other.hasSameStorage(as: schema) {
         problems.append(
           "\(String(reflecting: other.type)) and \(String(reflecting: schema.type)) both have the name '\(schema.name)'"
         )

@@ -42,8 +42,8 @@ extension RealmSectionedResult {
     _rlmSections.results._rlmCounterpart(in: realm).map { Self(_rlmSections: _rlmSections.of($0), _rlmKey) }
   }
 
-  /// Returns true if both belong to the same sectioned results. Other sectioned results with equal sections are not
-  /// equal.
+  /// Returns true if both are the same sectioned results, or the same section of them. Sectioned results that were
+  /// created separately are not equal, even if their sections are.
   public static func == (a: Self, b: Self) -> Bool { a._rlmSections === b._rlmSections && a._rlmKey == b._rlmKey }
 }
 
@@ -102,7 +102,7 @@ public struct ResultsSection<Key: _Persistable & Hashable, Element: RealmCollect
 
   /// Creates the section of a key.
   public init(_rlmSections: Sections<Key, Element>, _ key: Key?) {
-    guard let key else { Misuse.stop("A section has a key.") }
+    guard let key else { Misuse.stop("A section cannot be created without a key.") }
     (self._rlmSections, self.key) = (_rlmSections, key)
   }
 
@@ -162,7 +162,7 @@ public final class Sections<Key: Hashable, Element: RealmCollectionValue> {
 }
 
 extension RealmCollection {
-  /// Groups the elements into sections by the result of `block`, and sorts them by value.
+  /// Sorts the elements by value and groups them into sections by the result of `block`.
   public func sectioned<Key: _Persistable & Hashable>(
     by block: @escaping (Element) -> Key,
     ascending: Bool = true
@@ -208,7 +208,7 @@ extension RealmCollection where Element: ObjectBase {
     sortDescriptors: [SortDescriptor]
   ) -> SectionedResults<Key, Element> {
     if let first = sortDescriptors.first, first.keyPath != PropertyTracer.name(of: keyPath) {
-      Misuse.stop("The first sort descriptor has to name the property of the sections, not '\(first.keyPath)'.")
+      Misuse.stop("The first sort descriptor must sort by the section property, not '\(first.keyPath)'.")
     }
     return sectioned(sortDescriptors: sortDescriptors) { $0[keyPath: keyPath] }
   }

@@ -120,7 +120,8 @@ public struct InstructionApplier {
     case (.global(let high, let low), nil):
       let object = GlobalKey.local(high: high, low: low)
       return try transaction.contains(known.key, object) ? object : nil
-    case (.global, _), (_, nil): throw SyncError.unfit("a key of another kind than that of class \(known.name)")
+    case (.global, _), (_, nil):
+      throw SyncError.unfit("the key does not have the type of the primary key of \(known.name)")
     default:
       return try transaction.objectKey(known.key, primaryKey: value(key))
     }
@@ -143,7 +144,7 @@ public struct InstructionApplier {
     if let present {
       guard present.kind == kind, present.primaryKey?.name == key.map({ reader.text($0.name) }),
         present.primaryKey?.isNullable == key?.isNullable
-      else { throw SyncError.unfit("class \(present.name) exists in another form") }
+      else { throw SyncError.unfit("class \(present.name) exists with another kind or primary key") }
       return
     }
     let name = reader.text(table), keyName = key.map { reader.text($0.name) }
@@ -190,7 +191,7 @@ public struct InstructionApplier {
     let known = try find(table, transaction)
     switch known.kind {
     case .asymmetric: return
-    case .embedded: throw SyncError.unfit("an object of the embedded class \(known.name)")
+    case .embedded: throw SyncError.unfit("an object of the embedded class \(known.name) cannot be created by itself")
     case .topLevel: break
     }
     if try object(known, key, transaction) != nil { return }
@@ -305,9 +306,11 @@ public struct InstructionApplier {
         isOwner = false
       }
       if isOwner, target.column.collection == nil || !target.path.isEmpty {
-        guard case .name(let name) = step else { throw SyncError.unfit("an index where a property is wanted") }
+        guard case .name(let name) = step else {
+          throw SyncError.unfit("the path has an index where a property is expected")
+        }
         guard case .link(let key, let inner) = try target.value(transaction) else {
-          throw SyncError.unfit("a path through an embedded object that is not there")
+          throw SyncError.unfit("the path leads through an embedded object that does not exist")
         }
         let owned = try catalog.find(key, transaction)
         target = EditTarget(known: owned, object: inner, column: try column(owned, name))

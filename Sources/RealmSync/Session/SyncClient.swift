@@ -21,7 +21,7 @@ public final class SyncClient: Sendable {
     var status = SyncStatus()
     var isStopping = false
     var isSuspended = false
-    var isHurried = false
+    var mustConnectNow = false
     /// The number of the last requested MARK; each connection begins with 1.
     var wantedMark: Int64 = 1
     var observers: [Int: StatusObserver] = [:]
@@ -58,7 +58,7 @@ public final class SyncClient: Sendable {
   public func start() throws(SyncError) {
     let runner = SessionRunner(self)
     guard let thread = Threads.Thread({ runner.run() }) else {
-      throw SyncError(.file(EAGAIN), "no thread for the connection to \(mirror.url)")
+      throw SyncError(.file(EAGAIN), "cannot create a thread for the connection to \(mirror.url)")
     }
     self.thread.withLock { $0 = thread }
   }
@@ -85,7 +85,7 @@ public final class SyncClient: Sendable {
 
   /// Connects again after `suspend`, or immediately if the session is waiting between attempts.
   package func resume() {
-    shared.withLock { ($0.isSuspended, $0.isHurried) = (false, true) }
+    shared.withLock { ($0.isSuspended, $0.mustConnectNow) = (false, true) }
     wakeup.wake()
   }
 
@@ -104,8 +104,8 @@ public final class SyncClient: Sendable {
   /// True if the program has requested an immediate attempt to connect; resets the request.
   func takeReconnectRequest() -> Bool {
     shared.withLock { shared in
-      defer { shared.isHurried = false }
-      return shared.isHurried
+      defer { shared.mustConnectNow = false }
+      return shared.mustConnectNow
     }
   }
   var wantedMark: Int64 { shared.withLock { $0.wantedMark } }
@@ -146,14 +146,14 @@ public final class SyncClient: Sendable {
       let status = wait(until: min(deadline, .now.advanced(by: .milliseconds(100)))) { $0 != last }
       if isDone(status) { return status }
       if let failure { throw failure }
-      let hasCome = status.downloaded > last.downloaded || status.version > last.version
-      if status.isApplying || hasCome { deadline = .now.advanced(by: timeout) }
+      let hasProgress = status.downloaded > last.downloaded || status.version > last.version
+      if status.isApplying || hasProgress { deadline = .now.advanced(by: timeout) }
       last = status
       if deadline <= .now {
         throw SyncError(
           .timeout,
           (status.error ?? "\(mirror.url): no answer") + "; gave up after \(timeout.components.seconds) s"
-            + (mirror.state.hasBegun ? "; what is there is kept, and the next download goes on from it" : "")
+            + (mirror.state.hasBegun ? "; the data downloaded so far is kept, and the next download resumes there" : "")
         )
       }
     }

@@ -33,7 +33,7 @@ package final class CSVRenderer {
     out.append("\n")
   }
 
-  /// Appends the record of the object at `cursor`; appends nothing if the object is damaged.
+  /// Appends the record of the object at `cursor`. Throws, and appends nothing, if the object is damaged.
   package func append(_ cursor: ObjectCursor, _ renderer: ObjectRenderer, to out: OutputBuffer) throws(RenderError) {
     let start = out.count
     do throws(RenderError) {

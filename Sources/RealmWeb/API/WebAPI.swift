@@ -63,7 +63,7 @@ struct WebAPI: Sendable {
       var response = WebResponse.json(.object([("ended", .bool(true))]))
       response.onSent = quit
       return response
-    default: throw WebError(404, "no such endpoint, or not with \(request.method)")
+    default: throw WebError(404, "no such endpoint, or it does not support \(request.method)")
     }
   }
 
@@ -79,7 +79,7 @@ struct WebAPI: Sendable {
     case ("GET", "blob", 2): return try blob(className, key, rest[1])
     case ("PATCH", "", 0): return try edits.change(className, key, request)
     case ("DELETE", "", 0): return try edits.delete(className, key, request)
-    default: throw WebError(404, "no such endpoint, or not with \(request.method)")
+    default: throw WebError(404, "no such endpoint, or it does not support \(request.method)")
     }
   }
 

@@ -95,7 +95,7 @@ enum ImportCommand {
         }
       }
       let words = "\(summary.created) created, \(summary.changed) changed, \(summary.unchanged) unchanged"
-      let lead = isDryRun ? "nothing was changed; without --dry-run: " : ""
+      let lead = isDryRun ? "dry run, nothing was changed; would report: " : ""
       Log.notice("\(path): \(lead)\(words), \(summary.rejected) refused")
     }
     try output.flush()

@@ -49,7 +49,7 @@ enum TransactionCommand {
       return 0
     }
     transaction.abandon(
-      because: "\(command[0]) \(status > 128 ? "ended by signal \(status - 128)" : "ended with \(status)")"
+      because: "\(command[0]) \(status > 128 ? "ended by signal \(status - 128)" : "exited with status \(status)")"
     )
     return status
   }

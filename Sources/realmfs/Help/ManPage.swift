@@ -29,7 +29,7 @@ enum ManPage {
     page += Roff.section("KEYS", [Roff.escaped(HelpText.keyForms)])
     page += ".SH EXIT STATUS\n"
     for code in ExitCode.allCases { page += ".TP\n.B \(code.rawValue)\n\(Roff.sentence(code.meaning))\n" }
-    page += ".PP\ndiff is the exception: it exits with 0 if nothing differs and 1 if something does.\n"
+    page += ".PP\ndiff is the exception: it exits with 0 without differences and with 1 with differences.\n"
     page += Roff.section("FILES", Roff.files)
     page += Roff.section("EXAMPLES", []) + examples.map(Roff.example).joined()
     page += Roff.seeAlso([("realmfs-mount", 8), ("realm", 5), ("jq", 1), ("sqlite3", 1)])
@@ -82,7 +82,9 @@ enum ManPage {
 
   private static func commandText(_ command: CommandSpec) -> String {
     var text = ".SS \(command.name.rawValue)\n\(Roff.sentence(command.summary))\n"
-    for paragraph in command.description { text += ".PP\n\(Roff.escaped(paragraph))\n" }
+    // realmfs-mount(8) has the rest of the text on mounts.
+    let paragraphs = command.name == .mount ? Array(command.description.prefix(1)) : command.description
+    for paragraph in paragraphs { text += ".PP\n\(Roff.escaped(paragraph))\n" }
     let options = Options.options(of: command.name).map { Roff.bold("--\($0.name.rawValue)") }
     text += ".PP\nOptions: \(options.joined(separator: ", ")).\n"
     if !command.examples.isEmpty {

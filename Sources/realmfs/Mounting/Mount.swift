@@ -109,7 +109,7 @@ struct Mount {
     if arguments.wantsNoChanges || configuration.mode == .immutable { return try readOnlyTree(configuration) }
     if arguments.has(.upgrade) { try upgrade(configuration) }
     if let command = arguments.value(.migrate) {
-      let migration = Migration(configuration, command: command)
+      let migration = CommandMigration(configuration, command: command)
       if try migration.isNeeded() { try migration.run() }
     }
     if let obstacle = try obstacle(configuration) { return try readOnlyTree(configuration, because: obstacle) }

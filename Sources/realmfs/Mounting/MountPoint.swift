@@ -15,7 +15,7 @@ enum MountPoint {
       guard isDead(path) else {
         throw CommandFailure(
           .mountPoint,
-          "mount point \(given) shows \(entry.source) already; 'realmfs umount \(given)' ends that mount"
+          "mount point \(given) already shows \(entry.source); 'realmfs umount \(given)' ends that mount"
         )
       }
       try unmount(path, isLazy: true)

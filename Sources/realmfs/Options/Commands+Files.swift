@@ -134,7 +134,7 @@ extension Options {
         """
         First copies FILE unchanged to NAME.vNN.backup.realm next to it, where NN is its format. The new file then \
         replaces FILE once it is on disk. Objects, their keys, links, indexes and the schema are kept. A file that \
-        already has the newest format is left alone. Refused while another program has the realm open, and for a \
+        already has the newest format does not change. Refused while another program has the realm open, and for a \
         synced realm: 'realmfs convert' makes a local copy, which can be upgraded.
         """,
         checking,

@@ -25,7 +25,7 @@ extension Options {
         """
         Saving a file is a transaction: when close or fsync returns, the change is on disk, or the error reports that \
         it was refused. The reason is in the extended attribute user.realmfs.error of the file, in .realm/errors and \
-        in the log; the refused text is kept in .realm/rejected/. See SAVING below.
+        in the log; the refused text is kept in .realm/rejected/. See SAVING in realmfs-mount(8).
         """,
         """
         Files of older formats, files with sync history, and mounts with --read-only or --immutable are read-only: \
@@ -57,14 +57,15 @@ extension Options {
         data.
         """,
         """
-        The command of --migrate runs if the schema version increases. It finds the realm as it is in the directory \
-        $REALMFS_OLD, and the realm with the new schema in $REALMFS_NEW, where it can change everything. If it exits \
+        The command of --migrate runs if the schema version increases. $REALMFS_OLD is a directory that shows the \
+        unchanged realm, $REALMFS_NEW one with the new schema, in which CMD can change everything. If it exits \
         with 0, the new realm replaces the old one in one step; otherwise nothing changes. No other program can have \
         the realm open meanwhile.
         """,
         """
         With --sync, a realm on a sync server is mounted: it is downloaded to a mirror and follows the changes of \
-        others. A save is sent to the server, and returns when it has come back. Without the server, the tree can be \
+        others. A save returns when the server has accepted the change and sent it \
+        back. Without the server, the tree can be \
         read, and a save fails with ENETDOWN. A save that the server does not answer in time fails with ETIMEDOUT; if \
         it was sent, it is sent again. A save that the server refuses fails with EPERM. .realm/sync.json shows the \
         current state.

@@ -7,7 +7,7 @@ extension Options {
     CommandSpec(
       name: .info,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
-      summary: "show format, size and classes of a file, and who uses it",
+      summary: "show format, size and classes of a file, and the programs that use it",
       description: [
         """
         If the file does not open, the message gives the reason, and so does the exit code. The command still prints \
@@ -244,8 +244,8 @@ extension Options {
         Comparisons are ==, !=, <, <=, >, >=, IN, BETWEEN, BEGINSWITH, ENDSWITH, CONTAINS and LIKE (with * and ?). \
         After an operator, [c] ignores case, [d] ignores diacritics, [cd] both. Comparisons are combined with AND, OR, \
         NOT and parentheses. A path follows links (dog.name) and backlinks (@links.Person.dog.age), and leads into \
-        lists (tags[0]) and dictionaries (map['key'], map.@keys). A list before a comparison means any of its \
-        elements; ANY, ALL and NONE are explicit. @count, @min, @max, @sum and @avg aggregate a list, \
+        lists (tags[0]) and dictionaries (map['key'], map.@keys). A comparison with a list is true if it is \
+        true for any element; ANY, ALL and NONE are explicit. @count, @min, @max, @sum and @avg aggregate a list, \
         SUBQUERY(friends, $f, $f.age > 9).@count counts objects, and + - * / are arithmetic operators. A property with \
         the name of a keyword or with special characters is enclosed in backquotes: `null` == 3.
         """,
@@ -258,12 +258,12 @@ extension Options {
         """,
         """
         $0, $1 and so on are the values of --arg, which can contain any characters. A value takes the type of what it \
-        is compared with: strings are used unchanged, a link is compared with the primary key, and null is null except \
-        in a comparison of strings. $K0 is an argument that is a path of properties.
+        is compared with: strings are used unchanged, links are compared by primary key, and null means NULL except \
+        when compared with a string. $K0 is argument 0 used as a property path.
         """,
         """
-        Primary keys and search indexes are used for == and IN, also after single links (owner._id == 5). Errors point \
-        at the column, with exit code 2.
+        Primary keys and search indexes are used for == and IN, also through to-one links (owner._id == 5). An error \
+        names the column; the exit code is then 2.
         """,
       ],
       examples: [
@@ -283,8 +283,8 @@ extension Options {
       summary: "set properties of an object",
       description: [
         """
-        One transaction, with the rules of saving a file in a mount: all properties are set, or none. Properties that \
-        are not named keep their values.
+        Runs in one transaction and by the same rules as saving a file in a mount: either all properties are set or \
+        none. Properties that are not named keep their values.
         """,
         values,
         "An array, dictionary or embedded object replaces the stored one.",
@@ -310,9 +310,9 @@ extension Options {
       summary: "create objects",
       description: [
         """
-        One transaction, with the rules of saving a file in a mount: all objects are created, or none. Properties that \
-        are not named get the default of their type. An object whose primary key already exists is refused; use \
-        'realmfs set' to change it, or 'realmfs import' to create or change objects.
+        Runs in one transaction and by the same rules as saving a file in a mount: either all objects are created or \
+        none. Properties that are not named get the default of their type. An object whose primary key already exists \
+        is refused; use 'realmfs set' to change it, or 'realmfs import' to create or change objects.
         """,
         "PROPERTY=VALUE has the form that 'realmfs help set' describes.",
       ],
@@ -439,7 +439,7 @@ extension Options {
         ArgumentSpec("OLD", "a Realm file; with --previous or --version, the only one", completion: .file),
         ArgumentSpec("NEW", "another Realm file", completion: .file, absentWith: [.previous, .version]),
       ],
-      summary: "show what differs between two realms or versions of one",
+      summary: "show the differences between two realms or versions of one",
       description: [
         """
         Prints one line for each difference: - is only in OLD, + only in NEW, ~ in both but different. Classes and \
@@ -453,7 +453,7 @@ extension Options {
         --version N compares an older version with the newest one in the same way.
         """,
         """
-        As with diff(1), the exit code is 0 if nothing differs, 1 if something differs, and above 1 on errors. --json \
+        As with diff(1), the exit code is 0 without differences, 1 with differences, and above 1 on errors. --json \
         prints JSON Lines.
         """,
       ],
@@ -483,7 +483,8 @@ extension Options {
         """,
         """
         --changes prints one line of JSON for each object changed by a commit of any program: its class and key, \
-        whether it was inserted, updated or deleted, and what differs, before and after. Commits in quick succession \
+        whether it was inserted, updated or deleted, and the properties that differ, \
+        before and after. Commits in quick succession \
         are combined. A reader that is too slow, or that begins with --since at a version that is no longer available, \
         gets {"version":17,"time":"..","gap":true}: the changes up to that version are not known. The newest version \
         is always available, the one before it until the next commit.

@@ -38,11 +38,11 @@ extension Options {
       "what a save does to properties that the text does not name: keep their values (patch, the default), or reset "
         + "them to their defaults (replace)"
     ),
-    MountOptionSpec(.createClasses, "mkdir in the root adds a class; without this option, it is refused"),
+    MountOptionSpec(.createClasses, "allow mkdir in the root, which adds a class"),
     MountOptionSpec(
       .groupCommit,
       value: "MS",
-      "close does not wait for the disk: saves reach it together, within MS milliseconds, and a crash before that "
+      "do not wait for the disk in close: saves reach it together, within MS milliseconds, and a crash before that "
         + "undoes them; fsync waits (default 0: each close waits)"
     ),
     MountOptionSpec(

@@ -82,14 +82,14 @@ extension Options {
       value: "FORMAT",
       on: [.export],
       completion: .words(ExportFormat.allCases.map(\.rawValue)),
-      "jsonl, json, csv, tsv, sqlite or xlsx; by default the suffix of OUT, otherwise jsonl"
+      "one of jsonl, json, csv, tsv, sqlite and xlsx; by default the suffix of OUT, otherwise jsonl"
     ),
     OptionSpec(
       .format,
       value: "FORMAT",
       on: [.import],
       completion: .words(ImportFormat.allCases.map(\.rawValue)),
-      "jsonl, json (a tree of files, or files of objects or arrays), csv or tsv; by default from the file names"
+      "one of jsonl, json (a tree of files, or files of objects or arrays), csv and tsv; by default from the file names"
     ),
     OptionSpec(
       .encoding,
@@ -123,7 +123,7 @@ extension Options {
       value: "FORM",
       on: [.schema],
       completion: .words(SchemaForm.allCases.map(\.rawValue)),
-      "json (default), swift, kotlin, csharp, typescript, dot, mermaid or svg"
+      "one of json (default), swift, kotlin, csharp, typescript, dot, mermaid and svg"
     ),
     OptionSpec(.long, on: [.info], "also show the size and the properties of each class, which reads the whole realm"),
     OptionSpec(.previous, on: [.diff], "compare the version before the last commit with the newest one"),
@@ -297,7 +297,7 @@ extension Options {
       value: "SEED",
       on: [.mount],
       completion: .file,
-      "if FILE does not exist, first copy the realm SEED to it; SEED has the same key"
+      "if FILE does not exist, first copy the realm SEED to it; SEED must have the same key"
     ),
     OptionSpec(
       .verify,
@@ -593,10 +593,10 @@ extension Options {
       .primaryKey,
       value: "PROPERTY",
       on: [.class],
-      "add: the property that is the primary key"
+      "with add: the property that is the primary key"
     ),
-    OptionSpec(.embedded, on: [.class], excludes: [.asymmetric], "add: objects of the class are parts of others"),
-    OptionSpec(.asymmetric, on: [.class], "add: objects of the class are only uploaded to a server"),
+    OptionSpec(.embedded, on: [.class], excludes: [.asymmetric], "with add: objects of the class are parts of others"),
+    OptionSpec(.asymmetric, on: [.class], "with add: objects of the class are only uploaded to a server"),
     OptionSpec(.force, on: [.class, .property], "rm: remove objects, or values, as well"),
     OptionSpec(
       .dotNetGuids,
@@ -610,7 +610,7 @@ extension Options {
       .list,
       on: [.undo],
       excludes: [.redo, .dryRun],
-      "print the versions to which undo can go back, and what it would undo; change nothing"
+      "print the versions to which undo can go back, and the changes that it would undo; change nothing"
     ),
     OptionSpec(.yes, short: "y", on: [.delete, .undo], "do not ask for confirmation, even on a terminal"),
     OptionSpec(

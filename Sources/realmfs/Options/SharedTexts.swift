@@ -16,7 +16,7 @@ extension Options {
     """
   static let values = """
     VALUE is null, which clears the property, or a value of the property's type. Strings, dates, UUIDs, object ids, \
-    decimals, binaries and links to objects with such a primary key are written without quotes: name=Rex. A VALUE that \
+    decimals, binaries and links to objects with such keys are written without quotes: name=Rex. A VALUE that \
     begins with " is a JSON string: name='"null"' is the string null. Numbers, true and false, lists, sets, \
     dictionaries, embedded objects and mixed values are JSON, as in the files of a mount.
     """

@@ -129,7 +129,7 @@ extension ExitCode {
       case .inUse, .busy, .tooManyVersions: .inUse
       case .offline, .unacknowledged, .refusedByServer: .server
       case .untrusted, .needsMigration, .oldSchema, .migrationFailed, .readOnly, .notFound, .wrongType, .duplicateKey,
-        .forbidden, .overLimit, .badSchema, .halfDone, .poisoned, .notApplicable, .cancelled:
+        .forbidden, .overLimit, .badSchema, .incompleteChange, .poisoned, .notApplicable, .cancelled:
         .failure
       }
   }

@@ -53,7 +53,7 @@ enum Program {
     (["edit", "update", "modify", "change", "patch"], "'realmfs set FILE CLASS/NAME.json PROPERTY=VALUE...'"),
     (
       ["log", "history", "changes"],
-      "'realmfs versions --changes FILE' for those in the file, 'realmfs watch --changes FILE' for those to come"
+      "'realmfs versions --changes FILE' for those in the file, 'realmfs watch --changes FILE' for future ones"
     ),
     (["tail", "follow", "listen"], "'realmfs watch --changes FILE'"),
     (["copy", "cp", "clone"], "'realmfs backup FILE OUT'"),
@@ -69,7 +69,7 @@ enum Program {
   ]
 
   private static func dispatch(_ words: ArraySlice<String>) throws(CommandFailure) -> ExitCode {
-    guard let word = words.first else { throw .usage("a command is missing", command: nil) }
+    guard let word = words.first else { throw .usage("missing command", command: nil) }
     if word == "--help" || word == "-h" { return try HelpCommand.overview() }
     if word == "--version" || word == "-V" { return try VersionCommand.run(try Arguments(.version, [])) }
     guard let command = CommandName(rawValue: word) else {

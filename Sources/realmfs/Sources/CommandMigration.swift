@@ -1,5 +1,6 @@
-// `mount --migrate CMD`: a command works on the new version of a realm as a directory, with the old version as another,
-// before the new version replaces the realm. Until then the realm is unchanged and no other program can open it.
+// `mount --migrate CMD`: a command modifies the new version of a realm in one directory, with the old version in
+// another, before the new version replaces the realm. Until then the realm is unchanged and no other program can open
+// it.
 import Glibc
 import RealmPages
 
@@ -8,13 +9,14 @@ struct CommandMigration {
   private let configuration: Configuration
   private let command: String
 
-  /// `command` is run by /bin/sh. $REALMFS_OLD and $REALMFS_NEW hold the paths of the directories.
+  /// Creates a migration. `command` is run by /bin/sh; $REALMFS_OLD and $REALMFS_NEW contain the paths of the
+  /// directories.
   init(_ configuration: Configuration, command: String) {
     self.configuration = configuration
     self.command = command
   }
 
-  /// True if the schema version of the realm is to increase.
+  /// True if the schema version of the realm must be increased.
   func isNeeded() throws(CommandFailure) -> Bool {
     guard let wanted = configuration.schema?.version, case .success(let status) = System.status(configuration.path),
       !status.isEmptyFile
@@ -32,9 +34,9 @@ struct CommandMigration {
   /// copy.
   func run() throws(CommandFailure) {
     let path = configuration.path
-    // The copy is in the folder of the file itself, so that both are on the same file system.
+    // The copy is in the same directory as the file itself, so that both are on the same file system.
     let staging = try Staging(for: RealmLinks.real(path) ?? path, .anything)
-    // The mount that follows handles signals in another way.
+    // The subsequent mount handles signals differently.
     defer { Interruption.unwatch() }
     let folder = try staging.sharedFolder(trustsOwner: configuration.trustsOwner)
     let result: Result<Bool, CommandFailure>
@@ -66,7 +68,7 @@ struct CommandMigration {
     unsafe unsetenv("REALMFS_OLD")
     unsafe unsetenv("REALMFS_NEW")
     do throws(CommandFailure) { try MountPoint.unmount(new, isLazy: false) } catch {
-      // Processes that still write there write to a copy that is discarded.
+      // Processes that still write to it are writing to a copy that is discarded.
       MountPoint.detach(new)
       throw error
     }

@@ -21,7 +21,7 @@ enum Transfer: Equatable {
       "a carriage return is before every line feed, as git (core.autocrlf) and FTP put them into texts"
     case .offset(3, _): "a byte order mark is before the realm, as editors put it into texts"
     case .offset(let offset, _): "the realm begins at byte \(offset) of the file"
-    case .latin1: "each byte was taken for a character of Latin-1 and written as UTF-8"
+    case .latin1: "each byte was read as a Latin-1 character and written as UTF-8"
     case .utf16: "the realm was written as UTF-16 text, as '>' in PowerShell does"
     }
   }

@@ -15,7 +15,7 @@ try realm.read { snapshot in
   }
   // By a query, which returns keys in the requested order.
   let books = try snapshot.table(ofClass: "Book")
-  let query = try Query("author.name == 'Ann' AND pages > 100 SORT(title ASC)", of: books, in: snapshot)
+  let query = try ObjectQuery("author.name == 'Ann' AND pages > 100 SORT(title ASC)", of: books, in: snapshot)
   for key in try query.keys() {
     let title = try snapshot.value(of: ObjectReference(table: books.key, key: key), "title")
     print("- \(title.text ?? "no title")")
