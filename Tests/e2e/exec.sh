@@ -35,7 +35,7 @@ equal "a key from the environment or a descriptor is not for the command" "unset
 # Transactions.
 check "--tx commits" "$realmfs" exec --tx "$file" -- sh -c 'for i in 1 2 3; do echo "{\"name\": \"t$i\"}" >Person/95$i.json || exit; done'
 equal "all of it" 3 "$("$realmfs" query --count "$file" Person 'name BEGINSWITH "t"')"
-check_status "a command that fails changes nothing" 5 "$file: nothing was committed: sh ended with 5" \
+check_status "a command that fails changes nothing" 5 "$file: nothing was committed: sh exited with status 5" \
   "$realmfs" exec --tx "$file" -- sh -c 'rm Person/95*.json; exit 5'
 check_status "a commit that is refused has a code of its own" 11 'Person/foo.json' \
   "$realmfs" exec --tx "$file" -- sh -c 'rm Person/951.json; echo "{}" >Person/foo.json'

@@ -2,7 +2,7 @@
 # Runs the end-to-end tests: all scripts in this directory, or those named (`run.sh keys xattr`). Prints their lines, then
 # `N passed, N failed`, and exits 1 if any failed. REALMFS is the program to test.
 #
-# E2E_JOBS (2) scripts run concurrently, because most of them mostly wait; the lines of each appear when it ends. Scripts
+# E2E_JOBS (3) scripts run concurrently, because most of them mostly wait; the lines of each appear when it ends. Scripts
 # with a line `# alone: WHY` run one after another, after all others.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
@@ -21,7 +21,7 @@ if [ ! -e /dev/fuse ]; then
   exit
 fi
 
-jobs=${E2E_JOBS:-2}
+jobs=${E2E_JOBS:-3}
 [ ${#scripts[@]} -gt 1 ] || jobs=1
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT

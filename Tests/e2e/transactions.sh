@@ -93,13 +93,13 @@ check_status "a conflict has a code of its own, and its reasons" 11 'Person/4.js
   "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 6}" >Person/4.json; echo "{\"age\": 7}" >../../../Person/4.json'
 check_status "the reasons are sentences" 11 '^realmfs: Person/4.json: changed by another program' \
   "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 6}" >Person/4.json; echo "{\"age\": 9}" >../../../Person/4.json'
-check_status "a command that fails is told to have changed nothing" 1 'nothing was committed: false ended with 1' \
+check_status "a command that fails is told to have changed nothing" 1 'nothing was committed: false exited with status 1' \
   "$realmfs" tx "$point" -- false
 check_status "so is one that a signal ends" 143 'nothing was committed: bash ended by signal 15' \
   "$realmfs" tx "$point" -- bash -c 'kill -TERM $$'
 check_status "a command may commit by itself" 0 '^$' "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 71}" >Person/4.json; touch .commit'
 equal "which counts" 71 "$(jq .age "$point/Person/4.json")"
-check_status "and may fail after that" 3 'bash ended with 3, after the transaction was committed' \
+check_status "and may fail after that" 3 'bash exited with status 3, after the transaction was committed' \
   "$realmfs" tx "$point" -- bash -c 'touch .commit; exit 3'
 dropped='nothing was committed: another program dropped the transaction'
 check_status "a transaction that is removed is not committed" 11 "$dropped" \

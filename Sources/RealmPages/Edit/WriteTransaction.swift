@@ -41,8 +41,8 @@ public struct WriteTransaction: ~Copyable {
   /// In the mirror of a synced realm, the changes are first sent to the server and then received from it, perhaps
   /// together with changes by others; the number is that of a version that includes them.
   ///
-  /// - Throws: `incompleteChange` after a change that failed halfway, `moved` if the file was replaced, `file` with the errno
-  ///   (`ENOSPC` on a full disk); in a mirror also `offline`, `unacknowledged` and `refusedByServer`.
+  /// - Throws: `incompleteChange` after a change that failed halfway, `moved` if the file was replaced, `file` with the
+  ///   errno (`ENOSPC` on a full disk); in a mirror also `offline`, `unacknowledged` and `refusedByServer`.
   public consuming func commit(_ durability: Durability = .full) throws(EngineError) -> UInt64 {
     guard let permit else { return try commitHere(durability) }
     try group.checkIsWhole()
