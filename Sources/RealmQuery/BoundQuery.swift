@@ -106,6 +106,48 @@ struct QueryBinder {
       return result
     case .compare(let left, let comparison, let right, let options, let column):
       return try compare(left, comparison, right, options, column)
+    case .within(let path, let shape, let column): return try within(path, shape, column)
+    }
+  }
+
+  /// Binds GEOWITHIN: a path to embedded objects with the properties `type` and `coordinates` of GeoJSON points.
+  private func within(_ syntax: PathSyntax, _ shape: GeoShape, _ column: Int) throws(QueryError) -> BoundPredicate {
+    let path = try BoundPath(syntax, from: table, variable: variable, in: snapshot)
+    guard let target = path.linkTarget, path.type == .link else {
+      throw QueryError(column: column, problem: "GEOWITHIN needs a path to objects with GeoJSON points")
+    }
+    guard let type = target.columns.firstIndex(named: "type", \.name), target.columns[type].type == .string,
+      let coordinates = target.columns.firstIndex(named: "coordinates", \.name), target.kind == .embedded,
+      target.columns[type].collection == nil, target.columns[coordinates].collection == .list,
+      target.columns[coordinates].type == .double
+    else {
+      throw QueryError(
+        column: column,
+        problem: "GEOWITHIN needs embedded objects with a string \"type\" and a list of doubles \"coordinates\""
+      )
+    }
+    let region: GeoRegion
+    do throws(GeoProblem) { region = try GeoRegion(shape) } catch {
+      throw QueryError(column: column, problem: error.reason)
+    }
+    path.takeEachOnce()
+    let cursor = ObjectCursor(target)
+    func contains(_ key: ObjKey) throws -> Bool {
+      guard try cursor.seek(key), case .string(let name) = try cursor.value(type),
+        String(decoding: name.bytes, as: UTF8.self).lowercased() == "point",
+        case .list(var list) = try cursor.value(coordinates), list.count >= 2,
+        case .double(let longitude) = try list.value(at: 0), case .double(let latitude) = try list.value(at: 1)
+      else { return false }
+      return region.contains(GeoPoint(longitude: longitude, latitude: latitude))
+    }
+    return BoundPredicate { (object) throws in
+      let keys = try path.objects(object)
+      // As in Realm, ALL is false without objects.
+      return switch syntax.quantifier ?? .any {
+      case .any: try keys.contains(where: contains)
+      case .all: try !keys.isEmpty && keys.allSatisfy(contains)
+      case .none: try !keys.contains(where: contains)
+      }
     }
   }
 
@@ -146,14 +188,15 @@ struct QueryBinder {
     if right.isConstant, let path = left.path, path.isOneStep, left.quantifier == nil || left.quantifier == .any {
       // As in Realm, comparing links with a list of objects means comparing them with any of the objects.
       if comparison == .equal && rightQuantifier == nil { rightQuantifier = .any }
-      path.takeNullEntries()
+      if comparison == .equal || comparison == .notEqual { path.takeNullEntries() }
     }
     let (leftQuantifier, quantifier) = (left.quantifier, rightQuantifier)
     let areListsCompared = leftQuantifier == nil && quantifier == nil && !left.isSingle && !right.isSingle
     if !areListsCompared { for path in [left.path, right.path] { path?.takeEachOnce() } }
     var options = ComparisonOptions(
       text: text,
-      isPlain: left.property != nil && right.isConstant,
+      isPlain: left.property != nil && right.isConstant
+        && (right.constant != nil || rightQuantifier == .any && (comparison == .equal || comparison == .isIn)),
       areTypes: left.isTypeName
     )
     // As in Realm:

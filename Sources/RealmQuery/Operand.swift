@@ -46,8 +46,8 @@ enum Operand {
 struct ComparisonOptions {
   /// The differences to ignore in strings.
   var text: TextOptions = []
-  /// True if a property is compared with a constant. A null string then sorts before all others, and every string
-  /// contains null.
+  /// True if a property is compared with a constant. A null string then sorts before all others, every string contains
+  /// null, and NaN is not equal to itself.
   var isPlain = false
   /// True if a null string contains null, when a property is compared with a constant.
   var isNullInNull = true
@@ -107,7 +107,9 @@ extension Comparison {
       let isEqual = unsafe TextMatch.holds(.equal, a, b, options.text)
       return self == .notEqual ? !isEqual : isEqual
     }
-    if a.isNaN || b.isNaN { return self == .notEqual }
+    // As in Realm, NaN is less than all numbers and equal to itself, but a property compared with a constant of its own
+    // type follows IEEE 754.
+    if options.isPlain, a.isNaN || b.isNaN, a.hasFloatType(of: b) { return self == .notEqual }
     let order = a.order(b)
     return switch self {
     case .equal, .isIn: order == 0
@@ -125,7 +127,7 @@ extension Comparison {
       if self == .like { return a.isNull && b.isNull }
       // Every string begins with, ends with and contains null. So does null, if a property is compared with a constant.
       if options.isPlain { return unsafe b.isNull && (a.isNull ? options.isNullInNull : a.textBytes != nil) }
-      return self == .contains && b.isNull && !a.isNull
+      return unsafe self == .contains && b.isNull && a.textBytes != nil
     }
     guard a.isComparable(b), let text = unsafe a.textBytes, let part = unsafe b.textBytes else { return false }
     return unsafe TextMatch.holds(self, text, part, options.text)
@@ -147,6 +149,14 @@ extension ValueView {
     case .float(let value): value.isNaN
     case .double(let value): value.isNaN
     case .decimal128(let value): value.high & 0x7C00_0000_0000_0000 == 0x7C00_0000_0000_0000
+    default: false
+    }
+  }
+
+  /// True if both values are floats, or both are doubles.
+  func hasFloatType(of other: ValueView) -> Bool {
+    switch (self, other) {
+    case (.float, .float), (.double, .double): true
     default: false
     }
   }

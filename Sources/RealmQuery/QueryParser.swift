@@ -188,9 +188,13 @@ struct QueryParser {
         .compare(left, .lessOrEqual, .constant(bounds[1]), [], column: column),
       ])
     }
-    for word in ["TEXT", "GEOWITHIN"] where isKeyword(word) {
-      throw QueryError(column: column, problem: "\(word) is not supported here")
+    if takeKeyword("GEOWITHIN") {
+      guard case .path(let path) = left else {
+        throw QueryError(column: left.column, problem: "GEOWITHIN needs a path before it")
+      }
+      return .within(path, try shape(), column: column)
     }
+    if isKeyword("TEXT") { throw QueryError(column: column, problem: "TEXT is not supported here") }
     guard let comparison = takeComparison() else {
       throw unexpected("a comparison such as ==, <, IN, BEGINSWITH or CONTAINS")
     }
@@ -227,6 +231,86 @@ struct QueryParser {
     }
     advance()
     return comparison
+  }
+
+  // MARK: regions
+
+  /// Reads `geoCircle([LONGITUDE, LATITUDE], RADIANS)`, `geoBox(POINT, POINT)` or `geoPolygon({POINT, ...}, ...)`. An
+  /// argument can contain it as text.
+  private mutating func shape() throws(QueryError) -> GeoShape {
+    if let text = shapeText {
+      let column = token.column
+      do throws(QueryError) {
+        var parser = QueryParser(tokens: try QueryLexer.tokens(text))
+        let shape = try parser.shape()
+        if parser.token.kind != .end { throw parser.unexpected("the end") }
+        advance()
+        return shape
+      } catch { throw QueryError(column: column, problem: "in the argument, column \(error.column): \(error.problem)") }
+    }
+    if takeKeyword("GEOCIRCLE") {
+      try expect("(")
+      let center = try point()
+      try expect(",")
+      let radius = try coordinate("a radius in radians")
+      try expect(")")
+      return .circle(center, radius: radius)
+    }
+    if takeKeyword("GEOBOX") {
+      try expect("(")
+      let corner = try point()
+      try expect(",")
+      let opposite = try point()
+      try expect(")")
+      return .box(corner, opposite)
+    }
+    guard takeKeyword("GEOPOLYGON") else { throw unexpected("geoCircle, geoBox or geoPolygon") }
+    try expect("(")
+    var rings: [[GeoPoint]] = []
+    repeat {
+      try expect("{")
+      var ring: [GeoPoint] = []
+      repeat { ring.append(try point()) } while take(",")
+      try expect("}")
+      rings.append(ring)
+    } while take(",")
+    try expect(")")
+    return .polygon(rings)
+  }
+
+  /// The next argument, if it is text.
+  private var shapeText: String? {
+    switch token.kind {
+    case .argument(let text): text
+    case .value(.string(let bytes)): String(decoding: bytes, as: UTF8.self)
+    default: nil
+    }
+  }
+
+  /// Reads `[LONGITUDE, LATITUDE]`, which an altitude may follow. Altitudes are ignored.
+  private mutating func point() throws(QueryError) -> GeoPoint {
+    try expect("[")
+    let longitude = try coordinate("a longitude in degrees")
+    try expect(",")
+    let latitude = try coordinate("a latitude in degrees")
+    if take(",") { _ = try coordinate("an altitude") }
+    try expect("]")
+    return GeoPoint(longitude: longitude, latitude: latitude)
+  }
+
+  private mutating func coordinate(_ wanted: String) throws(QueryError) -> Double {
+    let start = index
+    if let constant = try constant() {
+      switch constant.kind {
+      case .value(.int(let number), _): return Double(number)
+      case .value(.double(let number), _): return number
+      case .value(.float(let number), _): return Double(number)
+      case .text(let text): if let number = Double(text) { return number }
+      default: break
+      }
+    }
+    index = start
+    throw unexpected(wanted)
   }
 
   // MARK: expressions

@@ -111,6 +111,8 @@ package indirect enum PredicateSyntax: Sendable {
   case or([PredicateSyntax])
   case not(PredicateSyntax)
   case compare(ExpressionSyntax, Comparison, ExpressionSyntax, TextOptions, column: Int)
+  /// `GEOWITHIN`
+  case within(PathSyntax, GeoShape, column: Int)
 }
 
 /// The clauses after the predicate, in order.
@@ -142,7 +144,7 @@ extension PredicateSyntax {
       default: return false
       }
       return pattern.contains(UInt8(ascii: "%")) && !pattern.contains(where: TextMatch.isWildcard)
-    case .compare: return false
+    case .compare, .within: return false
     }
   }
 }

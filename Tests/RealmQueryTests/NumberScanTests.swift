@@ -76,7 +76,8 @@ struct NumberScanTests {
     let items = try #require(try snapshot.table(table))
     let expected = [
       ("TRUEPREDICATE", 600), ("FALSEPREDICATE", 0), ("n == null", 120), ("n != null", 480), ("d == null", 86),
-      ("d > 70", 30), ("d <= 70", 437), ("code == 7", 12), ("code == 99", 0), ("code IN {1, 2, 99}", 24),
+      ("d > 70", 30), ("d <= 70.0", 437), ("d <= 70", 484), ("code == 7", 12), ("code == 99", 0),
+      ("code IN {1, 2, 99}", 24),
       ("code == 7 AND d > 40", 3), ("code < 10 SORT(n ASC)", 120), ("code < 10 LIMIT(7)", 7),
       ("code < 10 DISTINCT(code)", 10), ("code == 7 LIMIT(5)", 5), ("code == 7 OR n == null", 132),
     ]

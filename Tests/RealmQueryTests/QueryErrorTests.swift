@@ -46,7 +46,7 @@ struct QueryErrorTests {
       ("joined > 'maybe'", 8, "write it as 2024-05-01T10:00"),
       ("joined > 5", 8, "write it as"), ("joined > 2020-13-01", 8, "write it as"),
       ("joined > age", 8, "with an integer"), ("name TEXT 'x'", 6, "not supported"),
-      ("dog GEOWITHIN 1", 5, "not supported"),
+      ("dog GEOWITHIN 1", 15, "expected geoCircle, geoBox or geoPolygon"),
       ("name <[d] 'x'", 7, "[d] does not go with <"), ("name LIKE[cd] 'x'", 10, "[cd] does not go with LIKE"),
       ("age == 99999999999999999999", 8, "64 bits"), ("@links.Cat.dog.@count == 0", 8, "no class Cat"),
     ] as [(String, Int, String)]

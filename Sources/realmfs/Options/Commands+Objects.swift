@@ -257,6 +257,12 @@ extension Options {
         TRUEPREDICATE finds all objects.
         """,
         """
+        PATH GEOWITHIN REGION finds embedded objects with a GeoJSON point, a "type" and a list "coordinates" of \
+        longitude and latitude in degrees. Regions are geoCircle([lon, lat], radians), geoBox([lon, lat], \
+        [lon, lat]) and geoPolygon({[lon, lat], ...}, {...}), an outer ring and holes; each ring ends with its first \
+        point.
+        """,
+        """
         $0, $1 and so on are the values of --arg, which can contain any characters. A value takes the type of what it \
         is compared with: strings are used unchanged, links are compared by primary key, and null means NULL except \
         when compared with a string. $K0 is argument 0 used as a property path.
