@@ -69,7 +69,7 @@ struct GeoRegion: Sendable {
     switch shape {
     case .circle(let center, let radius):
       try Self.check(center)
-      guard radius >= 0 else { throw GeoProblem("the radius of a circle is a number of radians, not negative") }
+      guard radius >= 0 else { throw GeoProblem("the radius of a circle must be zero or more radians") }
       let half = sin(min(radius, .pi) / 2)
       form = .circle(center.vector, squaredChord: 4 * half * half)
     case .box(let a, let b):

@@ -246,7 +246,10 @@ struct QueryParser {
         if parser.token.kind != .end { throw parser.unexpected("the end") }
         advance()
         return shape
-      } catch { throw QueryError(column: column, problem: "in the argument, column \(error.column): \(error.problem)") }
+      } catch {
+        let problem = "in the text of the region, column \(error.column): \(error.problem)"
+        throw QueryError(column: column, problem: problem)
+      }
     }
     if takeKeyword("GEOCIRCLE") {
       try expect("(")

@@ -69,7 +69,7 @@ struct GeoQueryTests {
     "an error in a region points at the column",
     arguments: [
       ("spot GEOWITHIN geoCircle([0, 91], 1)", 6, "a latitude in -90...90"),
-      ("spot GEOWITHIN geoCircle([0, 0], -1.0)", 6, "not negative"),
+      ("spot GEOWITHIN geoCircle([0, 0], -1.0)", 6, "must be zero or more radians"),
       ("spot GEOWITHIN geoPolygon({[0, 0], [1, 0], [1, 1]})", 6, "repeat the first point at the end"),
       ("spot GEOWITHIN geoPolygon({[0, 0], [1, 0], [0, 0]})", 6, "three different points"),
       ("spot GEOWITHIN geoPolygon({[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]})", 6, "two edges of a ring cross"),
@@ -82,7 +82,7 @@ struct GeoQueryTests {
       ),
       ("spot GEOWITHIN geoBox([0, 0])", 29, "expected ','"), ("spot GEOWITHIN geoCircle([0], 1)", 28, "expected ','"),
       ("spot GEOWITHIN geoCircle(['x', 0], 1)", 27, "a longitude in degrees"),
-      ("spot GEOWITHIN $0", 16, "in the argument, column 14: expected ','"),
+      ("spot GEOWITHIN $0", 16, "in the text of the region, column 14: expected ','"),
       ("id GEOWITHIN geoCircle([0, 0], 1)", 4, "a path to objects with GeoJSON points"),
       ("near GEOWITHIN geoCircle([0, 0], 1)", 6, "a string \"type\" and a list of doubles \"coordinates\""),
       ("3 GEOWITHIN geoCircle([0, 0], 1)", 1, "a path before it"),

@@ -48,6 +48,23 @@ struct GateTests {
     #expect(try served.request("GET", "/?token=\(served.token)").headers["location"] == "/")
   }
 
+  @Test("an address with another key is not shown, so that the page does not store it")
+  func otherKey() throws {
+    let gate = Gate(host: "127.0.0.1", port: 80, token: Array("token".utf8), secret: Array("secret".utf8), key: [107])
+    func location(_ target: String) -> String? {
+      let head = RequestHead(
+        method: "GET",
+        target: Array(target.utf8),
+        host: "127.0.0.1:80",
+        cookie: "realmfs-80=secret"
+      )
+      guard case .answer(let response) = gate.check(head, localAddress: { nil }) else { return nil }
+      return response.headers.first { $0.0 == "Location" }?.1
+    }
+    #expect(location("/?key=x") == "/" && location("/?key=") == "/")
+    #expect(location("/?key=k") == nil && location("/") == nil)
+  }
+
   @Test("a ticket replaces the key in one request to read")
   func tickets() throws {
     let served = try ServedRealm("people", writes: true).open()

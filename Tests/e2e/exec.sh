@@ -15,7 +15,7 @@ check "it saves" "$realmfs" exec "$file" -- sh -c 'echo "{\"age\": 77}" >Person/
 equal "what it saved" 77 "$("$realmfs" cat "$file" Person/4.json | jq .age)"
 check_left "after a command"
 check_status "the status is that of the command" 3 '^$' "$realmfs" exec "$file" -- sh -c 'exit 3'
-check_status "or tells of its signal" 143 '^$' "$realmfs" exec "$file" -- sh -c 'kill -TERM $$'
+check_status "or 128 plus the signal" 143 '^$' "$realmfs" exec "$file" -- sh -c 'kill -TERM $$'
 check_status "or that it was not found" 127 'no-such-command: not found' "$realmfs" exec "$file" -- no-such-command
 check_status "or cannot be run" 126 'Permission denied' "$realmfs" exec "$file" -- /etc/passwd
 check_status "CMD is required" 2 'CMD is missing' "$realmfs" exec "$file"
@@ -51,7 +51,7 @@ check_status "a command that fails keeps its status" 4 'Person/foo.json is in me
   "$realmfs" exec "$file" -- sh -c 'echo "{}" >Person/foo.json; exit 4'
 
 # Processes that stay.
-check_status "a process that stays does not keep the mount" 0 'left behind still uses the mount' \
+check_status "a process that stays does not keep the mount" 0 'background process of the command still uses the mount' \
   "$realmfs" exec "$file" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $! >"$0"' "$scratch/sleeper"
 check_left "with a process that stays"
 kill "$(cat "$scratch/sleeper")"
@@ -94,7 +94,7 @@ done
 for round in $(seq 20); do
   env --default-signal=INT "$realmfs" exec "$file" -- true 2>/dev/null &
   runner=$!
-  sleep "0.0$(printf %02d $((round * 2)))"
+  sleep "0.$(printf %02d $((round * 2)))"
   kill -"$([ $((round % 2)) -eq 0 ] && echo KILL || echo INT)" "$runner" 2>/dev/null
   wait "$runner" 2>/dev/null
 done

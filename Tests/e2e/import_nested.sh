@@ -107,8 +107,14 @@ equal "--where is a query" "$("$realmfs" query --count "$people" Person 'age > 2
 equal "they follow a query" "$("$realmfs" query "$people" Person 'age > 20 SORT(name ASC) LIMIT(2)')" \
   "$("$realmfs" query --sort name --limit 2 "$people" Person 'age > 20')"
 check_status "one query is enough" 2 'give one of them' "$realmfs" query --where 'age > 1' "$people" Person 'age > 2'
-check_status "--limit takes a number" 2 'is not a number' "$realmfs" query --limit x "$people" Person
+check_status "--limit takes a number" 2 'limit x: expected a number' "$realmfs" query --limit x "$people" Person
 check_status "an object has no order" 2 'for a class' "$realmfs" cat --limit 1 "$people" Person/4.json
 check_status "an unknown property is marked" 2 'no property' "$realmfs" cat --sort nme "$people" Person
 check_status "--format record prints a line for each property" 0 '^name +Rex$' "$realmfs" cat --format record "$people" Dog
 equal "a record for each object" 5 "$("$realmfs" cat --format record "$people" Dog | grep -c '^-\[ [1-5] \]')"
+
+# insert creates objects; it changes none, not even one that a new object contains in the place of a link.
+weight=$("$realmfs" cat "$people" Dog/Rex.json | jq .weight)
+check_status "insert refuses an object in the place of a link" 1 'dog' \
+  "$realmfs" insert "$people" Person '{"_id": 901, "dog": {"name": "Rex", "weight": 99}}'
+equal "and changes nothing" "$weight" "$("$realmfs" cat "$people" Dog/Rex.json | jq .weight)"

@@ -25,7 +25,7 @@ check "it can be sealed anew" "$realmfs" seal "$file"
 check "and is as it was then" "$realmfs" check --seal "$file"
 sed -i '4s/./0/' "$file.seal"
 sed -i '4s/^0/1/' "$file.seal"
-check_status "a damaged seal" 4 'incomplete seal' "$realmfs" check --seal "$file"
+check_status "a damaged seal" 4 'incomplete or was altered' "$realmfs" check --seal "$file"
 
 big=$(copy_fixture items-10k)
 "$realmfs" seal "$big" >/dev/null

@@ -22,7 +22,7 @@ extension Drafts {
     defer { tree.handles.openFiles.settle(file) }
     let memory = draft.memory
     try memory.exclusively { () throws(FileTreeError) in
-      if memory.isEmptied { try noteEmptied(draft) }
+      if memory.isEmptied { noteEmptied(draft) }
       try saveWritten(draft, by: caller)
     }
   }

@@ -196,18 +196,19 @@ struct Drafts: TreePart {
   func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
     defer { release(file) }
     guard case .draft(let draft) = file.content, let target = draft.target else { return }
-    if size == 0, !target.takesEmptyText { return try noteEmptied(draft) }
+    if size == 0, !target.takesEmptyText { return noteEmptied(draft) }
     if draft.memory.size == size { return }
     draft.memory.truncate(to: size)
     try save(draft, by: caller)
   }
 
   /// Records that a file was emptied and closed: the next program that writes to it begins a new text.
-  func noteEmptied(_ draft: Draft) throws(FileTreeError) {
+  func noteEmptied(_ draft: Draft) {
     guard let target = draft.target, !target.takesEmptyText else { return }
     guard target.form == .object || target.form == .value else { return }
     let inode = draft.memory.inode
-    emptiedFiles.note(inode, changed: try lastChange(inode))
+    // Without a readable object, there is nothing that a new text could replace.
+    if let time = try? lastChange(inode) { emptiedFiles.note(inode, changed: time) }
   }
 
   /// Returns the time of the last change to the object that a file belongs to.

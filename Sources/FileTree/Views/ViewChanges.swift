@@ -1,4 +1,4 @@
-// The changes that the kernel has not been told of yet.
+// The changes that were not reported to the kernel yet.
 
 /// The changes of several successive views, for a cache of names and attributes.
 struct ViewChanges {

@@ -43,7 +43,7 @@ extension ObjectPatcher {
       let column = schema.columns[index]
       guard column.type == .link, let key = column.targetTable else { continue }
       let target = try schemas.schema(key, transaction)
-      for item in Self.items(value, column, text) where text.kind(item) == .object && !text.isReference(item) {
+      for item in Self.items(value, column, text) where text.kind(item) == .object && !text.isNotation(item) {
         if target.kind == .embedded {
           try applyLinked(in: item, target, depth: depth + 1, text, &outcome, transaction)
         } else {
@@ -114,8 +114,10 @@ extension JSONText {
   /// True if the outermost object contains another object.
   var hasInnerObjects: Bool { nodes.dropFirst().contains { $0.kind == .object } }
 
-  /// True for `{"$ref": type, "$id": id}`.
-  func isReference(_ node: Int) -> Bool {
-    kind(node) == .object && count(node) == 2 && member("$ref", of: node) != nil && member("$id", of: node) != nil
+  /// True for an object whose first member begins with `$`: a reference or a key in Extended JSON, not an object of a
+  /// class.
+  func isNotation(_ node: Int) -> Bool {
+    for (name, _) in members(node) { return content(name).first == UInt8(ascii: "$") }
+    return false
   }
 }

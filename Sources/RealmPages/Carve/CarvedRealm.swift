@@ -105,8 +105,10 @@ final class CarvedRealm {
   /// The table whose top array is at `ref`, with the columns of another version if its own are lost; nil if it cannot
   /// be read.
   private func table(_ ref: Int, _ slot: Int, named name: String = "") -> RescuedTable? {
-    ifReadable { () throws(EngineError) in
-      let table = try RescuedTable(arena, name: name, slot: slot, ref: ref, spare: forms[slot]?.last)
+    // A slot that several tables have used has columns of each.
+    let known = forms[slot] ?? [], spare = known.allSatisfy { $0.table == known[0].table } ? known.last : nil
+    return ifReadable { () throws(EngineError) in
+      let table = try RescuedTable(arena, name: name, slot: slot, ref: ref, spare: spare)
       // Many tops can share one spec.
       try effort.enter(tableOf: table.columns.count, at: ref)
       return table

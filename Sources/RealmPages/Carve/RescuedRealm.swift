@@ -285,7 +285,7 @@ final class RescuedRealm {
     return roots.contains { $0.version > root.version && (!isSelected || isHeaderDamaged || $0.isInHeader) }
   }
 
-  /// The first problem that a check of a version finds, unsharedPlace from the header; nil if the version is sound.
+  /// The first problem that a check of a version finds, apart from the header; nil if the version is sound.
   func firstProblem(of root: Root) -> String? {
     if let known = firstProblems[root.ref] { return known }
     let found = check(root)

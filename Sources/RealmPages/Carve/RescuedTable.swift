@@ -288,17 +288,18 @@ struct RescuedTable: SourceTable {
   /// Cost: a walk over the clusters.
   mutating func correctKind(_ effort: Effort) {
     guard kind == .embedded, claimedCount ?? 1 > 0 else { return }
-    var hasSeveralOwners = false
+    // One damaged backlink leaf must not decide.
+    var shared = 0
     // The closures do not throw, so nothing is thrown here.
     try? forEachObject(
       effort,
       in: nil,
       { object in
-        if let owners = (object as? RescuedCluster)?.owners(backlinks), owners > 1 { hasSeveralOwners = true }
+        if let owners = (object as? RescuedCluster)?.owners(backlinks), owners > 1 { shared += 1 }
       },
       onLoss: { _, _ in }
     )
-    if !hasSeveralOwners { return }
+    if shared < 2 { return }
     kind = .topLevel
     kindNote = "stored as embedded, but some objects have several owners: saved as a class of its own"
   }

@@ -99,7 +99,7 @@ extension Participant {
     }
   }
 
-  /// True if other programs can no longer find the session, because its lock file was removed or spoiled, and this
+  /// True if other programs can no longer find the session, because its lock file was removed or overwritten, and this
   /// process can leave it: no other process participates, and no version of it is held.
   func isLost(_ session: Session, _ state: State) -> Bool {
     if configuration.inMemoryIdentifier != nil { return false }

@@ -206,7 +206,7 @@ private struct PageMark: Equatable {
     }
   }
 
-  /// Keeps `pages`, which were filled except for those of `lost`, and forgets that others are present.
+  /// Keeps `pages`, which were filled except for those of `lost`: `dropPages` does not drop them.
   private func keepPages(_ pages: ByteRanges, lost: [Int: PageState]) {
     worker.withLock { worker in
       (worker.kept, worker.lost) = (pages, lost)
@@ -390,7 +390,7 @@ private struct PageMark: Equatable {
     guard state == .good else { return state }
     worker.marks[page] = unsafe PageMark(slots)
     for index in 1..<max(1, min(run, slotBytes / slotSize, dataBytes / pageSize)) {
-      if unsafe present[page + index].load(ordering: .relaxed) { break }
+      if unsafe present[page + index].load(ordering: .relaxed) || worker.lost[page + index] != nil { break }
       // A page that fails now may be in the middle of a write; it is retried when it is required.
       let slot = unsafe slots + index * slotSize
       if unsafe slot.loadUnaligned(as: UInt32.self) == 0 { break }

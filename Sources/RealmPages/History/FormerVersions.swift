@@ -44,8 +44,8 @@ package final class FormerVersions {
 
   /// Returns the next older version; nil if the file no longer holds it in full.
   ///
-  /// Cost: O(1) for the first version, which the header leads to, unless it is checked. For others the file is scanned
-  /// once, and each version is verified in full.
+  /// Cost: for the first version, which the header leads to, reading two free lists, unless it is checked. For others
+  /// the file is scanned once, and each version is verified in full.
   package func next() throws(EngineError) -> Snapshot? {
     if isOver { return nil }
     let isFirst = last === newest

@@ -69,7 +69,7 @@ enum WidthScheme: UInt8 {
     return (0..<4).count { mark >> UInt32(8 * $0) & 0xFF == 0 } == 3
   }
 
-  /// True if another node has the same bits, unsharedPlace from the mark.
+  /// True if another node has the same bits, apart from the mark.
   func isIdentical(to other: Node) -> Bool {
     unsafe flags == other.flags && count == other.count && memcmp(payload, other.payload, payloadSize) == 0
   }

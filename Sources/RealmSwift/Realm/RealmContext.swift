@@ -226,6 +226,8 @@ final class RealmContext {
     let created = created
     if isDirty { try created?.remember(self, transaction) }
     (self.transaction, self.created) = (nil, nil)
+    // The transaction ends here, even if its commit fails.
+    OpenRealms.forget(self)
     let isDirty = isDirty && transaction.engine.hasChanges
     self.isDirty = false
     generation += 1
@@ -234,7 +236,6 @@ final class RealmContext {
       throw Realm.Error(error)
     }
     hold = try Realm.Error.translating { try file.reader.hold() }
-    OpenRealms.forget(self)
     if isDirty, let hold { created?.move(to: hold.snapshot) }
     if isDirty { file.delivery.noteChange() }
     asyncWrites.next()

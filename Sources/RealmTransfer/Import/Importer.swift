@@ -458,7 +458,7 @@ public struct Importer {
       }
     }
 
-    let applier = RecordApplier<Record.Position>(ignoredMembers: [Member.class, Member.key], createsLinked: true)
+    let applier: RecordApplier<Record.Position>
     private let createsOnly: Bool
     private var tables: [ExactName: TableKey] = [:]
     private var known: [TableKey: Facts] = [:]
@@ -469,7 +469,11 @@ public struct Importer {
     /// True if the last record was rejected because its object exists.
     private(set) var lastWasDuplicate = false
 
-    init(createsOnly: Bool = false) { self.createsOnly = createsOnly }
+    /// With `createsOnly`, existing objects are not changed: neither those of records nor those nested in them.
+    init(createsOnly: Bool = false) {
+      self.createsOnly = createsOnly
+      applier = RecordApplier(ignoredMembers: [Member.class, Member.key], createsLinked: !createsOnly)
+    }
 
     func table(_ name: String, _ transaction: borrowing WriteTransaction) throws(Failure) -> TableKey? {
       if let lastTable, lastTable.name.isExactly(name) { return lastTable.key }

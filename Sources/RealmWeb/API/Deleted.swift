@@ -8,6 +8,9 @@ extension WebAPI {
   /// The maximum number of bytes of the response; more objects are left out.
   private static let deletedLimit = 8 << 20
 
+  /// The time after which the search ends and `more` is true. Writers are locked out until then.
+  private static let deletedTime = Duration.seconds(20)
+
   /// Ends the search.
   private struct Enough: Error {}
 
@@ -20,14 +23,14 @@ extension WebAPI {
       out.append(decimal: newest.version)
       out.append(",\"rows\":[")
       var count = 0, hasMore = false
+      let end = ContinuousClock.now.advanced(by: Self.deletedTime)
       do {
         try DeletedObjects(in: newest).forEach { (object) throws in
+          if request.isAbandoned || ContinuousClock.now > end { throw Enough() }
           guard object.table.className?.isExactly(className) == true, let text = DeletedObjectText(object) else {
             return false
           }
-          if count == limit || out.count + text.value.count > Self.deletedLimit || request.isAbandoned {
-            throw Enough()
-          }
+          if count == limit || out.count + text.value.count > Self.deletedLimit { throw Enough() }
           let cursor = ObjectCursor(object.table)
           guard try cursor.seek(object.key) else { return false }
           if count > 0 { out.append(",") }

@@ -44,15 +44,15 @@ final class FormerRealm: Sendable {
     }
   }
 
-  /// Releases the version if it has not been used for a minute.
+  /// Releases the version if it has not been used for a minute. Does nothing during a search.
   func releaseUnused() {
-    opened.withLock { opened in
+    opened.withLockIfAvailable { opened in
       if let known = opened, ContinuousClock.now - known.lastUse > Self.idleTime { opened = nil }
     }
   }
 
-  /// Releases the version.
-  func release() { opened.withLock { $0 = nil } }
+  /// Releases the version. Does nothing during a search, so that the end of the server does not wait for it.
+  func release() { opened.withLockIfAvailable { $0 = nil } }
 }
 
 extension BrowsedRealm {

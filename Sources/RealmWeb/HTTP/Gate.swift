@@ -92,6 +92,10 @@ final class Gate: Sendable {
       return .answer(admit(given, hasCookie: hasCookie))
     }
     guard hasCookie else { return .answer(Self.unknown(target, head)) }
+    // The page stores the key of its address, so an address with another key, as in a link of another page, is refused.
+    if target.path.isEmpty, let given = target["key"], !Self.areEqual(Array(given.utf8), key) {
+      return .answer(Self.redirect(to: "/"))
+    }
     if target.path.first == "api" {
       let hasKey = head.key.map { Self.areEqual(Array($0.utf8), key) } ?? false
       guard hasKey || isTicket(target, head) else { return refuse(403, Self.needsKey) }
@@ -179,13 +183,18 @@ final class Gate: Sendable {
       return true
     }
     guard isRight || hasCookie else { return WebError(403, Self.needsToken).response }
-    var response = WebResponse(status: 303, contentType: "text/plain", body: .bytes([]))
-    response.headers = [("Location", isRight ? "/?key=\(String(decoding: key, as: UTF8.self))" : "/")]
+    var response = Self.redirect(to: isRight ? "/?key=\(String(decoding: key, as: UTF8.self))" : "/")
     if isRight {
       onOpened()
       let value = String(decoding: secret, as: UTF8.self)
       response.headers.append(("Set-Cookie", "\(cookieName)=\(value); HttpOnly; SameSite=Strict; Path=/"))
     }
+    return response
+  }
+
+  private static func redirect(to location: String) -> WebResponse {
+    var response = WebResponse(status: 303, contentType: "text/plain", body: .bytes([]))
+    response.headers = [("Location", location)]
     return response
   }
 

@@ -232,7 +232,10 @@ async function showVersion(index) {
   drawTimeline(index);
   const wanted = index < state.versions.length - 1 ? state.versions[index].version : undefined;
   if (wanted === api.version) return;
-  if (object.isEdited) return announce("Save or discard the edits of the object first.");
+  if (object.isEdited) {
+    drawTimeline(state.versions.length - 1);
+    return announce("Save or discard the edits of the object first.");
+  }
   const former = api.version;
   api.version = wanted;
   byId("show-deleted").hidden = wanted !== undefined;
@@ -438,6 +441,7 @@ function listen() {
 }
 
 async function start() {
+  if (!JSON.rawJSON) throw new Error("This browser is too old for the page: it lacks JSON.rawJSON.");
   listen();
   const info = state.info = await api.info();
   state.version = await loadClasses();

@@ -284,10 +284,11 @@ function written(text, property) {
   return JSON.stringify(text);
 }
 
-/** The properties of the object in `text` that differ from those in `former`, as JSON. */
+/** The properties of the object in `text` that differ from those in `former`, as JSON. Numbers stay as written. */
 function differing(former, text) {
+  const exact = (key, value, context) => typeof value === "number" ? JSON.rawJSON(context.source) : value;
   const [before, after] = [former, text].map((json) =>
-    new Map(Object.entries(parseJSON(json)).map(([name, value]) => [name, toJSON(value)])));
+    new Map(Object.entries(JSON.parse(json, exact)).map(([name, value]) => [name, JSON.stringify(value)])));
   for (const [name, source] of after) if (before.get(name) === source) after.delete(name);
   return after;
 }

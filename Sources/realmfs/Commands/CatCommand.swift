@@ -15,7 +15,12 @@ enum CatCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let style = try arguments.jsonStyle()
     let source = try RealmSource(arguments)
-    guard arguments.operands.count > 1 else { return try listClasses(source) }
+    guard arguments.operands.count > 1 else {
+      if let option = [OptionName.filter, .sort, .limit].first(where: { arguments.has($0) }) {
+        throw arguments.usage("--\(option.rawValue) needs a class")
+      }
+      return try listClasses(source)
+    }
     let target = arguments.operands[1]
     // Search bytes, not characters: a combining mark after the slash would form one character with it.
     if let slash = target.utf8.firstIndex(of: UInt8(ascii: "/")), target.utf8.index(after: slash) != target.endIndex {

@@ -25,7 +25,7 @@ extension Arguments {
     if let text = value(.filter) { query.append(text) }
     if has(.sort) { query.append("SORT(\(allValues(.sort).joined(separator: ", ")))") }
     if let text = value(.limit) {
-      guard let count = Int(text), count >= 0 else { throw usage("option --limit: '\(text)' is not a number") }
+      guard let count = Int(text), count >= 0 else { throw usage("--limit \(text): expected a number from 0") }
       query.append("LIMIT(\(count))")
     }
     return query.isEmpty ? nil : condition(query.joined(separator: " "))

@@ -129,7 +129,10 @@ struct PrivateMount {
     if MountTable.entry(at: point) != nil {
       do throws(CommandFailure) { try MountPoint.unmount(point, isLazy: false) } catch {
         MountPoint.detach(point)
-        Log.notice("a process that was left behind still uses the mount, which ends nevertheless: its files are gone")
+        Log.notice(
+          "a background process of the command still uses the mount; it was detached, and the process cannot use its "
+            + "files"
+        )
       }
     }
     close(socket)

@@ -144,8 +144,8 @@ extension Options {
         by other means: see realmfs-mount(8). If the command exits with 0, the exit code is then 9.
         """,
         """
-        The mount ends when the command ends, even if processes that it left behind still use it: this is reported, \
-        and they find the files gone. Signals are passed on to the command. If realmfs itself is killed, the mount \
+        The mount ends when the command ends. Processes that still use it lose access to its files; this is reported. \
+        Signals are passed on to the command. If realmfs itself is killed, the mount \
         ends at once and the directory is removed; the command continues without it.
         """,
       ],
