@@ -39,13 +39,7 @@ struct BrowsedRealm: Sendable {
 extension Snapshot {
   /// Returns the tables of all classes, in slot order.
   func classTables() throws(WebError) -> [Table] {
-    do throws(EngineError) {
-      var tables: [Table] = []
-      for key in try tableKeys() {
-        if let table = try table(key), table.className != nil { tables.append(table) }
-      }
-      return tables
-    } catch { throw WebError(error) }
+    do throws(EngineError) { return try classes() } catch { throw WebError(error) }
   }
 
   /// Returns the table of a class.

@@ -114,18 +114,7 @@ struct CarvingTests {
     }
 
     /// The node at `ref` and all nodes below it.
-    private static func all(_ arena: Arena, _ ref: Int) throws -> [Range<Int>] {
-      var found: [Range<Int>] = [], pending = [ref]
-      while let ref = pending.popLast() {
-        let node = try arena.node(ref)
-        found.append(ref..<ref + node.byteSize)
-        guard node.hasRefs, node.width > 0 else { continue }
-        for slot in 0..<node.count {
-          if case let child = try node.int(slot), child > 0, child & 1 == 0 { pending.append(Int(child)) }
-        }
-      }
-      return found
-    }
+    private static func all(_ arena: Arena, _ ref: Int) throws -> [Range<Int>] { try paths(arena, ref).map(\.node) }
   }
 
   /// The values of all properties that cannot hold links.

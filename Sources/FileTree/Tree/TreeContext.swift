@@ -30,7 +30,9 @@ final class TreeParts: Sendable {
     memory = budget ?? MemoryBudget(options.memoryLimit)
     let refusals = RefusalLog(options.log)
     namespace = Namespace.State(memory, listingBudget: listingBudget)
-    views = Views(realm, writer, options, namespace, texts: texts, showing: hold) { text in
+    views = Views(realm, writer, options, namespace, texts: texts, showing: hold) { [weak staged] text in
+      // Programs may still be in the directory of a transaction that has ended. The realm itself is not affected.
+      if staged?.hasEnded == true { return }
       options.log?(text)
       refusals.report(text)
     }

@@ -53,7 +53,7 @@ final class FormerStates {
     // Only what the last version freed was in use before.
     let freed = ByteRanges(list.filter { $0.version == last.version }.map { $0.position..<$0.end })
     let unused = ByteRanges(list.filter { $0.version != last.version }.map { $0.position..<$0.end })
-    let guarded = GuardedSpace(space, without: unused.union(space.fillsOnDemand ? written.encryptedPages : written))
+    let guarded = GuardedSpace(space, without: unused.union(space.changed(byWriting: written)))
     if let state = whole(guarded, freed) {
       let gap = state.version + 1 != last.version
       if !gap {

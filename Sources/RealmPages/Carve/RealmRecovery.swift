@@ -247,7 +247,7 @@ extension RealmRecovery.Part {
       objectsFromElsewhere: tally.origins,
       valuesFromElsewhere: (table as? MergedTable)?.filledValues ?? [:],
       notes: tally.notes,
-      damage: tally.firstDamage ?? (table as? MergedTable)?.kindNote ?? (table as? RescuedTable)?.kindNote
+      damage: tally.firstDamage ?? table.kindNote
     )
   }
 }

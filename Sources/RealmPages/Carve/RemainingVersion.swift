@@ -21,6 +21,9 @@ public struct RemainingVersion: Sendable {
       case .partial: "partial"
       }
     }
+
+    /// The first fault that a check found; nil for other states.
+    public var fault: String? { if case .partial(let fault) = self { fault } else { nil } }
   }
 
   /// The objects of a class in a version.

@@ -288,7 +288,7 @@ struct RescuedTable: SourceTable {
   /// Cost: a walk over the clusters.
   mutating func correctKind(_ effort: Effort) {
     guard kind == .embedded, claimedCount ?? 1 > 0 else { return }
-    // One damaged backlink leaf must not decide.
+    // One damaged backlink must not decide.
     var shared = 0
     // The closures do not throw, so nothing is thrown here.
     try? forEachObject(

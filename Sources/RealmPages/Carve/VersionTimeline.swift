@@ -4,6 +4,8 @@
 // version never shows bytes that a later commit wrote: in a session, the pages that this version does not share with
 // the newest one are copied while no writer can commit, and the newest version stays pinned.
 
+import Glibc
+
 /// The versions that remain in a file. Use it only while no writer can commit: in `RealmWriter.withWriterLock`, or
 /// for a file that no other program has open. One thread at a time.
 ///
@@ -142,21 +144,24 @@ public final class VersionTimeline {
   }
 
   /// Returns the realm as of a version, read-only. In a session it stays valid when writers can commit again. Otherwise
-  /// `isCurrent` is false after the next commit, or once `isUnchanged` is false.
+  /// `isCurrent` is false after the next commit, or once `isUnchanged` is false: by default, while another process has
+  /// the realm open.
   ///
   /// Cost in a session: memory for the pages of the version that later commits released.
   public func realm(
     asOf version: RemainingVersion,
-    isUnchanged: @escaping @Sendable () -> Bool = { true }
+    isUnchanged: (@Sendable () -> Bool)? = nil
   ) throws(EngineError) -> Realm {
+    let path = configuration.path
+    let isUnchanged = isUnchanged ?? { LockHolders.ofRealm(at: path).allSatisfy { $0.processID == getpid() } }
     guard let (newest, realm) = current else {
       let former = try snapshot(of: version, file.space.copy(keeping: []), pin: nil)
-      let reader = FormerReader(former, newest: nil, of: nil, path: configuration.path, isUnchanged: isUnchanged)
+      let reader = FormerReader(former, newest: nil, of: nil, path: path, isUnchanged: isUnchanged)
       return Realm(configuration, reader)
     }
     let kept = newest.pin == nil ? [] : try released(since: version, newest)
     let former = try snapshot(of: version, newest.arena.space.copy(keeping: kept), pin: newest.pin)
-    let reader = FormerReader(former, newest: newest, of: realm, path: configuration.path, isUnchanged: isUnchanged)
+    let reader = FormerReader(former, newest: newest, of: realm, path: path, isUnchanged: isUnchanged)
     return Realm(configuration, reader)
   }
 

@@ -22,10 +22,7 @@ struct OpenedFile {
   var place: FileHandle.Place? { handle?.place }
 
   /// True if another file, or none, is at the path.
-  var hasLeftPath: Bool {
-    let place = place
-    return place == .elsewhere || place == .nowhere
-  }
+  var hasLeftPath: Bool { place?.isAway ?? false }
 
   /// Throws `moved` if the file is no longer at its path.
   func checkPlace() throws(EngineError) {

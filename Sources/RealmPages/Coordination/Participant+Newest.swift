@@ -37,7 +37,7 @@ extension Participant {
     let (place, stamp) = checksPath ? state.file.handle?.locate() ?? (.here, nil) : (.here, nil)
     if place == .here {
       if state.location.place == .shared { state.location.place = .here }
-    } else if place == .elsewhere || place == .nowhere {
+    } else if place.isAway {
       // Other programs that have the file open continue to use it, and commits that are not on disk yet belong to it.
       if session.participants == 1 && !state.isWriting {
         leave(&state)

@@ -52,7 +52,7 @@ extension Participant {
       let isFirst = state.file.handle == nil
       try entry.enterWriting(create: create && isFirst, timeout ?? (isFirst ? Session.timeout : .zero), wrap)
     }
-    if entry.session != nil, entry.file?.place == .elsewhere || entry.file?.place == .nowhere {
+    if entry.session != nil, entry.file?.place.isAway ?? false {
       entry.session?.leave()
       throw EngineError(.inUse, "\(configuration.path): the file was replaced while it was being opened: try again")
     }

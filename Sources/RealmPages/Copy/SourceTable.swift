@@ -35,6 +35,8 @@ protocol SourceTable {
   var nextSequence: Int64 { get }
   /// The number of properties whose names cannot be read and are generated.
   var madeUpNames: Int { get }
+  /// The reason why the kind differs from the stored one; nil if it does not.
+  var kindNote: String? { get }
   /// Calls `body` with each reachable object, known keys ascending, and `onDamage` for damage. The work is charged to
   /// `effort`.
   func forEachObject(
@@ -46,6 +48,7 @@ protocol SourceTable {
 
 extension SourceTable {
   var madeUpNames: Int { 0 }
+  var kindNote: String? { nil }
 }
 
 /// A table of formats 2 to 9, row by row.

@@ -73,3 +73,8 @@ struct ByteRanges: Sendable {
     )
   }
 }
+
+extension PageSpace {
+  /// The bytes that a program changes when it writes `ranges`: whole pages of an encrypted file.
+  func changed(byWriting ranges: ByteRanges) -> ByteRanges { fillsOnDemand ? ranges.encryptedPages : ranges }
+}

@@ -80,6 +80,9 @@ final class FileHandle: Sendable {
     case nowhere
     /// Not known; the errno of the lookup.
     case unknown(Int32)
+
+    /// True if another file, or none, is at the path.
+    var isAway: Bool { self == .elsewhere || self == .nowhere }
   }
 
   /// Changes whenever a system call writes to the file, even if its times are modified.

@@ -94,8 +94,8 @@ package final class FormerVersions {
     do throws(EngineError) {
       let found = try snapshot(ref)
       guard found.version == version, let root = file.roots.first(where: { $0.ref == ref }) else { return nil }
-      let written = newest.arena.space.fillsOnDemand ? written.encryptedPages : written
-      if try found.overlaps(written, dropsPages: checksFirst) { return nil }
+      let changed = newest.arena.space.changed(byWriting: written)
+      if try found.overlaps(changed, dropsPages: checksFirst) { return nil }
       return file.firstProblem(of: root) == nil ? found : nil
     } catch {
       // A version that cannot be read is not intact.

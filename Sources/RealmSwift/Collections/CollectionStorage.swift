@@ -6,6 +6,8 @@ enum CollectionStorage<Values> {
   case managed(CollectionPlace)
 
   var place: CollectionPlace? { if case .managed(let place) = self { place } else { nil } }
+  /// True if both are the same collection in a realm.
+  func hasSamePlace(as other: Self) -> Bool { place != nil && place == other.place }
   var realm: Realm? { if case .managed(let place) = self { Realm(place.context) } else { nil } }
   /// True if the owner was deleted.
   var isInvalidated: Bool { if case .managed(let place) = self { place.isInvalidated } else { false } }

@@ -212,9 +212,7 @@ extension List: _Persistable {
   @inlinable public static var _rlmIsCollection: Bool { true }
   /// Replaces the elements of a list with those of another one.
   public static func _rlmFill(_ collection: List, _ value: List) {
-    if collection.storage.place == nil ? collection !== value : collection.storage.place != value.storage.place {
-      collection.assign(value)
-    }
+    if collection !== value, !collection.storage.hasSamePlace(as: value.storage) { collection.assign(value) }
   }
   /// Returns an empty list.
   public static func _rlmDefault() -> List { List() }

@@ -170,9 +170,7 @@ extension Map: _Persistable {
   @inlinable public static var _rlmIsCollection: Bool { true }
   /// Replaces the entries of a map with those of another one.
   public static func _rlmFill(_ collection: Map, _ value: Map) {
-    if collection.storage.place == nil ? collection !== value : collection.storage.place != value.storage.place {
-      collection.assign(value)
-    }
+    if collection !== value, !collection.storage.hasSamePlace(as: value.storage) { collection.assign(value) }
   }
   /// Returns an empty map.
   public static func _rlmDefault() -> Map { Map() }

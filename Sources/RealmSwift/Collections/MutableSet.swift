@@ -129,9 +129,7 @@ extension MutableSet: _Persistable {
   @inlinable public static var _rlmIsCollection: Bool { true }
   /// Replaces the values of a set with those of another one.
   public static func _rlmFill(_ collection: MutableSet, _ value: MutableSet) {
-    if collection.storage.place == nil ? collection !== value : collection.storage.place != value.storage.place {
-      collection.assign(value)
-    }
+    if collection !== value, !collection.storage.hasSamePlace(as: value.storage) { collection.assign(value) }
   }
   /// Returns an empty set.
   public static func _rlmDefault() -> MutableSet { MutableSet() }

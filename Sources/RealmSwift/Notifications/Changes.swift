@@ -9,6 +9,16 @@ public enum RealmCollectionChange<CollectionType> {
   case update(CollectionType, deletions: [Int], insertions: [Int], modifications: [Int])
   /// The collection can no longer be observed.
   case error(any Error)
+
+  /// Returns the same change of another collection.
+  func of<Other>(_ other: Other) -> RealmCollectionChange<Other> {
+    switch self {
+    case .initial: .initial(other)
+    case .update(_, let deletions, let insertions, let modifications):
+      .update(other, deletions: deletions, insertions: insertions, modifications: modifications)
+    case .error(let error): .error(error)
+    }
+  }
 }
 
 /// A change of a map.

@@ -31,15 +31,7 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
     _ block: @escaping (RealmCollectionChange<ProjectedCollection>) -> Void
   ) -> NotificationToken {
     let (base, path) = (base, path)
-    return base.observe(keyPaths, path) { change in
-      let collection = ProjectedCollection(base, path)
-      switch change {
-      case .initial: block(.initial(collection))
-      case .update(_, let deletions, let insertions, let modifications):
-        block(.update(collection, deletions: deletions, insertions: insertions, modifications: modifications))
-      case .error(let error): block(.error(error))
-      }
-    }
+    return base.observe(keyPaths, path) { block($0.of(ProjectedCollection(base, path))) }
   }
 
   /// Calls `block` on a serial queue, with the collection in a realm that is confined to the queue.
@@ -109,14 +101,7 @@ private struct ObjectCollection<C: RealmCollection>: ProjectedBase where C.Eleme
     guard let path = path as? PartialKeyPath<C.Element> else {
       Misuse.stop("The projected property is not one of \(C.Element.self).")
     }
-    return collection.observe(keyPaths: keyPaths ?? [PropertyTracer.name(of: path)]) { change in
-      switch change {
-      case .initial: block(.initial(()))
-      case .update(_, let deletions, let insertions, let modifications):
-        block(.update((), deletions: deletions, insertions: insertions, modifications: modifications))
-      case .error(let error): block(.error(error))
-      }
-    }
+    return collection.observe(keyPaths: keyPaths ?? [PropertyTracer.name(of: path)]) { block($0.of(())) }
   }
 
   var realm: Realm? { collection.realm }

@@ -11,17 +11,17 @@ final class OpenRealms {
   /// Retains a realm for the calling thread. Does nothing for a realm of a queue or an actor, whose thread may change.
   static func keep(_ context: RealmContext) {
     guard case .thread = context.confinement else { return }
+    context.isKeptOpen = true
     let dictionary = Thread.current.threadDictionary
     let realms = dictionary[name] as? OpenRealms ?? OpenRealms()
     dictionary[name] = realms
     realms.contexts.append(context)
   }
 
-  /// Releases a realm whose transaction ends.
+  /// Releases a realm whose transaction ends. Cheap for one that `keep` did not retain.
   static func forget(_ context: RealmContext) {
-    guard case .thread = context.confinement, let realms = Thread.current.threadDictionary[name] as? OpenRealms else {
-      return
-    }
-    realms.contexts.removeAll { $0 === context }
+    guard context.isKeptOpen else { return }
+    context.isKeptOpen = false
+    (Thread.current.threadDictionary[name] as? OpenRealms)?.contexts.removeAll { $0 === context }
   }
 }

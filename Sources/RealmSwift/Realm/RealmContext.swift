@@ -15,6 +15,8 @@ final class RealmContext {
   /// True if the realm stays at its version and is used by all threads.
   let isFrozen: Bool
   let confinement: Confinement
+  /// True while `OpenRealms` retains the realm for its thread.
+  var isKeptOpen = false
   /// The thread that the realm is confined to; 0 for other confinements.
   let thread: pthread_t
   @safe @exclusivity(unchecked) private(set) var hold: VersionHold?

@@ -147,12 +147,11 @@ public struct InstructionApplier {
       else { throw SyncError.unfit("class \(present.name) exists with another kind or primary key") }
       return
     }
-    let name = reader.text(table), keyName = key.map { reader.text($0.name) }
-    let made = try transaction.addTable(Table.classPrefix + name, kind: kind)
-    if let key, let type = key.type, let keyName {
-      let column = try transaction.addColumn(made, ColumnSpec(keyName, type, isNullable: key.isNullable))
-      try transaction.setPrimaryKey(made, column)
+    var properties: [ColumnSpec] = []
+    if let key, let type = key.type {
+      properties = [ColumnSpec(reader.text(key.name), type, isNullable: key.isNullable)]
     }
+    _ = try transaction.addClass(reader.text(table), kind: kind, properties, primaryKey: properties.first?.name)
     forgetSchema()
   }
 

@@ -161,12 +161,8 @@ public struct Exporter {
 
   /// Returns the tables of the classes to export, in slot order.
   private func chosen(_ snapshot: Snapshot) throws(TransferError) -> [Table] {
-    var all: [Table] = []
-    do throws(EngineError) {
-      for key in try snapshot.tableKeys() {
-        if let table = try snapshot.table(key), table.className != nil { all.append(table) }
-      }
-    } catch { throw .damaged(error.description) }
+    let all: [Table]
+    do throws(EngineError) { all = try snapshot.classes() } catch { throw .damaged(error.description) }
     var wanted: Set<TableKey> = []
     let classes = classes ?? namesake(all.compactMap(\.className)).map { [$0] }
     for name in classes ?? all.compactMap(\.className) {

@@ -81,6 +81,8 @@ public struct Importer {
   /// Receives the versions before and after the import, and the objects concerned; in that case, nothing is committed.
   /// Cannot be combined with batches.
   public var preview: Preview?
+  /// True if nothing is committed; the summary is that of the commit.
+  public var isDryRun = false
   /// Receives rejected records, after the other records of their batch have been committed. If it is nil, the first
   /// rejected record ends the import.
   public var onReject: ((RejectedRecord) throws(TransferError) -> Void)?
@@ -183,13 +185,7 @@ public struct Importer {
   /// Returns the names of the classes whose objects can be imported.
   private func topLevelClasses() throws(TransferError) -> [String] {
     do throws(EngineError) {
-      let snapshot = try writer.realm.latest()
-      var names: [String] = []
-      for key in try snapshot.tableKeys() {
-        let table = try snapshot.table(key)
-        if let table, table.kind == .topLevel, let name = table.className { names.append(name) }
-      }
-      return names
+      return try writer.realm.latest().classes().filter { $0.kind == .topLevel }.compactMap(\.className)
     } catch { throw .engine(error) }
   }
 
@@ -215,7 +211,7 @@ public struct Importer {
           throw .engine(error)
         }
         pass.summary.classes = pass.counts.sorted { $0.key.value < $1.key.value }.map(\.value)
-        try transaction.end(preview, pass.objects)
+        if isDryRun { transaction.rollback() } else { try transaction.end(preview, pass.objects) }
         pass.summary.rejected = order.count
         for position in order { if let record = rejected[position] { try onReject?(record) } }
         return pass

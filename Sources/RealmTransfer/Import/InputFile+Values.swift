@@ -85,7 +85,9 @@ extension InputFile {
         }
         enter(start, &context, &arrays)
       case (UInt8(ascii: "{"), .open):
-        guard let start = try arrayStart(at: 1), arrays.isKnown(start.name) else { return try object() }
+        guard !arrays.known.isEmpty, let start = try arrayStart(at: 1), arrays.isKnown(start.name) else {
+          return try object()
+        }
         enter(start, &context, &arrays)
       case (UInt8(ascii: "{"), .arrayStart(let number)), (UInt8(ascii: "{"), .comma(let number)):
         context = .element(ofClass: number)

@@ -1,6 +1,5 @@
 // `/api/versions`, and the realm as of a former version, from which all requests to read with `version=` are answered.
 
-import Glibc
 import RealmJSON
 import RealmPages
 import Synchronization
@@ -31,13 +30,10 @@ final class FormerRealm: Sendable {
       opened = nil
       let realm = try browsed.withTimeline { (timeline) throws(WebError) in
         guard let found = timeline.version(version) else { throw WebError(404, "no version \(version) in the file") }
-        if case .partial(let fault) = timeline.state(of: found) {
+        if let fault = timeline.state(of: found).fault {
           throw WebError(409, "version \(version) is not whole: \(fault)")
         }
-        let path = browsed.realm.configuration.path
-        return try WebError.converting { () throws in
-          try timeline.realm(asOf: found) { LockHolders.ofRealm(at: path).allSatisfy { $0.processID == getpid() } }
-        }
+        return try WebError.converting { () throws in try timeline.realm(asOf: found) }
       }
       opened = Opened(version: version, realm: realm, lastUse: .now)
       return realm
@@ -89,9 +85,9 @@ extension WebAPI {
     try browsed.withTimeline { (timeline) throws(WebError) in
       let items = timeline.versions.map { version in
         let state = timeline.state(of: version)
-        let fault: JSONValue = if case .partial(let text) = state { .string(text) } else { .null }
         return JSONValue.object([
-          ("version", .number(Int(clamping: version.version))), ("state", .string(state.name)), ("fault", fault),
+          ("version", .number(Int(clamping: version.version))), ("state", .string(state.name)),
+          ("fault", state.fault.map { .string($0) } ?? .null),
         ])
       }
       let newest = timeline.versions.first.map { JSONValue.number(Int(clamping: $0.version)) } ?? .null

@@ -179,9 +179,10 @@ function countAgain() {
 
 async function committed({ version, changes, more }) {
   state.version = version;
-  state.versions.push({ version, state: "whole" });
+  const isShown = !byId("timeline").hidden;
+  if (isShown) state.versions.push({ version, state: "whole" });
   if (api.version !== undefined) return announce(`Version ${version} was committed`);
-  drawTimeline(state.versions.length - 1);
+  if (isShown) drawTimeline(state.versions.length - 1);
   countAgain();
   // Only when no change is in progress is it known whether a commit was made here.
   await answered();

@@ -109,11 +109,7 @@ enum BrowseCommand {
   private struct RedirectFile: Sendable {
     let path: String
 
-    init() {
-      let folder = unsafe getenv("XDG_RUNTIME_DIR") ?? getenv("TMPDIR")
-      let base = unsafe folder.map { unsafe String(cString: $0) } ?? "/tmp"
-      path = "\(base)/realmfs-browse-\(RealmBrowser.randomName()).html"
-    }
+    init() { path = "\(UserFolders.runtime)/realmfs-browse-\(RealmBrowser.randomName()).html" }
 
     func write(_ url: String) throws(CommandFailure) {
       let descriptor = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

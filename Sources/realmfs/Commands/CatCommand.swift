@@ -16,22 +16,24 @@ enum CatCommand {
     let style = try arguments.jsonStyle()
     let source = try RealmSource(arguments)
     guard arguments.operands.count > 1 else {
-      if let option = [OptionName.filter, .sort, .limit].first(where: { arguments.has($0) }) {
-        throw arguments.usage("--\(option.rawValue) needs a class")
-      }
+      try refuseSelection(arguments, "needs a class")
       return try listClasses(source)
     }
     let target = arguments.operands[1]
     // Search bytes, not characters: a combining mark after the slash would form one character with it.
     if let slash = target.utf8.firstIndex(of: UInt8(ascii: "/")), target.utf8.index(after: slash) != target.endIndex {
-      if let option = [OptionName.filter, .sort, .limit].first(where: { arguments.has($0) }) {
-        throw arguments.usage("--\(option.rawValue) is for a class, not for one object")
-      }
+      try refuseSelection(arguments, "is for a class, not for one object")
       try printFile(target, of: source, style: style)
       return .done
     }
     let query = try arguments.condition(at: nil)
     return try ObjectRows(source, arguments, className: String(target.prefix { $0 != "/" }), query: query).run()
+  }
+
+  /// Throws if an option selects or orders the objects of a class.
+  private static func refuseSelection(_ arguments: Arguments, _ reason: String) throws(CommandFailure) {
+    guard let option = [OptionName.filter, .sort, .limit].first(where: { arguments.has($0) }) else { return }
+    throw arguments.usage("--\(option.rawValue) \(reason)")
   }
 
   /// Prints the names of the printable classes; on a terminal also their object counts and a usage hint.

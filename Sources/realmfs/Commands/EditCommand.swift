@@ -89,7 +89,7 @@ struct EditedRealm {
   /// Reports the result: `words` on standard error, or with --json `facts` on standard output.
   func report(_ words: String, _ facts: [(String, JSONValue)]) throws(CommandFailure) {
     if arguments.has(.dryRun) {
-      if !arguments.has(.quiet) { Log.notice("\(path): dry run, nothing was changed; would report: \(words)") }
+      if !arguments.has(.quiet) { Log.notice("\(path): \(Options.dryRunLead)\(words)") }
       return
     }
     if arguments.has(.json) {

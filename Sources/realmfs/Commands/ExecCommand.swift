@@ -14,7 +14,7 @@ enum ExecCommand {
       return try run(command, in: mount.point)
     }
     let unsaved = mount.unsavedFiles
-    for path in unsaved { Log.error("\(path) is in memory only") }
+    UmountCommand.listUnsaved(unsaved)
     let problem = mount.end()
     let status = try result.get()
     if let problem { Log.error("\(file): \(problem)") }

@@ -40,7 +40,7 @@ enum ImportCommand {
       } catch { throw .engine(error) }
       var importer = Importer(writer, from: source, defaultClass: classes.first)
       importer.batchSize = batchSize
-      if arguments.has(.dryRun) { importer.preview = { (_, _, _) in } }
+      importer.isDryRun = arguments.has(.dryRun)
       if let rejects { importer.onReject = { (record) throws(TransferError) in try rejects.add(record) } }
       importer.onProgress = { (done) in progress.show(done, of: 0) }
       summary = try importer.run()
@@ -95,7 +95,7 @@ enum ImportCommand {
         }
       }
       let words = "\(summary.created) created, \(summary.changed) changed, \(summary.unchanged) unchanged"
-      let lead = isDryRun ? "dry run, nothing was changed; would report: " : ""
+      let lead = isDryRun ? Options.dryRunLead : ""
       Log.notice("\(path): \(lead)\(words), \(summary.rejected) refused")
     }
     try output.flush()

@@ -61,14 +61,19 @@ enum UmountCommand {
   }
 
   private static func holdsUnsaved(_ given: String, _ paths: [String]) -> CommandFailure {
-    for path in paths.prefix(maxPaths) { Log.error("\(path) is in memory only") }
-    if paths.count > maxPaths {
-      Log.error("\(counted(paths.count - maxPaths, "more file is", "more files are")) in memory only")
-    }
+    listUnsaved(paths)
     return CommandFailure(
       .mountPoint,
       "\(given) stays mounted, because these files are not in the realm: save or remove them, or use --discard"
     )
+  }
+
+  /// Prints the paths of files that exist only in memory, the first `maxPaths` of them.
+  static func listUnsaved(_ paths: [String]) {
+    for path in paths.prefix(maxPaths) { Log.error("\(path) is in memory only") }
+    if paths.count > maxPaths {
+      Log.error("\(counted(paths.count - maxPaths, "more file is", "more files are")) in memory only")
+    }
   }
 
   /// Suggests the mount that the user probably meant: the mount of a realm file, or the mount that contains the path.

@@ -37,7 +37,7 @@ enum VersionsCommand {
   /// The failure that describes a realm whose newest version is damaged; nil if it is sound.
   private static func problem(_ timeline: VersionTimeline, _ path: String) -> CommandFailure? {
     guard let newest = timeline.versions.first(where: { $0.slots.first?.isSelected ?? $0.isInFooter }),
-      case .partial(let fault) = timeline.state(of: newest)
+      let fault = timeline.state(of: newest).fault
     else { return nil }
     return CommandFailure(.damaged, "\(path): the newest version is damaged: \(fault)")
   }
@@ -52,7 +52,7 @@ enum VersionsCommand {
       output.line(cells.joined(separator: "  ").trimmingSpaces)
     }
     for line in lines {
-      if case .partial(let fault) = line.state { output.line("version \(line.version.version): \(fault)") }
+      if let fault = line.state.fault { output.line("version \(line.version.version): \(fault)") }
     }
   }
 
@@ -144,11 +144,10 @@ private struct VersionLine {
   }
 
   var json: JSONValue {
-    let fault: JSONValue = if case .partial(let text) = state { .string(text) } else { .null }
-    return .object([
+    .object([
       ("version", .number(Int(clamping: version.version))),
       ("state", .string(state.name)),
-      ("fault", fault),
+      ("fault", state.fault.map { .string($0) } ?? .null),
       ("format", .number(version.format)),
       ("offset", .number(version.ref)),
       ("logicalSize", .number(version.logicalSize)),

@@ -25,8 +25,7 @@ struct Mount {
     // Read the schema before the process goes into the background, where it has no standard input.
     schema = try arguments.schema(.schemaFile)
     var options = try arguments.treeOptions()
-    if arguments.command == .mount, arguments.operands.count == 2, System.isDirectory(path), !System.isDirectory(point)
-    {
+    if arguments.operands.count == 2, System.isDirectory(path), !System.isDirectory(point) {
       throw arguments.usage("\(arguments.operands[0]) is a directory; the file comes first, then the mount point")
     }
     mountPoint = try MountPoint.prepare(point, verbose: arguments.has(.verbose))

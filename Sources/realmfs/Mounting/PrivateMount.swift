@@ -15,11 +15,11 @@ struct PrivateMount {
   private let server: pid_t
   private let socket: Int32
 
-  /// Mounts the realm of `arguments` on a new directory with mode 0700, in $XDG_RUNTIME_DIR or /tmp. Returns when the
+  /// Mounts the realm of `arguments` on a new directory with mode 0700, in `UserFolders.runtime`. Returns when the
   /// tree is live. Only before any thread exists.
   init(_ arguments: Arguments) throws(CommandFailure) {
     // Both processes know the path before the directory exists, so each can remove it if the other is killed.
-    point = "\(Self.folder)/realmfs-exec.\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+    point = "\(UserFolders.runtime)/realmfs-exec.\(String(UInt64.random(in: 0 ... .max), radix: 36))"
     var ends: [Int32] = [0, 0]
     guard unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
       throw Self.failure("socketpair")
@@ -44,12 +44,6 @@ struct PrivateMount {
     // The server has printed the reason.
     if let code = status.flatMap(ExitCode.init(rawValue:)), code != .done { throw CommandFailure(code, "") }
     throw CommandFailure(.failure, "the serving process ended before the tree was live (status \(status ?? -1))")
-  }
-
-  /// The directory for mount points.
-  private static var folder: String {
-    let folder = unsafe getenv("XDG_RUNTIME_DIR").map { unsafe String(cString: $0) } ?? ""
-    return unsafe folder.hasPrefix("/") && access(folder, W_OK | X_OK) == 0 ? folder : "/tmp"
   }
 
   /// Serves the mount until it is unmounted or the other end of the socket is closed. Runs in the child.

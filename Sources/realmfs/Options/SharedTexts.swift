@@ -1,6 +1,8 @@
 // Help texts that several commands share.
 
 extension Options {
+  /// Begins the report of a command with --dry-run.
+  static let dryRunLead = "dry run, nothing was changed; would report: "
   static let file = ArgumentSpec("FILE", "the Realm file", completion: .file)
   static let inPlaceOutput = ArgumentSpec(
     "OUT",

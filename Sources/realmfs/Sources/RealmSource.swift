@@ -165,15 +165,6 @@ extension Snapshot {
     }
     throw CommandFailure(.unreadable, "\(path): no class \(name); \(KnownNames(names).hint(for: name))")
   }
-
-  /// Returns all tables that are classes, in slot order.
-  func classes() throws(EngineError) -> [Table] {
-    var tables: [Table] = []
-    for key in try tableKeys() {
-      if let table = try table(key), table.className != nil { tables.append(table) }
-    }
-    return tables
-  }
 }
 
 extension RealmWriter {
