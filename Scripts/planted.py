@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants the bugs of Tests/Planted, one at a time, and reports which test finds each, and after what time.
+"""Plants the bugs of Tests/Planted, one at a time, and reports which test finds each, and after how long.
 
 All of them are compiled into one build of a copy of the package: where a patch changes a line, the copy has both
 versions, and the environment variable PLANTED selects one. Each patch applies to the sources independently.
@@ -103,7 +103,7 @@ class Bug:
 
 
 def fit(bug):
-    """Sets the line number of each hunk of a patch to the nearest place where its lines are now."""
+    """Sets the line number of each hunk of a patch to the nearest position where its lines are now."""
     lines, shifts = open(bug.path, encoding="utf-8").read().split("\n"), {}
     hunks = iter(bug.hunks)
     for index, line in enumerate(lines):

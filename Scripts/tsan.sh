@@ -14,7 +14,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-exitcode=66} ASAN_OPTIONS=${ASAN_OPTIONS:-de
 flags=(--sanitize="$kind" --scratch-path "$scratch" ${SWIFTFLAGS:-})
 
 # A contended Mutex is handed over in the runtime library and in the kernel, which the sanitizer does not see: it is
-# informed here, otherwise every access guarded by such a lock is reported. Nothing is suppressed.
+# informed here; otherwise every access guarded by such a lock is reported. Nothing is suppressed.
 if [ "$kind" = thread ]; then
   mkdir -p "$scratch"
   handle='$s15Synchronization12_MutexHandleV'

@@ -142,7 +142,7 @@ struct QueryBinder {
     }
     return BoundPredicate { (object) throws in
       let keys = try path.objects(object)
-      // As in Realm, ALL is false without objects.
+      // As in Realm, ALL is false if there are no objects.
       return switch syntax.quantifier ?? .any {
       case .any: try keys.contains(where: contains)
       case .all: try !keys.isEmpty && keys.allSatisfy(contains)

@@ -64,7 +64,7 @@ struct GeoRegion: Sendable {
 
   private let form: Form
 
-  /// Creates a region. Throws the reason why the shape has none.
+  /// Creates the region of a shape. Throws the reason if the shape is invalid.
   init(_ shape: GeoShape) throws(GeoProblem) {
     switch shape {
     case .circle(let center, let radius):
@@ -126,8 +126,8 @@ private struct Ring: Sendable {
   private let vertices: [Vector]
   private var isReferenceInside = false
 
-  /// A fixed point. Whether another point is inside follows from the edges between the two. It is not on the equator or
-  /// on a meridian with a round number, where points of a query often are.
+  /// A fixed point. The edges between it and another point determine whether that point is inside. It is not on the
+  /// equator or on a meridian with a round number, where the points of queries often are.
   private static let reference = Vector(x: 0.00457, y: 1, z: 0.0321)
 
   init(_ points: [GeoPoint]) throws(GeoProblem) {
@@ -142,7 +142,7 @@ private struct Ring: Sendable {
     for (index, vertex) in vertices.enumerated() where vertices[..<index].contains(vertex) {
       throw GeoProblem("a ring passes through a point twice")
     }
-    // A ring that encloses more than half of the sphere is taken in the other direction.
+    // A ring that encloses more than half of the sphere is reversed, so that it encloses the rest.
     self.vertices = Self.turn(vertices) < -1e-14 ? vertices.reversed() : vertices
     for a in self.vertices.indices {
       for b in self.vertices.indices where b > a + 1 && !(a == 0 && b == vertices.count - 1) {
@@ -171,7 +171,7 @@ private struct Ring: Sendable {
     return sum
   }
 
-  /// Returns the number of edges, from the edge with the index `first`, between the reference and a point.
+  /// Returns the number of edges, starting with the edge at index `first`, between the reference and a point.
   private func crossings(to point: Vector, from first: Int = 0) -> Int {
     (first..<vertices.count).count { Vector.cross(Self.reference, point, vertex($0), vertex($0 + 1)) }
   }
@@ -181,8 +181,8 @@ private struct Ring: Sendable {
     return isReferenceInside != (crossings(to: point) % 2 == 1)
   }
 
-  /// Returns true if the ring contains one of its vertices. Exactly one of the rings around a point contains it: that
-  /// with a fixed direction to the left of its corner, the same as in the engine.
+  /// Returns true if the ring contains one of its vertices. Of the rings that surround a point, exactly one contains
+  /// it: the one whose corner has a fixed direction on its left. The engine uses the same direction.
   private func containsVertex(_ index: Int) -> Bool {
     let here = vertices[index], before = vertex(index + vertices.count - 1), after = vertex(index + 1)
     var other = Vector(x: 0.012, y: 0.0053, z: 0.00457)

@@ -56,7 +56,7 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
   /// The error of a changeset that does not fit the content of the realm.
   static func unfit(_ problem: String) -> SyncError { SyncError(.protocolBroken, problem) }
 
-  /// Returns `error` with the place in the changeset where it occurred. Errors of the engine that a value, a name or an
+  /// Returns `error` with its position in the changeset. Errors of the engine that a value, a name or an
   /// object of the changeset caused become `protocolBroken`; others are returned unchanged.
   static func unfit(at place: String, _ error: any Error) -> any Error {
     switch error {

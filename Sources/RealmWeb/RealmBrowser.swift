@@ -92,10 +92,10 @@ public final class RealmBrowser: @unchecked Sendable {
     }
   }
 
-  /// The longest time between two checks for idleness and for former versions that are not used.
+  /// The longest time between two checks for idleness and for unused former versions.
   private static let checkInterval = Duration.seconds(5)
 
-  /// Waits until the server is asked to end, or until no request was made and no page was visible for `idleTimeout`.
+  /// Waits until the server is asked to end, or until there has been no request and no visible page for `idleTimeout`.
   public func wait(idleTimeout: Duration? = nil) {
     let interval = min(Self.checkInterval, (idleTimeout ?? Self.checkInterval) / 4)
     while true {

@@ -117,7 +117,7 @@ struct FormerVersionTests {
     }
   }
 
-  @Test("undo does not go back to a version of which the free lists do not prove that it is intact")
+  @Test("undo does not go back to a version that the free lists do not prove intact")
   func disproved() throws {
     let fixture = Fixture.named("many-versions"), bytes = try fixture.bytes()
     func previous(_ bytes: [UInt8]) throws -> Snapshot? {

@@ -259,7 +259,7 @@ struct CarvingTests {
     }
   }
 
-  @Test("objects on the remaining pages of a file are recovered, of whose pages some are zeros or exchanged")
+  @Test("if some pages of a file are zeroed or exchanged, objects on the others are recovered")
   func lostPages() throws {
     try check("lost pages", share: 0.95, without: Self.ambiguous) { original in
       var random = SplitMix64(seed: 8)

@@ -32,7 +32,7 @@ struct ObjectAccessTests {
     return nil
   }
 
-  @Test("values are read by class, primary key and property, and links lead to objects")
+  @Test("values are read by class, primary key and property, and links resolve to objects")
   func reading() throws {
     let folder = try TemporaryFolder()
     let writer = try people(folder)

@@ -166,7 +166,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test("a class whose flags say that it is embedded is saved as a class of its own if its objects have several owners")
+  @Test("a class flagged as embedded is saved as a top-level class if its objects have several owners")
   func embeddedFlag() throws {
     let folder = try TemporaryFolder()
     let writer = try RealmWriter(Configuration(path: folder.path("a.realm"), mode: .exclusive), create: true)

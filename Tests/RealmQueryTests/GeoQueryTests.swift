@@ -25,7 +25,7 @@ struct GeoQueryTests {
       ("geoBox([-1.6, -1.7], [2.4, 2.6])", inside), ("geoBox([2.4, 2.6], [-1.6, -1.7])", inside),
       ("geoPolygon(\(outer))", inside),
       ("geoPolygon({[-1.6, -1.7], [-1.6, 2.6], [2.4, 2.6], [2.4, -1.7], [-1.6, -1.7]})", inside),
-      // The point of 13 is in the hole.
+      // The point of object 13 is in the hole.
       (
         "geoPolygon(\(outer), {[0.6, 0.3], [1.4, 0.3], [1.4, 1.3], [0.6, 1.3], [0.6, 0.3]})",
         inside.filter { $0 != 13 }
@@ -46,7 +46,7 @@ struct GeoQueryTests {
   }
 
   @Test(
-    "ANY, ALL and NONE say how many objects of a path are in the region; ALL is false without objects",
+    "ANY, ALL and NONE count the objects of a path in the region; ALL is false without objects",
     arguments: [
       ("spots", [0, 1, 2, 6, 7, 10, 17, 18, 20, 22, 30, 31]),
       ("ANY spots", [0, 1, 2, 6, 7, 10, 17, 18, 20, 22, 30, 31]),

@@ -54,7 +54,7 @@ class Visit: Object {
     #expect(realm.object(ofType: Memo.self, forPrimaryKey: 7)?.text == "seven")
   }
 
-  @Test("a collection in a Mixed that was taken before its object is added stays valid, at every depth")
+  @Test("a collection in a Mixed, obtained before its object is added, stays valid at every depth")
   func nestedTakenBeforeAdding() throws {
     let note = Memo(1), inner = List<AnyRealmValue>(), outer = Map<String, AnyRealmValue>()
     outer["list"] = .list(inner)
@@ -69,7 +69,7 @@ class Visit: Object {
     #expect(try problems() == [])
   }
 
-  @Test("setting a collection property of an unmanaged object fills the collection that was taken before")
+  @Test("setting a collection property of an unmanaged object fills the collection obtained before")
   func filledCollections() throws {
     let note = Memo(1), (tags, words, prices) = (note.tags, note.words, note.prices)
     let given = List<String>()
@@ -224,7 +224,7 @@ class Visit: Object {
     #expect(!found.withLock { $0 })
   }
 
-  @Test("a thread keeps a realm open until the transaction that beginWrite began ends")
+  @Test("a thread keeps a realm open until the transaction started by beginWrite ends")
   func keptTransaction() throws {
     let configuration = folder.configuration(Memo.self, Spot.self, Visit.self, named: "kept"), count = Mutex(-1)
     try onAnotherThread {

@@ -107,8 +107,8 @@ private final class Peer {
       #expect(realm.objects(Note.self).max(of: \.round) == counter.value)
       #expect(try folder.problems() == [])
       do { try realm.write { counter.notes = realm.objects(Note.self).count } } catch {
-        // A writer that is killed in the instant in which it announces its commit ends all writing until every program
-        // has closed the realm: docs/format/5-coordination.md. Every other error is one.
+        // A writer that is killed at the instant when it announces its commit ends all writing until every program
+        // has closed the realm: docs/format/5-coordination.md. Any other error is a failure.
         guard "\(error)".contains("a program died while it announced a commit") else { throw error }
         break
       }

@@ -44,7 +44,7 @@ struct GateTests {
       }
     }
     #expect(try served.request("GET", "/", headers: ["X-Realmfs-Key": nil]).status == 200)
-    // With the cookie, the URL gives no key.
+    // With the cookie alone, the URL does not give out the key.
     #expect(try served.request("GET", "/?token=\(served.token)").headers["location"] == "/")
   }
 
@@ -65,7 +65,7 @@ struct GateTests {
     #expect(location("/?key=k") == nil && location("/") == nil)
   }
 
-  @Test("a ticket replaces the key in one request to read")
+  @Test("a ticket replaces the key in one read request")
   func tickets() throws {
     let served = try ServedRealm("people", writes: true).open()
     func ticket() throws -> String { try #require(served.change("POST", "ticket").json["ticket"] as? String) }
@@ -83,7 +83,7 @@ struct GateTests {
     #expect(try served.get("info")["version"] as? Int == 5)
   }
 
-  @Test("clients that hold connections without a right to do not keep the page out", .timeLimit(.minutes(1)))
+  @Test("connections held without authorization do not lock out the page", .timeLimit(.minutes(1)))
   func heldConnections() throws {
     let served = try ServedRealm("people").open()
     // A stream of the page.

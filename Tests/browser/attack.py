@@ -94,13 +94,13 @@ def attack(server):
     held = []
     most = min(limit - 100, 600)
     for _ in range(CONNECTIONS):
-        # Each sends the begin of a request and never the rest.
+        # Each sends the beginning of a request and never the rest.
         connection = server.connect()
         connection.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
         held.append(connection)
         if len(held) > most:
             held.pop(0).close()
-    equal(server.status(*info), 200, f"the page is served during {CONNECTIONS} connections that send slowly")
+    equal(server.status(*info), 200, f"the page is served while {CONNECTIONS} connections send slowly")
     for connection in held:
         connection.close()
     equal(server.status(*info), 200, "and after them")

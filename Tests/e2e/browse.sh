@@ -7,7 +7,7 @@ command -v curl >/dev/null || {
   exit
 }
 unset SSH_CONNECTION
-# A directory of this test, so that files of servers in other tests do not matter.
+# A directory for this test, so that files of servers in other tests do not matter.
 export TMPDIR=$scratch/tmp
 mkdir -p "$TMPDIR"
 jar=$scratch/jar
@@ -73,7 +73,7 @@ check "a commit of another program comes" wait_until 60 grep -q '"class":"Person
 equal "and its value" 77 "$(get /api/classes/Person/objects/1 | head -1 | jq .json.age)"
 equal "versions" '[6,5]' "$(get /api/versions | head -1 | jq -c '[.versions[].version | select(. > 4)]')"
 equal "a former version" 6 "$(get '/api/classes?version=6' | head -1 | jq .version)"
-equal "a version that is not there" 404 "$(get '/api/classes?version=999' | tail -1)"
+equal "a version that is not in the file" 404 "$(get '/api/classes?version=999' | tail -1)"
 equal "a download" "$("$realmfs" export "$file" - --class Dog --format csv)" "$(get '/api/export?class=Dog&format=csv' |
   sed '$d')"
 ends "Ctrl-C ends it, with an open stream" INT
@@ -115,7 +115,7 @@ mkdir "$scratch/bin" "$scratch/run"
 printf '#!/bin/sh\nstat -c %%a "$1" >"%s"\ncp "$1" "%s"\n' "$scratch/mode" "$scratch/page" >"$scratch/bin/xdg-open"
 chmod +x "$scratch/bin/xdg-open"
 PATH=$scratch/bin:$PATH XDG_RUNTIME_DIR=$scratch/run browse --open "$file" || exit
-check "--open opens a file that leads to the URL" wait_until 60 grep -qF "url=$url\"" "$scratch/page"
+check "--open opens a file that redirects to the URL" wait_until 60 grep -qF "url=$url\"" "$scratch/page"
 equal "that only this user can read" 600 "$(cat "$scratch/mode")"
 enter
 equal "and that is removed when the URL is opened" '' "$(ls "$scratch/run")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Random edits, through real mounts, of files written by Realm's own engine: the tree equals a model of it, and the
-# resulting file is sound. SEED=n repeats one run; E2E_SECONDS=n continues with other seeds for that long.
+# resulting file is valid. SEED=n repeats one run; E2E_SECONDS=n continues with other seeds for that long.
 source "$(dirname "$0")/lib.sh"
 
 loop=${EDIT_LOOP:-$repository/.build/debug/EditLoop}

@@ -137,7 +137,7 @@ if have emacs; then
   check_status "what emacs could not save is kept" 0 '^x' cat "$point/.realm/rejected/Person/18.json"
   rm -f 18.json~ "$point/.realm/rejected/Person/18.json"
 fi
-# The same without emacs: the file is renamed, a new text is refused, and the former one is restored.
+# The same without emacs: the file is renamed, a new text is refused, and the previous one is restored.
 mv 18.json 18.json~
 (echo x >18.json) 2>/dev/null
 mv 18.json~ 18.json

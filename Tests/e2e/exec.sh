@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs exec`: a command in a mount of its own, and nothing left after it, whatever is killed.
+# `realmfs exec`: a command in a separate mount, of which nothing is left afterwards, whatever is killed.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -26,18 +26,19 @@ check_status "and a wrong option" 2 'unknown mount option' "$realmfs" exec -o fo
 check_left "after failures"
 check_status "with -o ro nothing is saved" 1 'Read-only' "$realmfs" exec -o ro "$file" -- sh -c 'rm Person/4.json'
 equal "standard input is that of the command" hello "$(echo hello | "$realmfs" exec "$file" -- cat)"
-equal "a key from standard input leaves the rest" "Person" \
+equal "after a key from standard input, the command reads the rest" "Person" \
   "$("$realmfs" exec --key-file - "$fixtures/people-encrypted.realm" -- ls <"$key_file" | grep -x Person)"
 # shellcheck disable=SC2016
-equal "a key from the environment or a descriptor is not for the command" "unset closed" \
+equal "the command does not inherit a key from the environment or a descriptor" "unset closed" \
   "$(KEY=$(cat "$key_file") "$realmfs" exec --key-env KEY "$fixtures/people-encrypted.realm" -- sh -c 'echo "${KEY-unset}"') $("$realmfs" exec --key-fd 5 "$fixtures/people-encrypted.realm" -- sh -c '(: <&5) 2>/dev/null || echo closed' 5<"$key_file")"
 
 # Transactions.
-check_status "--tx commits, without a word" 0 '^$' "$realmfs" exec --tx "$file" -- sh -c 'for i in 1 2 3; do echo "{\"name\": \"t$i\"}" >Person/95$i.json || exit; done'
+check "--tx commits" "$realmfs" exec --tx "$file" -- sh -c 'for i in 1 2 3; do echo "{\"name\": \"t$i\"}" >Person/95$i.json || exit; done'
 equal "all of it" 3 "$("$realmfs" query --count "$file" Person 'name BEGINSWITH "t"')"
+check_status "a commit prints nothing" 0 '^$' "$realmfs" exec --tx "$file" -- sh -c 'echo "{\"age\": 44}" >Person/4.json'
 check_status "a command that fails changes nothing" 5 "$file: nothing was committed: sh exited with status 5" \
   "$realmfs" exec --tx "$file" -- sh -c 'rm Person/95*.json; exit 5'
-check_status "a commit that is refused has a code of its own" 11 'Person/foo.json' \
+check_status "a refused commit has a separate exit code" 11 'Person/foo.json' \
   "$realmfs" exec --tx "$file" -- sh -c 'rm Person/951.json; echo "{}" >Person/foo.json'
 equal "and commits nothing" 3 "$("$realmfs" query --count "$file" Person 'name BEGINSWITH "t"')"
 check_status "--tx needs a mount that can be changed" 2 'exclude' "$realmfs" exec --tx --read-only "$file" -- true
@@ -50,10 +51,10 @@ check_status "and kept" 0 'foo.json' find "$XDG_STATE_HOME/realmfs/unsaved" -nam
 check_status "a command that fails keeps its status" 4 'Person/foo.json is in memory only' \
   "$realmfs" exec "$file" -- sh -c 'echo "{}" >Person/foo.json; exit 4'
 
-# Processes that stay.
-check_status "a process that stays does not keep the mount" 0 'background process of the command still uses the mount' \
+# Processes that outlive the command.
+check_status "a remaining process does not keep the mount alive" 0 'background process of the command still uses the mount' \
   "$realmfs" exec "$file" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $! >"$0"' "$scratch/sleeper"
-check_left "with a process that stays"
+check_left "with a remaining process"
 kill "$(cat "$scratch/sleeper")"
 check "the command may unmount" "$realmfs" exec "$file" -- sh -c 'cd / && "$0" umount --lazy "$REALMFS_MOUNT"' "$realmfs"
 check_left "after that"
@@ -81,7 +82,7 @@ for options in "" --tx; do
   start $options
   { kill -KILL "$runner" && wait "$runner"; } 2>/dev/null
   check_left "after SIGKILL of realmfs exec ($options)"
-  check "the command goes on without the mount ($options)" wait_until 10 is_dead "$command"
+  check "the command continues without the mount ($options)" wait_until 10 is_dead "$command"
 
   # shellcheck disable=SC2086
   start $options
@@ -99,4 +100,4 @@ for round in $(seq 20); do
   wait "$runner" 2>/dev/null
 done
 check_left "after kills at any time"
-check "the file is sound" "$realmfs" check "$file"
+check "the file is valid" "$realmfs" check "$file"

@@ -19,7 +19,7 @@ check_status "2: an unknown option names the one that was meant" 2 'unknown opti
   "$realmfs" info --jsn "$file"
 check_status "2: an unknown option names itself and the help" 2 "unknown option --colour; see 'realmfs cat --help'" \
   "$realmfs" cat --colour "$file" Person
-check_status "2: an option of another program names what does the same" 2 'unknown option --order-by; use --sort' \
+check_status "2: for an option of another program, the message names the equivalent" 2 'unknown option --order-by; use --sort' \
   "$realmfs" query --order-by age "$file" Person
 check_status "2: also for keys" 2 'unknown option --password; use --key-file FILE' "$realmfs" info --password x "$file"
 check_status "2: an unknown mount option" 2 'unknown mount option -o colour' "$realmfs" mount -o colour "$file" "$point"
@@ -79,7 +79,7 @@ check_status "4: a text file" 4 'not a Realm file: it is a text file' \
 : >"$scratch/zero.realm"
 check_status "4: an empty file" 4 'empty' "$realmfs" info "$scratch/zero.realm"
 head -c 4096 "$file" >"$scratch/cut.realm"
-check_status "4: a file that is cut short" 4 'truncated|damaged' "$realmfs" info "$scratch/cut.realm"
+check_status "4: a truncated file" 4 'truncated|damaged' "$realmfs" info "$scratch/cut.realm"
 check_status "5: no key" 5 'key' "$realmfs" info "$fixtures/people-encrypted.realm"
 head -c 64 /dev/urandom >"$scratch/key"
 check_status "6: a wrong key" 6 'key' "$realmfs" info --key-file "$scratch/key" "$fixtures/people-encrypted.realm"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `realmfs import` of JSON as programs write it: objects in the place of links, several classes in one object, files that
+# `realmfs import` of JSON as programs write it: objects in place of links, several classes in one object, files that
 # are not named after a class; and --dry-run.
 source "$(dirname "$0")/lib.sh"
 
@@ -22,7 +22,7 @@ import() { "$realmfs" import --json --class Book library.realm - | jq -c '[.crea
 show() { "$realmfs" cat library.realm "$1" | jq -c "${2:-.}"; }
 
 fresh
-equal "an object in the place of a link creates the object" '[2,0]' \
+equal "an object in place of a link creates the object" '[2,0]' \
   "$(import <<<'{"id": 1, "title": "A", "author": {"id": 7, "name": "Ann", "age": 30}}')"
 equal "and links to it" 7 "$(show Book .author)"
 equal "it has its values" '{"id":7,"name":"Ann","age":30,"books":[]}' "$(show Author)"
@@ -52,10 +52,10 @@ equal "is set, and creates nothing twice" '["z",2]' "$(show Tag 'select(.text ==
 equal "cycles by nesting" '[2,0]' "$(import <<<'{"id": 3, "title": "C", "author": {"id": 1, "name": "Ann", "books": [3, 2]}}')"
 equal "are complete" '[3,2]' "$(show Author .books)"
 before=$("$realmfs" export library.realm -)
-check_status "a linked object without its primary key is refused with its place" 1 \
+check_status "a linked object without its primary key is refused, with its path" 1 \
   'author: the primary key "id" of the Author is missing' \
   bash -c 'echo "{\"id\": 9, \"title\": \"X\", \"author\": {\"name\": \"N\"}}" | "$1" import --class Book library.realm -' - "$realmfs"
-check_status "so is one of wrong values" 1 'author.age: expected' \
+check_status "so is one with a wrong value" 1 'author.age: expected' \
   bash -c 'echo "{\"id\": 9, \"title\": \"X\", \"author\": {\"id\": 2, \"name\": \"N\", \"age\": \"x\"}}" | "$1" import --class Book library.realm -' - "$realmfs"
 equal "and nothing is changed" "$before" "$("$realmfs" export library.realm -)"
 
@@ -66,7 +66,7 @@ for batch in 10000 100; do
   check "many, in batches of $batch" "$realmfs" import --quiet --batch $batch library.realm Book.jsonl
   equal "all of them, in batches of $batch" '3000 50 3000 3000' \
     "$(for class in Book Author Tag; do "$realmfs" query --count library.realm $class; done | xargs) $("$realmfs" query --count library.realm Tag 'book.title ENDSWITH "0" OR book.title != NULL')"
-  check "sound, in batches of $batch" "$realmfs" check library.realm
+  check "valid, in batches of $batch" "$realmfs" check library.realm
 done
 
 # Several classes in one object.
@@ -87,7 +87,7 @@ check_status "again, nothing but the object without primary key is new" 0 '^Auth
 sed 's/"Tag"/"Tga"/' all.json >typo.json
 check_status "a class that the realm does not have is an error" 1 'typo.json: line 2: no class Tga' "$realmfs" import library.realm typo.json
 head -c 60 all.json >cut.json
-check_status "so is the end in the middle" 1 'cut.json: line 1: the object has no end' "$realmfs" import library.realm cut.json
+check_status "so is an end in the middle of an object" 1 'cut.json: line 1: the object has no end' "$realmfs" import library.realm cut.json
 printf '{"Book": [{"id": 9, "title": "x"}]' >cut.json
 check_status "also after an array" 1 'cut.json: line 1: the object has no end' "$realmfs" import library.realm cut.json
 
@@ -113,8 +113,8 @@ check_status "an unknown property is marked" 2 'no property' "$realmfs" cat --so
 check_status "--format record prints a line for each property" 0 '^name +Rex$' "$realmfs" cat --format record "$people" Dog
 equal "a record for each object" 5 "$("$realmfs" cat --format record "$people" Dog | grep -c '^-\[ [1-5] \]')"
 
-# insert creates objects; it changes none, not even one that a new object contains in the place of a link.
+# insert creates objects; it changes none, not even one that a new object contains in place of a link.
 weight=$("$realmfs" cat "$people" Dog/Rex.json | jq .weight)
-check_status "insert refuses an object in the place of a link" 1 'dog' \
+check_status "insert refuses an object in place of a link" 1 'dog' \
   "$realmfs" insert "$people" Person '{"_id": 901, "dog": {"name": "Rex", "weight": 99}}'
 equal "and changes nothing" "$weight" "$("$realmfs" cat "$people" Dog/Rex.json | jq .weight)"

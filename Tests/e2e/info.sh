@@ -52,7 +52,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 644 "$people"
 fi
 
-# The programs that have a file open are listed for any file, sound or not.
+# The programs that have a file open are listed for any file, valid or not.
 point=$(new_directory mnt)
 cp "$people" held.realm
 if serve "$scratch/held.realm" "$point"; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A mount that is killed while saving: in the next mount each acknowledged save exists, and the file is sound.
+# A mount that is killed while saving: in the next mount each acknowledged save exists, and the file is valid.
 source "$(dirname "$0")/lib.sh"
 
 file=$scratch/killed.realm

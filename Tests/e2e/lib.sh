@@ -16,7 +16,7 @@ realmfs=${REALMFS:-$repository/.build/release/realmfs}
 key_file=$fixtures/encrypted.key.hex
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/realmfs-e2e.XXXXXX")
-# The place where mounts write unsaved files.
+# The directory where mounts write unsaved files.
 export XDG_STATE_HOME=$scratch/state
 background=()
 # Opening a file for writing may change it, so tests use a copy.

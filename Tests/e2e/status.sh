@@ -31,7 +31,7 @@ check_status "info too" 0 "^in use by +$holder" "$realmfs" info "$file"
 rmdir "$point/.realm/snapshots/before"
 
 # A status request does not count as use: the mount leaves the session after five idle seconds despite frequent requests.
-# Other programs that look into the mount only delay this.
+# Other programs that access the mount only delay this.
 asked_and_left() { [ "$(of "$point" .idleSeconds)" -ge 4 ] && holds_no_lock; }
 check "status requests neither keep the mount at the realm nor need it" wait_until 120 asked_and_left
 stop_server "$point"

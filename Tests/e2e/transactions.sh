@@ -93,7 +93,7 @@ check_status "a conflict has a code of its own, and its reasons" 11 'Person/4.js
   "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 6}" >Person/4.json; echo "{\"age\": 7}" >../../../Person/4.json'
 check_status "the reasons are sentences" 11 '^realmfs: Person/4.json: changed by another program' \
   "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 6}" >Person/4.json; echo "{\"age\": 9}" >../../../Person/4.json'
-check_status "a command that fails is told to have changed nothing" 1 'nothing was committed: false exited with status 1' \
+check_status "a command that fails changes nothing, and a message reports this" 1 'nothing was committed: false exited with status 1' \
   "$realmfs" tx "$point" -- false
 check_status "so is one that a signal ends" 143 'nothing was committed: bash ended by signal 15' \
   "$realmfs" tx "$point" -- bash -c 'kill -TERM $$'

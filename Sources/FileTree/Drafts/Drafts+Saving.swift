@@ -13,7 +13,7 @@ extension Drafts {
     if let caller, caller.process != file.opener, file.opener != 0, Caller.isRunning(file.opener),
       !Caller.isThread(caller.process, ofProcessOf: file.opener)
     {
-      // A command of the group that wrote lines receives their errors when it closes the file.
+      // A command of the group that wrote lines receives the errors in them when it closes the file.
       if draft.target?.form == .lines, case .dirty = draft.memory.draft, draft.memory.isInOrder {
         try check(draft, by: caller)
       }
@@ -144,7 +144,7 @@ extension Drafts {
         do throws(FileTreeError) {
           tree.saves.became(try tree.saves.save(text(contents), as: target, for: draft.realmFile), memory)
           memory.noteSaved(contents)
-          // The handle that was closed empty may be a duplicate of this one, as created by shells.
+          // The handle that was closed empty may be a duplicate of this one: shells create such duplicates.
           if draft.target != nil { emptiedFiles.take(memory.inode) }
         } catch {
           isNoted = true
@@ -195,7 +195,7 @@ extension Drafts {
     }
   }
 
-  /// Writes an unsaved file to the location given by the options, and returns its fate for the log.
+  /// Writes an unsaved file to the location given by the options, and returns the outcome for the log.
   private func storeUnsaved(_ file: MemoryFile, _ path: String) -> String {
     guard let keep = options.keepUnsaved else { return "discarded" }
     do {

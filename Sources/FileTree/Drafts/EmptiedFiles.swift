@@ -6,7 +6,7 @@ import Synchronization
 
 /// Files that were emptied and closed, and have not been opened for writing since.
 final class EmptiedFiles: Sendable {
-  /// The time of the last change of each file when it was closed.
+  /// The time of the last change to each file, as of when it was closed.
   private let times = Mutex<[InodeNumber: Timestamp]>([:])
   /// False if no file was ever emptied, so that opening a file then costs nothing.
   private let isUsed = Atomic<Bool>(false)

@@ -6,8 +6,8 @@
 // A save only records the text. It becomes a file when a program next accesses a directory of the trash, which is rare
 // in a mount that saves often.
 //
-// Invariant: the recorded texts, and those that are files, are each at most `maxTexts` and `room` bytes. The oldest is
-// dropped first.
+// Invariant: there are at most `maxTexts` recorded texts with `room` bytes in total, and as many that are files. The
+// oldest are dropped first.
 
 import RealmJSON
 import RealmNames

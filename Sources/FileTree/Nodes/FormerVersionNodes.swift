@@ -13,7 +13,7 @@ final class FormerVersionTree: Subtree {
   let version: UInt64
   /// The file that the version belongs to, from `FileLocation.generation`.
   let file: Int
-  /// Differs between the versions of a file, and those of other files with the same number.
+  /// Differs between the versions of a file, and between versions with the same number in different files.
   var number: UInt64 { version &+ UInt64(truncatingIfNeeded: file) &* 0x9E37_79B9_7F4A_7C15 }
   /// The tree of the realm.
   private unowned let parts: TreeParts
@@ -34,8 +34,8 @@ final class FormerVersionTree: Subtree {
     (self.version, self.file, self.parts) = (version, file, parts)
   }
 
-  /// The tree. Opens the version again if it was released, and begins another tree if the reader replaced its snapshot
-  /// to release memory.
+  /// The tree. Reopens the version if it was released, and starts a new tree if the reader replaced its snapshot to
+  /// release memory.
   ///
   /// - Throws: `stale` if the file no longer holds the version in full.
   func context() throws(FileTreeError) -> TreeContext {
@@ -93,11 +93,11 @@ final class FormerVersionTree: Subtree {
   func shown(_ attributes: FileAttributes) -> FileAttributes { attributes.readOnly }
 }
 
-/// The former versions of a mount that were looked up, as long as they are held or the kernel knows a node of them.
+/// The former versions that were looked up in a mount, while they are held or the kernel knows one of their nodes.
 final class FormerVersionTable: Sendable {
   private struct State {
     var trees: [FormerVersionTree] = []
-    /// The whole versions before the version `newest` of a file, as in `FileLocation.generation`.
+    /// The whole versions before version `newest` of the file with the generation `file` (`FileLocation.generation`).
     var listed: (file: Int, newest: UInt64, versions: [UInt64])?
     /// True while a thread releases versions.
     var isWatched = false
@@ -134,7 +134,7 @@ final class FormerVersionTable: Sendable {
     return held.union(whole.dropFirst()).sorted()
   }
 
-  /// The number of versions that are held or that the kernel knows a node of.
+  /// The number of versions that are held or of which the kernel knows a node.
   var count: Int {
     state.withLock { state in
       state.dropUnused()

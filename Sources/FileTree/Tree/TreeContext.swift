@@ -114,7 +114,7 @@ struct TreeContext: Sendable {
 extension TreeContext {
   /// Runs `body` on the newest version while no program can commit, with the realm that pins it.
   ///
-  /// - Throws: `refused(.inUse)` if other programs have the realm open that cannot be made to wait.
+  /// - Throws: `refused(.inUse)` if programs that cannot be made to wait have the realm open.
   func withWriterLock<R>(
     _ body: (Snapshot, Realm) throws(FileTreeError) -> R
   ) throws(FileTreeError) -> R {

@@ -78,8 +78,8 @@ struct DeletedTexts: Sendable {
 }
 
 extension TreeContext {
-  /// The deleted objects of the newest version, read at the first call for each version. If they are too large, that
-  /// is remembered, too.
+  /// The deleted objects of the newest version, read on the first call for each version. The error that they are too
+  /// large is remembered as well.
   func deletedTexts() throws(FileTreeError) -> DeletedTexts {
     let view = try read { $0 }
     if let known = view.deletedTexts.withLock({ $0 }) { return try known.get() }

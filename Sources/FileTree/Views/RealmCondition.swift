@@ -85,7 +85,7 @@ final class RealmCondition: Sendable {
       texts.append("the realm is as before")
     }
     if former.isEncrypted && !location.isEncrypted { texts.append("it is no longer encrypted; the key is not used") }
-    if !former.isEncrypted && location.isEncrypted { texts.append("it is encrypted again, with our key") }
+    if !former.isEncrypted && location.isEncrypted { texts.append("it is encrypted again, with the key of this mount") }
     return texts
   }
 }

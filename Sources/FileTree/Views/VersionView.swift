@@ -25,7 +25,7 @@ final class VersionView: Sendable {
   /// fails, the view is not used again.
   let controlTexts = Mutex<[InodeNumber: [UInt8]]>([:])
 
-  /// The deleted objects of this version, once they were searched for, or the reason why they cannot be shown.
+  /// The deleted objects of this version, once they have been searched for, or the reason why they cannot be shown.
   let deletedTexts = Mutex<Result<DeletedTexts, FileTreeError>?>(nil)
 
   /// The sizes of texts of this version that are generated while they are read.

@@ -1,4 +1,4 @@
-// The changes that were not reported to the kernel yet.
+// The changes that have not been reported to the kernel yet.
 
 /// The changes of several successive views, for a cache of names and attributes.
 struct ViewChanges {

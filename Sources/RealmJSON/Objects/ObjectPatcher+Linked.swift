@@ -1,9 +1,9 @@
-// Objects in the place of links: `"author": {"id": 4, "name": "Ann"}` creates or updates the author, and the link
+// Objects in place of links: `"author": {"id": 4, "name": "Ann"}` creates or updates the author, and the link
 // refers to it. They are applied before the text that contains them is planned, innermost first.
 
 public import RealmPages
 
-/// An object that a text created or updated in the place of a link.
+/// An object that a text created or updated in place of a link.
 public struct LinkedObject: Sendable {
   /// The object.
   public let object: ObjectReference

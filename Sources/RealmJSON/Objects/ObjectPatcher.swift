@@ -55,7 +55,7 @@ public struct PatchOutcome: Sendable {
   public var missingLinks: Int
   /// The required properties of new objects, including embedded ones, that the text omits.
   public var defaulted: [RequiredProperty] = []
-  /// The objects that were created or updated in the place of links.
+  /// The objects that were created or updated in place of links.
   public var linked: [LinkedObject] = []
 }
 
@@ -70,7 +70,7 @@ public final class ObjectPatcher {
   public let missingLinks: MissingLinks
   /// Names of members that are ignored although they are not properties; each begins with `$`.
   public let ignoredMembers: [String]
-  /// True if an object in the place of a link creates or updates the object with its primary key. In a class without
+  /// True if an object in place of a link creates or updates the object with its primary key. In a class without a
   /// primary key it creates one.
   public let createsLinked: Bool
   /// The links to the linked objects of the current text, by node.

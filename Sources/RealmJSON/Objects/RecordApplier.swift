@@ -24,7 +24,7 @@ public final class RecordApplier<Place> {
   private let second: ObjectPatcher
 
   /// Creates an applier without waiting records. `remaining` is the handling of links without a target in `finish`.
-  /// With `createsLinked`, objects in the place of links create or update objects: see `ObjectPatcher.createsLinked`.
+  /// With `createsLinked`, objects in place of links create or update objects: see `ObjectPatcher.createsLinked`.
   public init(
     mode: WriteMode = .patch,
     remaining: MissingLinks = .refuse,

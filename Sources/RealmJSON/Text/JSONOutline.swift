@@ -25,8 +25,8 @@ public struct JSONOutline: Sendable {
 
   /// The state of the bytes read.
   public private(set) var verdict = Verdict.blank { didSet { if verdict != oldValue, isDecided { decisions += 1 } } }
-  /// The number of texts that were complete or invalid. A growing number is a new text with each digit; a long number
-  /// is counted again only when its length has doubled or it ends, so that checking each text costs O(n) in total.
+  /// The number of texts that were complete or invalid. A growing number counts again with each digit; a long one
+  /// counts again only when its length has doubled or it ends, so that checking each text costs O(n) in total.
   public private(set) var decisions = 0
   private let kind: Kind
   /// The first bytes, the last byte and the length of the number or word (such as `true`) being read; nil outside of

@@ -76,8 +76,8 @@ final class CarvedRealm {
 
   // MARK: slots
 
-  /// The slots without a version that lists them: those of the newest group, or of all tables that were found if more
-  /// tables have names than the group has.
+  /// The slots if no version lists them: those of the newest group, or of all tables found if the file has more table
+  /// names than the group has tables.
   private func searchedSlots(_ group: CarvedStructures.Group?) -> [Slot] {
     var slots: [Int: Slot] = [:]
     let most = structures.names.compactMap { (try? arena.node($0))?.count }.max() ?? 0  // each was read before
@@ -105,7 +105,7 @@ final class CarvedRealm {
   /// The table whose top array is at `ref`, with the columns of another version if its own are lost; nil if it cannot
   /// be read.
   private func table(_ ref: Int, _ slot: Int, named name: String = "") -> RescuedTable? {
-    // A slot that several tables have used has columns of each.
+    // A slot that several tables have used has the columns of each of them.
     let known = forms[slot] ?? [], spare = known.allSatisfy { $0.table == known[0].table } ? known.last : nil
     return ifReadable { () throws(EngineError) in
       let table = try RescuedTable(arena, name: name, slot: slot, ref: ref, spare: spare)
@@ -188,7 +188,7 @@ final class CarvedRealm {
         problems.append("\(draft.slot.name): its table in this version")
       }
       if let table = draft.table, draft.slot.table == nil, draft.strays.count == 1 {
-        // As below; what the other versions have is older.
+        // As below. The content of the other versions is older.
         tables.append(MergedTable(draft.strays[0].beginning(at: 0), .clusters, others: table.versions))
       } else if let table = draft.table {
         table.strays = draft.strays

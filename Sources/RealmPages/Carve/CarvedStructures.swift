@@ -132,7 +132,7 @@ struct CarvedStructures {
       case let table = TableKey(UInt32(truncatingIfNeeded: first >> 30)), (keyArrays[table]?.count ?? 0) < 2
     else { return }
     var keys: [Int64] = [], positions: Set<Int> = []
-    // Nodes within nodes can share their elements. `goesOn` checks the effort.
+    // Nodes within other nodes can share their elements. `goesOn` checks the effort.
     defer { try? effort.spend(8 * keys.count, at: node.ref) }
     for slot in 0..<node.count {
       guard let value = try? node.int(slot),  // likewise
@@ -144,7 +144,7 @@ struct CarvedStructures {
     keyArrays[table, default: []].insert(keys)
   }
 
-  /// Adds the forms of tables of which no spec remains, but the keys of its columns.
+  /// Adds the forms of tables whose specs are lost but whose column keys remain.
   private mutating func addLooseForms() {
     let known = Set(forms.map(\.table))
     for (table, arrays) in keyArrays.sorted(by: { $0.key.value < $1.key.value }) where !known.contains(table) {

@@ -76,7 +76,7 @@ final class FormerStates {
     let version = last.version - 1
     var candidates = (roots[version] ?? []).map { Header(topRef: $0.ref, format: $0.format) }
     if last.snapshot === newest {
-      // After grouped commits, the header refers to a version further back, which these did not overwrite.
+      // After grouped commits, the header refers to a version further back, which they did not overwrite.
       let previous = try? newest.previous()  // a header that refers to no other version
       if let previous, previous.version < version {
         let all = GuardedSpace(space, without: ByteRanges())

@@ -34,7 +34,7 @@ struct RescuedTable: SourceTable {
   /// All keys of objects.
   static let allKeys: KeyRange = 0..<1 << 63
 
-  /// Reads the table whose top array is at `ref`. If its columns are lost, they are those of `spare`.
+  /// Reads the table whose top array is at `ref`. If its columns are lost, uses those of `spare`.
   init(
     _ arena: Arena,
     name: String,
@@ -169,7 +169,7 @@ struct RescuedTable: SourceTable {
 
   /// The columns of the spec at `ref` as far as they can be read. Names that cannot be read are generated, and other
   /// attributes are left out. Without `oppositeTables`, the targets of links are unknown. Keys that cannot be read are
-  /// those that the columns of `table` have at the positions `places`, in ascending order, or if none was ever removed.
+  /// derived for `table`: from the positions `places`, in ascending order, or as if no column had ever been removed.
   static func columns(
     _ arena: Arena,
     spec ref: Int,
@@ -281,9 +281,9 @@ struct RescuedTable: SourceTable {
     }
   }
 
-  /// Makes a class that is stored as embedded a class of its own if the links to its objects contradict that: an
-  /// embedded object has one owner, so the flag is damaged. Objects without owner prove nothing, because Realm's engine
-  /// leaves such objects when a property or class is removed.
+  /// Turns a class stored as embedded into a top-level class if the links to its objects contradict that flag: an
+  /// embedded object has one owner, so the flag is damaged. Objects without an owner prove nothing, because Realm's
+  /// engine leaves such objects behind when a property or class is removed.
   ///
   /// Cost: a walk over the clusters.
   mutating func correctKind(_ effort: Effort) {
@@ -542,7 +542,7 @@ private final class RescuedCluster: SourceObject {
 }
 
 extension [Column] {
-  /// The columns with the link targets that `oppositeTables` has at their positions, where it can be read.
+  /// The columns with the link targets that `oppositeTables` has at their positions, as far as they can be read.
   fileprivate func leading(to oppositeTables: Node?) -> [Column] {
     guard let oppositeTables else { return self }
     return map { column in

@@ -18,7 +18,7 @@ struct OpenedFile {
 
   init(_ configuration: Configuration) { self.configuration = configuration }
 
-  /// The place of the file; nil if none is open.
+  /// The state of the path of the open file; nil if no file is open.
   var place: FileHandle.Place? { handle?.place }
 
   /// True if another file, or none, is at the path.

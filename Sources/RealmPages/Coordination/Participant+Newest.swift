@@ -1,5 +1,5 @@
 // Finds the newest version of a shared realm, and follows the file. The file can be moved, replaced, removed or
-// overwritten at any moment, also by programs that do not know the session.
+// overwritten at any moment, even by programs outside the session.
 
 import Synchronization
 import Threads

@@ -1,4 +1,4 @@
-// Joins the session of the file at the path, and leaves it when it is no longer needed or no longer found by others.
+// Joins the session of the file at the path, and leaves it when it is no longer needed or others can no longer find it.
 
 import Glibc
 import Synchronization
@@ -27,7 +27,7 @@ extension Participant {
     let former = state.file.handle
     do throws(EngineError) { try tryEnter(&state, configuration, timeout, wrap) } catch {
       guard error.reason == .notEncrypted, former != nil else { throw error }
-      // The file was decrypted since it was opened.
+      // The file has been decrypted since it was opened.
       var plain = configuration
       plain.encryptionKey = nil
       try tryEnter(&state, plain, timeout, wrap)
@@ -64,7 +64,7 @@ extension Participant {
     state.location.isEncrypted = configuration.encryptionKey != nil
   }
 
-  /// An attempt to join a session that calls `releaseIdleResources`.
+  /// An attempt to join; the session that it joins calls `releaseIdleResources`.
   func entry(_ configuration: Configuration) throws(EngineError) -> SessionEntry {
     try SessionEntry(configuration) { [weak self] in self?.releaseIdleResources() }
   }

@@ -4,8 +4,8 @@
 // Readers get the newest version of the list, pinned: no writer overwrites it. A version that is no longer the newest
 // stays pinned only for a short time (`PinnedVersions`); readers that take longer check with `isCurrent`.
 //
-// Participant+Newest.swift finds the newest version and follows the file, Participant+Session.swift joins and leaves
-// sessions, Participant+Writing.swift is the part that a writer uses. `FileLocation` describes what is read if the
+// Participant+Newest.swift finds the newest version and follows the file; Participant+Session.swift joins and leaves
+// sessions; Participant+Writing.swift is the part that a writer uses. `FileLocation` describes what is read if the
 // file (`OpenedFile`) was moved, replaced, removed or overwritten.
 
 import CLinux

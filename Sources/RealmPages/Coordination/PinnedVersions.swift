@@ -17,7 +17,7 @@ struct PinnedVersions {
   /// How long a version that is not held stays pinned after a newer one appeared.
   private static let lifetime = Duration.seconds(2)
 
-  /// Makes `snapshot` the newest version. The former one starts to expire.
+  /// Makes `snapshot` the newest version. The previous one starts to expire.
   mutating func advance(to snapshot: Snapshot) {
     if let former = newest?.pin { superseded.append((Weak(pin: former), .coarse)) }
     newest = snapshot
@@ -42,8 +42,8 @@ struct PinnedVersions {
     }
   }
 
-  /// Revokes the newest known version if the session has a newer one, no `VersionHold` needs it, and it was not read
-  /// for the lifetime of a superseded version.
+  /// Revokes the newest known version if the session has a newer one, no `VersionHold` needs it, and it has not
+  /// been read for the lifetime of a superseded version.
   func revokeOutdated(in session: Session, at now: MonotonicTime, lastUse: MonotonicTime) {
     guard let pin = newest?.pin, pin.isValid, !pin.isHeld, pin.listed.slot != session.versions.newestSlot,
       now >= lastUse.advanced(by: Self.lifetime)

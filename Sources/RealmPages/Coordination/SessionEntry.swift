@@ -9,7 +9,7 @@ struct SessionEntry {
   let configuration: Configuration
   /// The name whose lock file coordinates the session.
   let lockedName: String
-  /// Called from time to time on a thread of the session.
+  /// Called periodically on a thread of the session.
   private let whenIdle: @Sendable () -> Void
   /// The session that was joined; nil if `unsharedReader` reads the file.
   private(set) var session: Session?

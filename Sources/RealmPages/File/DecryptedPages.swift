@@ -69,7 +69,7 @@ private struct PageMark: Equatable {
     var failed: Set<Int> = []
     /// Pages that are present and can be dropped.
     var filled: [Int] = []
-    /// The ranges of whole pages that stay as they were when the space was created.
+    /// The ranges, in whole pages, that keep the content that they had when the space was created.
     var kept = ByteRanges()
     /// The pages of `kept` that could not be read then, with their states.
     var lost: [Int: PageState] = [:]
@@ -172,7 +172,7 @@ private struct PageMark: Equatable {
   }
 
   override func copy(keeping kept: [Range<Int>]) throws(EngineError) -> PageSpace {
-    // What this space keeps may be different in the file by now.
+    // The pages that this space keeps may have changed in the file since.
     let (older, lost) = worker.withLock { ($0.kept, $0.lost) }
     let copy = try DecryptedPages(
       file,
@@ -206,7 +206,7 @@ private struct PageMark: Equatable {
     }
   }
 
-  /// Keeps `pages`, which were filled except for those of `lost`: `dropPages` does not drop them.
+  /// Keeps `pages`, so that `dropPages` does not drop them. All except those in `lost` have been filled.
   private func keepPages(_ pages: ByteRanges, lost: [Int: PageState]) {
     worker.withLock { worker in
       (worker.kept, worker.lost) = (pages, lost)

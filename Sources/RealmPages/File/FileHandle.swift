@@ -72,7 +72,7 @@ final class FileHandle: Sendable {
 
   /// The file that is now at the path of an open file.
   enum Place: Hashable {
-    /// To the file.
+    /// The file itself.
     case here
     /// Another file, as after a compaction that renamed a new file into place.
     case elsewhere

@@ -1,5 +1,5 @@
 // Encrypted pages whose metadata slots are overwritten, read as far as possible. The initialization vector changes
-// only the first 16 bytes of a page, and of its bytes only the counter is unknown, so at most four bytes are lost.
+// only the first 16 bytes of a page, and only its counter is unknown, so at most four bytes are lost.
 // Source: docs/format/4-encryption.md 4.1, 4.2.
 
 /// The pages of a damaged encrypted file that were read although their metadata slots are lost.

@@ -13,7 +13,7 @@ package final class FormerVersions {
   /// The ranges that commits after `last` wrote.
   private var written = ByteRanges()
   private var isOver = false
-  /// True if the version to which the header leads is checked like the others.
+  /// True if the version to which the header refers is checked like the others.
   private let checksFirst: Bool
   private lazy var file = RescuedRealm(
     // The search drops pages that other threads may be reading. Without memory for a copy, it searches the original.
@@ -28,8 +28,8 @@ package final class FormerVersions {
   /// The maximum number of versions to go back.
   static let maxSteps = 64
 
-  /// Starts before `newest`, which must be the newest version. Returns the version to which the header leads without a
-  /// check of its nodes: the free lists of both show that the last commit did not overwrite it.
+  /// Starts before `newest`, which must be the newest version. Returns the version to which the header refers
+  /// without checking its nodes: the free lists of both show that the last commit did not overwrite it.
   package init(before newest: Snapshot) { (self.newest, last, checksFirst) = (newest, newest, false) }
 
   /// Starts before `newest`, the newest version in `file`. Checks every version in full: after the last commit, another
@@ -44,8 +44,8 @@ package final class FormerVersions {
 
   /// Returns the next older version; nil if the file no longer holds it in full.
   ///
-  /// Cost: for the first version, which the header leads to, reading two free lists, unless it is checked. For others
-  /// the file is scanned once, and each version is verified in full.
+  /// Cost: for the first version, to which the header refers, reading two free lists, unless it is checked. For the
+  /// others, the file is scanned once, and each version is verified in full.
   package func next() throws(EngineError) -> Snapshot? {
     if isOver { return nil }
     let isFirst = last === newest
@@ -138,7 +138,7 @@ extension Snapshot {
     let free = try freeRanges()
     return try Committer.ranges(newer.arena, newer.top).allSatisfy { range in
       let bytes = (range.position..<range.end).clamped(to: 0..<logicalSize)
-      // Nothing is known of a range without a version. Grouped commits may free what others of them wrote.
+      // Nothing is known about a range without a version. A grouped commit may free what another one wrote.
       if bytes.isEmpty || range.version == 0 { return true }
       if range.version > version { return newer.version > version + 1 || !free.overlaps(bytes) }
       return free.contains(bytes)

@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// Shows one former version. `latest` returns another snapshot of it when the pages of the last one take too much
-/// memory. It is current for as long as the newest version of its time is: in a session that version
-/// is pinned, and nothing that it or the former version needs is overwritten; without a session, no commit followed.
+/// Shows one former version. `latest` returns another snapshot of it when the pages of the last one use too much
+/// memory. It stays current as long as the version that was the newest when the reader was created: in a session that
+/// version is pinned, so nothing that either needs is overwritten; without a session, no commit has followed.
 final class FormerReader: VersionReader {
   private let former: Mutex<Snapshot>
   /// Nil for a file that does not open otherwise.
@@ -37,7 +37,7 @@ final class FormerReader: VersionReader {
     return former.arena.space.isSpent ? try replace(former) : former
   }
 
-  /// Shows the version with memory of its own, unless another thread has just done so.
+  /// Shows the version in a new copy of the page space, unless another thread has just done so.
   private func replace(_ spent: Snapshot) throws(EngineError) -> Snapshot {
     let fresh = try HeaderReader.snapshot(
       spent.arena.space.copy(keeping: []),

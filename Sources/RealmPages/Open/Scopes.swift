@@ -1,4 +1,4 @@
-// Reading and writing in a closure: the version stays valid, and the transaction ends, with the closure.
+// Reading and writing in closures: the version stays valid until the closure ends, as does the transaction.
 
 extension Realm {
   /// The number of versions that `read` tries while another program reuses the space of each.
@@ -8,7 +8,7 @@ extension Realm {
   ///
   /// Other programs can commit meanwhile; `body` does not see their commits. In the mode `immutable`, another program
   /// may overwrite the version while it is read. The result or the error of `body` is then discarded, and `body` runs
-  /// again on a newer version, so it must not keep anything itself.
+  /// again on a newer version, so it must return its results rather than store them.
   ///
   /// - Throws: the error of `body`, an `EngineError` if there is no readable version, or `busy` if 100 versions in
   ///   succession were overwritten while they were read.

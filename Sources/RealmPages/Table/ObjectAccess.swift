@@ -127,8 +127,8 @@ extension WriteTransaction {
     try value(object.table, object.key, column(property, of: object))
   }
 
-  /// Sets a property. A list replaces the elements of a list or set, a dictionary the entries of a dictionary; elements
-  /// that stay are not written again.
+  /// Sets a property. A list replaces the elements of a list or set, a dictionary the entries of a dictionary.
+  /// Unchanged elements are not rewritten.
   ///
   /// - Throws: `notFound` if there is no such object or property, `wrongType` if the property cannot have the value,
   ///   `forbidden` for a primary key. The transaction is then unchanged.

@@ -128,7 +128,7 @@ public final class List<Element: RealmCollectionValue> {
   /// Returns the index of the first equal element; nil if there is none.
   public func index(of object: Element) -> Int? { firstIndex(of: object) }
 
-  /// Makes an unmanaged list the stored one at `place`, which contains its elements.
+  /// Turns an unmanaged list into the stored list at `place`, which already contains its elements.
   func bind(to place: CollectionPlace) {
     guard case .unmanaged(let elements) = storage else { return }
     storage = .managed(place)

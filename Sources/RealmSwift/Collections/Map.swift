@@ -100,7 +100,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// Makes an unmanaged map the stored one at `place`, which contains its entries.
+  /// Turns an unmanaged map into the stored map at `place`, which already contains its entries.
   func bind(to place: CollectionPlace) {
     guard case .unmanaged(let entries) = storage else { return }
     storage = .managed(place)

@@ -56,7 +56,7 @@ public final class MutableSet<Element: RealmCollectionValue> {
     }
   }
 
-  /// Makes an unmanaged set the stored one at `place`, which contains its values.
+  /// Turns an unmanaged set into the stored set at `place`, which already contains its values.
   func bind(to place: CollectionPlace) { if case .unmanaged = storage { storage = .managed(place) } }
 
   /// Replaces the values with those of another set.

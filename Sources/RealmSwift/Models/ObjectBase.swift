@@ -12,14 +12,14 @@
   @exclusivity(unchecked) final private var borrowedClass: Borrowed<ManagedClass>?
   /// The key of the object in its table.
   @safe @exclusivity(unchecked) final private(set) var objectKey = ObjectBase.noKey
-  /// The use of an unmanaged object that does not represent an object of the program; nil for other objects.
+  /// The purpose of an unmanaged object that the library created for its own use; nil for other objects.
   final var role: Role?
 
-  /// The use of an unmanaged object that the library makes.
+  /// The purpose of an unmanaged object that the library creates.
   enum Role {
     /// Records the properties that are read while a key path is being resolved to property names.
     case tracing(PropertyTracer)
-    /// Holds the values of a dictionary in a call of `create`: the indexes of the properties that it names.
+    /// Holds the values passed to `create`. The indexes are those of the properties that have a value.
     case values(Set<Int>)
   }
 

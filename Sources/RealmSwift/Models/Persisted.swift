@@ -8,7 +8,7 @@
     /// The default value of the type, which is created on first use.
     case unset
     case value(Value)
-    /// The default value, in an object that only records which properties are read; nil for that of the type.
+    /// In an object that only records which properties are read: the default value, or nil for that of the type.
     case tracing(Value?)
     /// The name of the property in the linking class, for linking objects.
     case origin(String)

@@ -62,7 +62,7 @@ extension RealmContext {
       if let copy = copies?[object] { return link(to: copy, policy) }
       let copy = copy(of: object)
       copies?[object] = copy
-      // Not through `link`: a copy is not copied again.
+      // Not through `link`, which would copy the copy.
       add(copy, policy)
       return link(to: copy, policy)
     }
@@ -129,9 +129,9 @@ extension RealmContext {
   /// The properties that `transfer` stores.
   private enum Transferred {
     case all
-    /// Those that were not passed to the creation of the object.
+    /// Those that were not set when the object was created.
     case rest
-    /// Those that the value of an existing object names: `create` leaves the others as they are.
+    /// Those that the values passed to `create` contain: an existing object keeps its other values.
     case given
   }
 
@@ -172,6 +172,6 @@ extension RealmContext {
 }
 
 extension ObjectBase {
-  /// True if the object holds the values of a dictionary or an array in a call of `create`.
+  /// True if the object holds the values of a dictionary or an array passed to `create`.
   fileprivate var holdsValues: Bool { if case .values = role { true } else { false } }
 }

@@ -4,8 +4,8 @@ import Foundation
 import RealmPages
 
 /// A reference to an object or a collection that another thread resolves, once, in its own realm. The file keeps the
-/// version of the reference until it is resolved. A reference made in a write transaction resolves to nil as long as
-/// the object is not committed.
+/// version of the reference until it is resolved. A reference created in a write transaction resolves to nil until
+/// the object is committed.
 public final class ThreadSafeReference<Confined: ThreadConfined>: @unchecked Sendable {
   // Unchecked: all threads may read frozen values, and only one thread resolves the reference. Of a value of a write
   // transaction, that thread reads only the class and the key.

@@ -119,7 +119,7 @@ public final class Migration {
         return (property.storedName, value)
       }
       return Dictionary(entries) { $1 }
-    default: Misuse.stop("An object of '\(typeName)' cannot be made of a value of type \(type(of: value)).")
+    default: Misuse.stop("An object of '\(typeName)' cannot be created from a value of type \(type(of: value)).")
     }
   }
 

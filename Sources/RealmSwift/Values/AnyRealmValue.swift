@@ -122,7 +122,7 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
   /// Binds the collections of an unmanaged value to the property of a managed object that already contains them.
   public static func _rlmBind(_ value: AnyRealmValue, to place: PropertyPlace) { value.bind { _rlmGet(place) } }
 
-  /// Makes an unmanaged list or map the one that `stored` returns, which contains its values.
+  /// Turns an unmanaged list or map into the stored one that `stored` returns, which already contains its values.
   func bind(to stored: () -> AnyRealmValue?) {
     switch self {
     case .list(let list):

@@ -197,12 +197,12 @@ struct EditTarget {
   }
 
   private func add(_ amount: Int64, _ transaction: borrowing WriteTransaction) throws {
-    if !path.isEmpty { throw SyncError.unfit("a number is added to something else than a property") }
+    if !path.isEmpty { throw SyncError.unfit("a number is added to something other than a property") }
     switch try value(transaction) {
     case .int(let number):
       try transaction.set(known.key, object, column.key, .int(number &+ amount))
     case .null: break
-    default: throw SyncError.unfit("a number is added to something else than an integer")
+    default: throw SyncError.unfit("a number is added to something other than an integer")
     }
   }
 }

@@ -11,11 +11,11 @@ extension RealmEdit {
     public let objects: Int
     /// The number of links that were left out, because their targets do not exist.
     public let missingLinks: Int
-    /// The objects of which a later state may have been overwritten: it is unknown which commit deleted them.
+    /// The objects whose later states may have been overwritten: it is unknown which commit deleted them.
     public let perhapsOlder: [ObjectName]
   }
 
-  /// Creates deleted objects again in one transaction, each with the newest state that is left. Only states that are
+  /// Creates deleted objects again in one transaction, each with the newest state that remains. Only states that are
   /// certain are used. Links to objects that do not exist are left out; links between the restored objects are kept. An
   /// object of a class without a primary key gets its object key again.
   ///

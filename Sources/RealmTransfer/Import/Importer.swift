@@ -32,7 +32,7 @@ public struct ImportSummary: Sendable {
   public var last: ObjectReference?
   /// The required properties of new objects that the records omit.
   public var defaulted: [DefaultedProperty] = []
-  /// The numbers of objects by class, including those that records created or changed in the place of links.
+  /// The numbers of objects by class, including those that records created or changed in place of links.
   public var classes: [ClassCount] = []
 
   /// The created and changed objects of a class.

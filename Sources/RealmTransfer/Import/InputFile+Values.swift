@@ -103,7 +103,7 @@ extension InputFile {
     }
   }
 
-  /// The name of an array in an object, the number of bytes to its first element, and the number of lines.
+  /// The name of an array in an object, and the numbers of bytes and of lines up to its first element.
   private typealias ArrayStart = (name: String, length: Int, lines: Int)
 
   private func enter(_ start: ArrayStart, _ context: inout ValueContext, _ arrays: inout ClassArrays) {
@@ -130,11 +130,11 @@ extension InputFile {
     guard try takes("\"") else { return nil }
     var quoted = [UInt8(ascii: "\"")]
     while quoted.count == 1 || quoted.last != UInt8(ascii: "\"") {
-      // Names of classes are shorter.
+      // Class names are shorter.
       guard quoted.count < 1000, let byte = try peek(length) else { return nil }
       quoted.append(byte)
       length += 1
-      // Names of classes that need an escape are not recognized.
+      // Class names that need an escape are not recognized.
       if byte == UInt8(ascii: "\\") { return nil }
     }
     try skipBlanks()

@@ -62,7 +62,7 @@ extension WebAPI {
     return facets
   }
 
-  /// Throws if the client has gone; checks this every 256 steps.
+  /// Throws if the client has disconnected; checks this every 256 steps.
   private static func checkClient(_ request: WebRequest, _ step: Int) throws(WebError) {
     if step & 0xFF == 0, request.isAbandoned { throw WebError(503, "the request was cancelled") }
   }

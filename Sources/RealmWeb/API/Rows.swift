@@ -93,7 +93,7 @@ extension WebAPI {
     }
   }
 
-  /// Returns the keys of a selection. Ends early if the client of the request has gone.
+  /// Returns the keys of a selection. Ends early if the client of the request has disconnected.
   func keys(_ selection: Selection, _ client: WebRequest) throws(WebError) -> [ObjKey] {
     let identity: String
     do throws(EngineError) { identity = try selection.snapshot.identity() } catch { throw WebError(error) }

@@ -1,10 +1,10 @@
-// `/api/versions`, and the realm as of a former version, from which all requests to read with `version=` are answered.
+// `/api/versions`, and the realm as of a former version, which answers all read requests with `version=`.
 
 import RealmJSON
 import RealmPages
 import Synchronization
 
-/// The realm as of the former version that was last asked for.
+/// The realm as of the former version that was requested last.
 final class FormerRealm: Sendable {
   private struct Opened {
     let version: UInt64
@@ -12,7 +12,7 @@ final class FormerRealm: Sendable {
     var lastUse: ContinuousClock.Instant
   }
 
-  /// The lock is held during the search for a version, so that concurrent requests search once.
+  /// The lock is held during the search for a version, so that concurrent requests search only once.
   private let opened = Mutex<Opened?>(nil)
 
   /// The time after which a version that is not used is released. Until then, writers cannot reuse the space of the

@@ -25,12 +25,12 @@ struct WebAPI: Sendable {
     do throws(WebError) { return try view(request).route(request) } catch { return error.response }
   }
 
-  /// Returns the endpoints for the version that a request names: those of the newest version if it names none.
+  /// Returns the endpoints for the version that a request names, or for the newest version if it names none.
   private func view(_ request: WebRequest) throws(WebError) -> WebAPI {
     let path = request.target.path
     guard path.first == "api", let text = request.target["version"] else { return self }
     if ["versions", "changes"].contains(path.dropFirst().first ?? "") || path.count == 4 && path[3] == "deleted" {
-      throw WebError(400, "this request takes no version")
+      throw WebError(400, "this request does not accept a version")
     }
     guard let version = UInt64(text) else {
       throw WebError(400, "version=\(text.prefix(40)): expected a version number")

@@ -4,7 +4,7 @@
 //
 // Invariant: no request is accepted without the cookie, which only the holder of the token has received, and none
 // reaches the API without the key as well. Browsers send cookies to all ports of a host, so another server on this
-// machine can learn the cookie; they keep the key, which the page stores, from pages of other ports.
+// machine can learn the cookie. The page stores the key where pages from other ports cannot read it.
 
 import RealmJSON
 import Synchronization
@@ -92,7 +92,7 @@ final class Gate: Sendable {
       return .answer(admit(given, hasCookie: hasCookie))
     }
     guard hasCookie else { return .answer(Self.unknown(target, head)) }
-    // The page stores the key of its address, so an address with another key, as in a link of another page, is refused.
+    // The page stores the key from its URL, so a URL with a different key, such as a link on another page, is refused.
     if target.path.isEmpty, let given = target["key"], !Self.areEqual(Array(given.utf8), key) {
       return .answer(Self.redirect(to: "/"))
     }
@@ -102,7 +102,7 @@ final class Gate: Sendable {
     }
     // A page on another port of this host belongs to the same site, so its requests include the cookie.
     if let site = head.fetchSite, site != "same-origin", site != "none", target.path.first == "api" {
-      return refuse(403, "requests of other pages are refused")
+      return refuse(403, "requests from other pages are refused")
     }
     if head.method != "GET", head.method != "HEAD" {
       guard head.origin == "http://\(head.host ?? "")" else { return refuse(403, "the Origin is not this server") }
@@ -119,8 +119,8 @@ final class Gate: Sendable {
 
   private static let maxTickets = 32
 
-  /// Issues a ticket, which replaces the key in one request to read. Browsers send no headers of the page when they
-  /// follow a link to a download.
+  /// Issues a ticket, which replaces the key in one read request. Browsers do not send the page's headers when they
+  /// follow a download link.
   private func ticket() -> WebResponse {
     let ticket = Self.randomSecret()
     tickets.withLock { tickets in

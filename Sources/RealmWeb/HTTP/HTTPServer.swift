@@ -138,7 +138,7 @@ struct WebRequest: Sendable {
 }
 
 /// The connections on which no request has been accepted. When there are too many, the oldest is closed, so that
-/// clients that hold connections without a right to cannot keep the page out.
+/// unauthorized clients cannot lock the page out by holding connections.
 private final class Strangers: Sendable {
   /// Their sockets, oldest first. A socket is removed before it is closed.
   private let sockets = Mutex<[Int32]>([])
@@ -149,7 +149,7 @@ private final class Strangers: Sendable {
   func add(_ socket: Int32) {
     sockets.withLock { sockets in
       sockets.append(socket)
-      // The library notices, and closes the socket.
+      // The library notices this and closes the socket.
       if sockets.count > Self.most { shutdown(sockets.removeFirst(), Int32(SHUT_RDWR)) }
     }
   }

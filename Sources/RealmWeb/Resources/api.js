@@ -20,7 +20,7 @@ export const parseJSON = (text) => JSON.parse(text, (key, value, context) => {
 export const toJSON = (value, indent) =>
   JSON.stringify(value, (key, part) => typeof part === "bigint" ? JSON.rawJSON(String(part)) : part, indent);
 
-/** The server's key, from the address of the first page. Cookies are shared by all ports of a host; storage is not. */
+/** The server's key, from the URL of the first page. Cookies are shared by all ports of a host; storage is not. */
 const key = (() => {
   const given = new URLSearchParams(location.search).get("key");
   if (given) history.replaceState(history.state, "", location.pathname + location.hash);
@@ -30,7 +30,7 @@ const key = (() => {
   } catch { return given ?? ""; }
 })();
 
-/** Sends a request; the answer may have any status. */
+/** Sends a request; the response may have any status. */
 export async function send(path, options = {}) {
   const headers = { "X-Realmfs-Key": key, ...options.method && { "Content-Type": "application/json" } };
   try { return await fetch(`/api/${path}`, { ...options, headers }); } catch (error) {
@@ -72,7 +72,7 @@ function parameters(values) {
   return present.length ? `?${new URLSearchParams(present)}` : "";
 }
 
-/** The parameters of a request to read the shown version. */
+/** The parameters of a read request for the shown version. */
 const shown = (values = {}) => parameters({ ...values, version: api.version });
 
 export const api = {
@@ -94,7 +94,7 @@ export const api = {
   search: (text, signal) => request(`search${shown({ text, limit: 200 })}`, { signal }),
   deleted: (cls) => request(`classes/${name(cls)}/deleted?limit=500`),
   exportPath: (values) => `export${shown(values)}`,
-  /** Downloads the answer to a request, which a ticket allows without the key. */
+  /** Downloads the response to a request. A ticket authorizes it in place of the key. */
   async download(path) {
     const { ticket } = await request("ticket", { method: "POST", body: "{}" });
     const link = document.createElement("a");

@@ -104,7 +104,7 @@ enum BrowseCommand {
     if status != 0 { Log.notice("there is no xdg-open; open the URL by hand") }
   }
 
-  /// A file that only this user can read and that leads a browser to a URL. Other users can read the arguments of
+  /// A file that only this user can read and that redirects a browser to a URL. Other users can read the arguments of
   /// programs, so the URL, which contains the token, is not passed to xdg-open.
   private struct RedirectFile: Sendable {
     let path: String
@@ -115,7 +115,7 @@ enum BrowseCommand {
       let descriptor = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
       if descriptor < 0 { throw CommandFailure(.failure, "\(path): \(System.message(errno))") }
       defer { close(descriptor) }
-      // The URL has no characters with a meaning in HTML: all others of a fragment are percent-encoded.
+      // The URL contains no characters that are special in HTML: in its fragment, they are percent-encoded.
       let text =
         "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">"
         + "<meta http-equiv=\"refresh\" content=\"0; url=\(url)\"><title>realmfs</title>\n"

@@ -5,7 +5,7 @@ import RealmPages
 import RealmTransfer
 
 /// The command `deleted`. The rows are kept in memory until the search has ended, because other programs cannot commit
-/// during it, and must not wait for a reader of the output.
+/// during the search, and must not wait for a reader of the output.
 struct DeletedCommand {
   private let arguments: Arguments
   private let path: String

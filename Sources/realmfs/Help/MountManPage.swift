@@ -78,13 +78,14 @@ enum MountManPage {
     written as %2F and '%' as %25; .by/PROPERTY/VALUE/ holds the objects with that value. They can be nested. \
     .fields/KEY/ shows an object as a directory with a file for each property: strings with a trailing newline, \
     binary data unchanged, links as symbolic links, .backlinks, everything else as JSON; writing a file sets that \
-    property, removing it makes the property null. .all.jsonl holds all objects, one per line, .all.csv the same \
-    objects as CSV, and .count their number.
+    property, removing it makes the property null or resets it to its default. .all.jsonl holds all objects, one per \
+    line, .all.csv the same objects as CSV, and .count their number.
     """,
     """
     mkdir .realm/snapshots/NAME keeps the whole tree in its current version, read-only, until rmdir or unmount; \
     .changes in it lists what has changed since, one JSON object per line; writing 1 to .restore in it restores \
-    everything in one commit. While a snapshot exists, every commit makes the file grow.
+    everything in one commit. While a snapshot exists, the space that its version uses is not reused. \
+    .realm/versions/N/ shows a former version that the file still holds, .realm/deleted/ its deleted objects.
     """,
     """
     .realm/changes provides a line of JSON for each object changed by a commit of any program; reading it waits for \

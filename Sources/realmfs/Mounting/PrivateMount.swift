@@ -1,8 +1,8 @@
-// A mount in a private directory that ends with the process that made it, however that process ends.
+// A mount in a private directory that ends with the process that created it, however that process ends.
 //
-// The server is a child process. The two are the ends of a socket: the server sends a byte when the tree is live, and
-// unmounts when the other end is closed, which the kernel does even after SIGKILL. If the server is killed, the process
-// that made the mount detaches it. Each removes the directory.
+// The server is a child process, connected to its parent by a socket pair: it sends a byte when the tree is live, and
+// unmounts when the other end is closed. The kernel closes that end even after SIGKILL. If the server is killed, the
+// process that created the mount detaches it. Both processes remove the directory.
 import CLinux
 import Glibc
 import RealmPages
@@ -16,7 +16,7 @@ struct PrivateMount {
   private let socket: Int32
 
   /// Mounts the realm of `arguments` on a new directory with mode 0700, in `UserFolders.runtime`. Returns when the
-  /// tree is live. Only before any thread exists.
+  /// tree is live. Call it only before any thread exists.
   init(_ arguments: Arguments) throws(CommandFailure) {
     // Both processes know the path before the directory exists, so each can remove it if the other is killed.
     point = "\(UserFolders.runtime)/realmfs-exec.\(String(UInt64.random(in: 0 ... .max), radix: 36))"
@@ -48,8 +48,8 @@ struct PrivateMount {
 
   /// Serves the mount until it is unmounted or the other end of the socket is closed. Runs in the child.
   private static func serve(_ arguments: Arguments, at point: String, _ socket: Int32) -> ExitCode {
-    // SIGTERM is the way to end a mount at any time, even if the caller ignores it. Until the cleanup is registered,
-    // the signals wait.
+    // SIGTERM ends a mount at any time, even if the caller ignores that signal. Until the cleanup is registered, the
+    // signals are blocked.
     signal(SIGTERM, SIG_DFL)
     var signals = sigset_t(), former = sigset_t()
     unsafe sigemptyset(&signals)
@@ -87,7 +87,7 @@ struct PrivateMount {
     }
   }
 
-  /// Leaves the terminal, the working directory, standard input and output, and lets the other process continue.
+  /// Detaches from the terminal, the working directory, standard input and output, and lets the other process continue.
   private static func becomeReady(_ socket: Int32) {
     // setsid fails only for a process group leader, which a forked child is not.
     _ = setsid()
@@ -117,7 +117,7 @@ struct PrivateMount {
 
   /// Unmounts and waits for the end of the server. Returns a description of what went wrong, or nil.
   ///
-  /// A mount that a process still uses is detached: the process finds its files gone.
+  /// A mount that a process still uses is detached: the process loses access to its files.
   func end() -> String? {
     // The command may have unmounted it.
     if MountTable.entry(at: point) != nil {

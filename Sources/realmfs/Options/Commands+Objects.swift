@@ -201,7 +201,7 @@ extension Options {
         file. Classes and properties must exist; copy them with 'realmfs schema' and 'realmfs create --schema'.
         """,
         """
-        In JSON, an object in the place of a link creates or updates the object with its primary key: "author": \
+        In JSON, an object in place of a link creates or updates the object with its primary key: "author": \
         {"_id": 4, "name": "Ann"}. In a class without primary key it creates an object each time.
         """,
         """

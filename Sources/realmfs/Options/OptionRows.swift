@@ -173,7 +173,7 @@ extension Options {
       value: "SECONDS",
       on: [.browse],
       excludes: [.staticFile],
-      "end when no page was visible and no request was made for this long"
+      "end after this long without a request or a visible page"
     ),
     OptionSpec(.open, on: [.browse], excludes: [.staticFile], "open the page in the desktop's browser, with xdg-open"),
     OptionSpec(

@@ -28,7 +28,8 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case .wrongKey: "wrong key, or a key for a file that is not encrypted"
     case .upgradeNeeded: "a file format that this version does not read"
     case .inUse: "the realm is in use by another program"
-    case .mountPoint: "the mount point is missing, busy or not a mount of realmfs"
+    case .mountPoint:
+      "the mount point is missing, busy or not a mount of realmfs; umount, exec: files are in memory only"
     case .fuse: "FUSE is missing or refused"
     case .notCommitted: "tx, exec --tx: nothing was committed, or the commit was not confirmed"
     case .server: "the sync server cannot be reached, or refuses"
