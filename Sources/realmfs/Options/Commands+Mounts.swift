@@ -131,9 +131,9 @@ extension Options {
         """
         The realm is mounted on a new directory in $XDG_RUNTIME_DIR, /run or /tmp that no other user can enter. The \
         command runs in it; $REALMFS_MOUNT is its path. When the command has ended, the realm is unmounted and the \
-        directory removed. The exit code is that of the command: 128 plus the signal number if a signal ended it, 127 if it was \
-        not found, 126 if it could not be run. If the realm cannot be mounted, it is that of 'realmfs mount'. A \
-        relative path to the program itself is relative to the directory in which realmfs was started.
+        directory removed. The exit code is that of the command: 128 plus the signal number if a signal ended it, \
+        127 if it was not found, 126 if it could not be run. If the realm cannot be mounted, it is that of 'realmfs \
+        mount'. A relative path to the program itself is relative to the directory in which realmfs was started.
         """,
         """
         With --tx, the command runs in a transaction of the mount, as with 'realmfs tx': its changes are committed at \
