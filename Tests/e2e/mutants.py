@@ -392,7 +392,7 @@ def work(options, jobs, results):
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    plans, folder, number = {}, tempfile.mkdtemp(prefix="realmfs-mutants."), 0
+    plans, folder, number = {}, tempfile.mkdtemp(prefix="realmfs-mutants.", dir=memory_folder()), 0
     while (job := jobs.get()) is not None:
         file, seed = job
         number += 1
@@ -418,6 +418,12 @@ def work(options, jobs, results):
         except BaseException:  # reported to the parent, which waits for a result
             results.put(([f"{file} {seed}: {traceback.format_exc()}"], 0, (0, ""), (0, ""), file, set()))
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def memory_folder():
+    """The file system in memory, or None for the default. On ext4, the processor time for creating a file grows with the
+    number of files that were deleted in the last seconds, and an export creates thousands."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
 
 
 def commands_of(program):
