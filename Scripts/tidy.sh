@@ -202,11 +202,14 @@ python3 Scripts/citations.py | breach "a citation of docs/format that leads nowh
 
 for text in docs/SEMANTICS.md docs/COMMANDS.md; do
   [ -f "$text" ] || continue
-  # `[t: mount_lifecycle]` or `[t: NameEscapingTests]`: an end-to-end script, or a word in a Swift test.
+  # `[t: mount_lifecycle]`, `[t: NameEscapingTests]` or `[t: NameEscapingTests.strings]`: an end-to-end script, a word in a
+  # Swift test, or a function in the file of its suite.
   grep -noE '\[t: [^]]+\]' "$text" | while IFS=: read -r number _ ids; do
     for id in $(tr -d '],' <<<"$ids"); do
-      [ -f "Tests/e2e/$id.sh" ] || grep -rqw --include='*.swift' -- "$id" Tests ||
-        echo "$text:$number: test $id"
+      case $id in
+        *.*) find Tests -name "${id%.*}.swift" -exec grep -qE "func ${id#*.}\(" {} \; -print | grep -q . ;;
+        *) [ -f "Tests/e2e/$id.sh" ] || grep -rqw --include='*.swift' -- "$id" Tests ;;
+      esac || echo "$text:$number: test $id"
     done
   done | breach "a statement names a test that does not exist"
   grep -nE '\[t:[^]]*$' "$text" | sed "s|^\([0-9]*\):.*|$text:\1: [t:|" |

@@ -1,4 +1,4 @@
-// Parses JSON into scalar values, bare or in Extended JSON. docs/SEMANTICS.md contains the table of accepted notations.
+// Parses JSON into scalar values, bare or in Extended JSON. docs/COMMANDS.md has the table of notations.
 // All rendered text, in any style, can be read back.
 
 package import RealmPages

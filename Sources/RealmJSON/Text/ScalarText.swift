@@ -1,4 +1,4 @@
-// Renders scalar values in the three notations. docs/SEMANTICS.md contains a table of them.
+// Renders scalar values in the three notations. docs/COMMANDS.md has a table of them.
 
 import RealmPages
 
