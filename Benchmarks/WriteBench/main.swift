@@ -1,5 +1,4 @@
 // Measures the engine's write side and its two hottest reads, without a mount. Prints one JSON line for each measure.
-// docs/BENCHMARKS.md explains the lines.
 //
 //   WriteBench insert FILE N R   insert N objects of six properties in one transaction, and the same rows in SQLite, R
 //                                times in turn; with R = 0 once, and without SQLite

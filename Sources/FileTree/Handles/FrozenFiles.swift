@@ -25,8 +25,8 @@ final class FrozenFiles: Sendable {
 
   private static let maxUnfinished = 16
   private static let maxReaders = 16
-  /// The first and the largest number of texts to prefetch. The number doubles each time, so that if the program
-  /// stops, the texts rendered in vain are no more than about as many as it has read.
+  /// The first and the largest number of texts to prefetch. The number doubles each time, so about as many texts are
+  /// rendered for nothing, at most, as the program has read.
   private static let windows = (first: 8, most: 8192)
   /// The maximum number of bytes prefetched at a time.
   private static let maxBytes = 8 << 20

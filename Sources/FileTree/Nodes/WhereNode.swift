@@ -146,7 +146,7 @@ extension ObjectSelection {
     }
   }
 
-  /// Checks the newest condition of the selection; throws and records what is wrong with it.
+  /// Checks the newest condition of the selection; throws and records its error.
   func check(_ tree: TreeContext) throws(FileTreeError) {
     do throws(FileTreeError) {
       try tree.read { view throws(FileTreeError) in

@@ -72,8 +72,8 @@ extension Participant {
   /// How long a realm that is in use under another name is read before the next attempt to join.
   private static let retryInterval = Duration.seconds(1)
 
-  /// Called every 500 ms, on the lock thread. Releases what is not needed, and leaves the session when no request came
-  /// for the idle time.
+  /// Releases idle resources, and leaves the session after the idle time without a request. Called every 500 ms on the
+  /// lock thread.
   private func releaseIdleResources() {
     _ = state.withLockIfAvailable { state in
       guard let session = state.session else { return }

@@ -49,7 +49,7 @@ private struct PageMark: Equatable {
   static func == (a: PageMark, b: PageMark) -> Bool { a.words == b.words }
 }
 
-/// Memory that is filled with decrypted pages as they are required. Thread-safe.
+/// Memory into which pages are decrypted on demand. Thread-safe.
 ///
 /// A space for a later version copies unchanged pages from the space before it, at a tenth of the cost of decryption.
 @safe final class DecryptedPages: PageSpace, @unchecked Sendable {

@@ -51,7 +51,7 @@ struct LostSlot {
     let low = UInt32(truncatingIfNeeded: start), high = UInt32(truncatingIfNeeded: start >> 32)
     if !isDamaged { return half.map { Finding(isAuthentic: true, start: low ^ counters[$0]) } }
     let isAuthentic = half != nil
-    // The page was written once more than its second counter says, or as often.
+    // The counter of the page is its second counter plus one, or equal to it.
     let likely = [counters[1] &+ 1, counters[1], counters[0]]
     func isLikely(_ counter: UInt32) -> Bool {
       likely.contains(counter) || 1...Self.largestLikelyCounter ~= counter

@@ -73,8 +73,8 @@ import Synchronization
   /// path.
   func isOfSameFile(as other: PageSpace) -> Bool { self === other }
 
-  /// Returns the same bytes for another user, whose `dropPages` does not affect this space. The bytes of `kept` stay as
-  /// they are now, whatever is written to the file later. Copies the pages of these ranges into memory.
+  /// Returns the same bytes for another user, whose `dropPages` does not affect this space. Copies the pages of `kept`
+  /// into memory, so that later writes to the file do not change them.
   func copy(keeping kept: [Range<Int>]) throws(EngineError) -> PageSpace { self }
 
   /// The ranges that may contain anything but zeros. Costs some system calls.

@@ -88,7 +88,7 @@ enum VersionsCommand {
   }
 }
 
-/// A version as it is listed.
+/// A line of the list: one version.
 private struct VersionLine {
   let version: RemainingVersion
   let state: RemainingVersion.State
