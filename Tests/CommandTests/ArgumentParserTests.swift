@@ -1,4 +1,4 @@
-// The command line as users type it: forms of options, what is refused and how the message helps.
+// The command line as users type it: forms of options, refusals, and messages that help.
 
 import FileTree
 import RealmJSON

@@ -1,4 +1,4 @@
-// `property=value`: what each form is for each type. Tests/e2e/edit.sh sets every type of a real file.
+// `property=value`: the meaning of each form for each type. Tests/e2e/edit.sh sets every type of a real file.
 
 import RealmPages
 import Testing

@@ -1,4 +1,4 @@
-// What is detected in files of spreadsheets: the separator, the encoding, records over several lines, dates.
+// Detection in CSV files of spreadsheets: separator, encoding, records of several lines, dates.
 
 import RealmPages
 import TestSupport

@@ -1,5 +1,5 @@
-// `realmfs diff`: what it finds by what two versions share, or by comparing clusters, is what it finds by reading each
-// object of both. SEED=n makes one history, COMPARISON_HISTORIES=n as many (3).
+// `realmfs diff` of two versions, by the nodes that they do not share or by comparing clusters, finds what reading each
+// object of both finds. SEED=n tests one history, COMPARISON_HISTORIES=n that many (3).
 
 import Foundation
 import RealmPages
@@ -59,7 +59,7 @@ struct ComparisonTests {
     return count
   }
 
-  /// A realm of owners with these primary keys, and of 600 items that link to them in turn.
+  /// Creates a realm of owners with these primary keys, and of 600 items that link to them in rotation.
   private func makeRealm(at path: String, owners: [Int64]) throws {
     let transaction = try RealmWriter(Configuration(path: path), create: true).begin()
     let owner = try transaction.addTable("class_Owner"), item = try transaction.addTable("class_Item")
@@ -92,8 +92,8 @@ struct ComparisonTests {
     }
   }
 
-  /// A realm of tags that are created in this order, and of an item with a set of links to some of them, by itself and
-  /// in an embedded object.
+  /// Creates a realm of tags, in this order, and of an item with a set of links to some of them, directly and in an
+  /// embedded object.
   private func makeSets(at path: String, tags: [String], linked: [String]) throws {
     let transaction = try RealmWriter(Configuration(path: path), create: true).begin()
     let tag = try transaction.addTable("class_Tag"), item = try transaction.addTable("class_Item")

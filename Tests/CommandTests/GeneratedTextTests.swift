@@ -1,4 +1,4 @@
-// Help, man page and completions follow from the option table, and the committed files are what the program writes.
+// Help, man pages and completions follow from the option table, and the committed files are the program's output.
 
 import Testing
 
@@ -80,6 +80,6 @@ struct GeneratedTextTests {
 }
 
 extension String {
-  /// As man pages write it: every hyphen as it is typed.
+  /// The text as in a man page: hyphens escaped.
   fileprivate var escaped: String { Roff.escaped(self) }
 }

@@ -1,5 +1,5 @@
-// An import that makes many objects at once makes what one makes that takes each record by itself. SEED=n makes one
-// import, IMPORT_SEEDS=n as many (8).
+// An import that creates many objects at once has the same result as one that applies each record separately. SEED=n
+// tests one import, IMPORT_SEEDS=n that many (8).
 
 import Foundation
 import RealmJSON
@@ -78,7 +78,7 @@ struct ImportRowsTests {
     var lines = ""
     for number in 0..<count {
       var members: [String] = []
-      // Some come twice: the second one changes the first.
+      // Some occur twice: the second one changes the first.
       let name = random.below(200) == 0 ? number / 2 : number
       if let key { members.append("\"key\":\(self.key(key, name))") }
       for (name, type) in Self.types where random.below(20) > 0 {

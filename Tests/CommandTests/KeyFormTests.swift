@@ -1,4 +1,4 @@
-// The forms of an encryption key, and what is said when something is none.
+// The forms of an encryption key, and the messages for invalid ones.
 
 import Foundation
 import TestSupport

@@ -1,4 +1,4 @@
-// The words of mount(8), umount(8) and fstab, and what becomes of them.
+// The arguments of mount(8), umount(8) and fstab, and their translation.
 
 import Testing
 

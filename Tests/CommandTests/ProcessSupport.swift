@@ -22,7 +22,7 @@ enum Place {
   }
 }
 
-/// What a process left.
+/// The result of a process.
 struct Outcome {
   let status: Int32
   let output: String

@@ -1,4 +1,4 @@
-// A walk over damage: it ends, it goes forward, and it leaves out no more than what is damaged.
+// A walk over damaged objects ends, moves forward, and leaves out only what is damaged.
 
 import RealmPages
 import RealmTransfer
@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A cursor that goes on after damage")
 struct RescuingCursorTests {
-  /// The keys that a walk reaches, and what it says.
+  /// The keys that a walk reaches, and its reports.
   private func walk(_ table: Table, after key: ObjKey = .none) -> (keys: [ObjKey], complaints: [String]) {
     let reader = RescuingCursor(table, after: key)
     var keys: [ObjKey] = [], complaints: [String] = []
@@ -20,7 +20,7 @@ struct RescuingCursorTests {
 
   private func walkAll(_ bytes: [UInt8], _ name: String) {
     bytes.withUnsafeBytes { bytes in
-      // A file of which nothing can be read has no classes.
+      // An unreadable file has no classes.
       guard let snapshot = try? Realm.snapshot(of: bytes, name: name), let keys = try? snapshot.tableKeys() else {
         return
       }

@@ -1,4 +1,4 @@
-// Whether reading a database back notices what differs.
+// Reading a database back detects every difference.
 
 import Foundation
 import RealmPages

@@ -1,5 +1,5 @@
-// Commits to a realm until it is killed, and says on standard output what it has been promised: one line with the
-// number of each round whose commit is on disk. KillTests kills it and looks at what is left.
+// Commits to a realm until it is killed. Prints a line with the number of each round whose commit is on disk. KillTests
+// kills it and checks the file.
 //
 //     CommitLoop PATH [KEY]        KEY is 128 hexadecimal digits
 
@@ -36,7 +36,7 @@ struct Rounds {
 
   /// One round; its number if it is on disk.
   mutating func next() throws -> Int64? {
-    // Both ways to lock take turns.
+    // Alternates between the two ways to lock.
     let transaction = try random(2) == 0 ? writer.begin() : writer.beginOnThisThread()
     guard let rounds = try transaction.tableKey(named: "class_Round"),
       let items = try transaction.tableKey(named: "class_Item")
@@ -88,7 +88,7 @@ private func run(_ arguments: [String]) throws {
   while true {
     guard let number = try rounds.next() else { continue }
     let line = Array("\(number)\n".utf8)
-    // The one who listens has gone.
+    // The reader of the pipe has exited.
     if write(1, line, line.count) != line.count { return }
   }
 }

@@ -1,5 +1,5 @@
-// Makes random edits in a tree and compares it with a model: Tests/e2e/edit_everything.sh runs it on mounts, and
-// anything that has another judge of realm files runs it on files. Ends with 1 and says where the two part.
+// Makes random edits in a tree and compares it with a model. Tests/e2e/edit_everything.sh runs it on mounts, and other
+// checkers of realm files run it on files. Exits with 1 and reports the first difference.
 //
 //     EditLoop library FILE SEED EDITS [KEYFILE]     the library's tree, and the verifier after each batch
 //     EditLoop mount DIRECTORY SEED EDITS            a mounted realm
@@ -49,7 +49,7 @@ do {
     }
     let writer = try RealmWriter(Configuration(path: words[2], encryptionKey: key))
     let tree = try LibraryTree(writer)
-    // What is left of properties that an app removed stays; edits leave nothing behind.
+    // Leftovers of properties that an app removed remain; edits add none.
     let hadLeftovers = Verifier(try writer.realm.latest()).run { _ in }.leftovers > 0
     try run(tree) {
       let problems = Verifier(try writer.realm.latest()).problems(limit: 1)

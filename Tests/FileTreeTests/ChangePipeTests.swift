@@ -36,7 +36,7 @@ struct ChangePipeTests {
       return unsafe Glibc.read(descriptor, &byte, 1) < 0 ? errno : 0
     }
 
-    /// Whether there is something to read, after a wait that ends with it if `forever`.
+    /// Returns true if there is something to read, after a wait that lasts until then if `forever`.
     func isReadable(forever: Bool) -> Bool {
       var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       return unsafe poll(&state, 1, forever ? 600_000 : 100) > 0
@@ -81,7 +81,7 @@ struct ChangePipeTests {
 
   @Test("a reader that keeps up has all lines of a commit that is larger than the pipe")
   func largeCommits() throws {
-    // The reader keeps up however busy the machine is.
+    // The reader keeps up, even on a busy machine.
     let tree = try WritableTree("people") { options in options.changeHoldLimit = .seconds(3600) }
     let reader = try Reader(tree)
     let other = try RealmWriter(Configuration(path: tree.path)), transaction = try other.begin()
@@ -135,7 +135,7 @@ struct ChangePipeTests {
     }
     let left = paths.filter { FileManager.default.fileExists(atPath: $0) }
     #expect(left == Array(paths.suffix(16)))
-    // As root; others may not open it for writing.
+    // Runs as root; other users may not open it for writing.
     let writer = unsafe open(left[0], O_WRONLY | O_CLOEXEC)
     if writer >= 0 {
       signal(SIGPIPE, SIG_IGN)

@@ -1,4 +1,4 @@
-// Commits by other programs: what becomes visible, what moves its time, what is announced, and what is left alone.
+// Commits by other programs: what becomes visible, which times change, what is announced, and what stays the same.
 
 import Foundation
 import RealmJSON
@@ -142,7 +142,7 @@ struct ChangeTests {
       let second = first.advanced(to: after, file: 0, stamp: stamp(2), changed: nil)
       moves.append(after.filter { second[$0.ordinal]?.generation == 2 }.map(\.table.name))
     }
-    // What earlier versions left behind moves nothing.
+    // Leftovers of earlier versions change no time.
     moves.removeAll(where: \.isEmpty)
     #expect(moves.count == 2, "Address, and Geo in it")
     #expect(moves.allSatisfy { $0.contains("class_Contact") && !$0.contains("metadata") })
@@ -151,7 +151,7 @@ struct ChangeTests {
   /// Where the top arrays of embedded tables have their content version, as a tagged number.
   private static func embeddedContentVersions(_ bytes: [UInt8]) -> [Int] {
     stride(from: 24, to: bytes.count - 64, by: 8).compactMap { node in
-      // A node of 14 refs or tagged numbers of 16 bits: slot 6 is the content version, slot 12 tells the kind.
+      // A node of 14 refs or tagged numbers of 16 bits: slot 6 is the content version, slot 12 the kind.
       guard bytes[node..<node + 8] == [0x41, 0x41, 0x41, 0x41, 0x45, 0, 0, 14], bytes[node + 8 + 24] == 3 else {
         return nil
       }
@@ -218,12 +218,12 @@ struct ChangeTests {
       #expect(moved(last, next) == [names[0]] && next[names[0]] ?? 0 > last[names[0]] ?? 0)
       last = next
     }
-    // Two commits between two looks, one of which deletes.
+    // Two commits between two accesses, one of which deletes.
     try patch([(.object(try key(names[1])), #"{"name": "x"}"#)])
     try patch([], deleting: try key(names[2]))
     let next = try times()
     #expect(moved(last, next) == [names[1]] && next[names[2]] == nil)
-    // What an embedded object holds is in the text of the object that it belongs to.
+    // The values of an embedded object are in the text of its owner.
     let transaction = try writer.begin()
     let table = try #require(try transaction.tableKey(named: "class_Contact"))
     let home = try #require(try transaction.columns(of: table).first { $0.name == "home" })
@@ -249,7 +249,7 @@ struct ChangeTests {
     times.move(three, to: time(30), version: 5)
     #expect([one, two, three, four].map { times.time(of: $0, since: 5) } == [time(30), time(30), time(30), time(30)])
     #expect(times.time(of: one, since: 6) == nil)
-    // A clock that is behind moves a time on, too.
+    // A slow clock moves a time forward, too.
     times.move(three, to: time(29), version: 6)
     #expect(times.time(of: three, since: 6) == Timestamp(seconds: 30, nanoseconds: 1))
   }
@@ -305,7 +305,7 @@ struct ChangeTests {
     #expect(shown.contains("\"one\": \"one\""))
     #expect(shown.contains("\"many\": [\n    \"live\",\n    \"many\",\n    \"live\"\n  ]"))
     #expect((after.modifiedSeconds, after.modifiedNanoseconds) > (before.modifiedSeconds, before.modifiedNanoseconds))
-    // What does not show stays through saves of other properties, and of the same text.
+    // Hidden values persist through saves of other properties, and of the same text.
     #expect(tree.put("Origin/4.json", try files.text("Origin/4.json")) == nil)
     #expect(tree.put("Origin/4.json", #"{"some": ["live"]}"#) == nil)
     #expect(tree.put("Target/twice.json", "{}") == nil)

@@ -1,4 +1,4 @@
-// Writes that complete a text which cannot be saved fail at once, because shells do not look at what close returns.
+// Writes that complete a text that cannot be saved fail at once, because shells ignore errors of `close`.
 
 import Foundation
 import RealmPages
@@ -9,7 +9,7 @@ import Testing
 
 @Suite("checked writes")
 struct CheckedWriteTests {
-  /// What is written, and the kind of the refusal.
+  /// A text that is written, and the kind of its refusal.
   private static let texts: [(text: String, kind: String)] = [
     (#"{"age":"x"}"#, "invalid"), ("{\"age\":\"x\"}\n", "invalid"), ("\u{FEFF} {\"agee\": 1}", "invalid"),
     (#"{"age": 9223372036854775808}"#, "outOfRange"), (#"{"_id": 5}"#, "invalid"), (#"{"dog": "Nobody"}"#, "invalid"),
@@ -157,7 +157,7 @@ struct CheckedWriteTests {
     try tree.write(file, " ", at: 10)
     try tree.tree.flush(file, by: other)
     tree.tree.release(file)
-    // Opened by a process that is gone.
+    // Opened by a process that has ended.
     let child = Process()
     child.executableURL = URL(fileURLWithPath: "/bin/true")
     try child.run()

@@ -41,7 +41,7 @@ struct ChunkedBytesTests {
       #expect(try bytes.copy(0..<model.count) == model)
       #expect(budget.usage == bytes.cost)
       if isSpooled { #expect(bytes.cost <= 4 * Self.chunk + model.count / 100 + 10_000) }
-      // One that reads keeps what was there, whatever is written meanwhile.
+      // A copy keeps its bytes, whatever is written afterwards.
       if let copy { #expect(try copy.bytes.copy(0..<copy.model.count) == copy.model) }
       if copy == nil || random.below(4) == 0 { copy = (bytes, model) }
     }

@@ -1,6 +1,6 @@
-// What the write half of the tree must do, in a few lines: one class with an Int primary key, its objects as
-// dictionaries, scratch files as bytes, and empty classes beside it. `WriteModelTests` runs the same operations on this
-// and on a real tree.
+// A model of the write half of the tree in a few lines: one class with an Int primary key, its objects as dictionaries,
+// scratch files as bytes, and empty classes beside it. `WriteModelTests` runs the same operations on this and on a real
+// tree.
 //
 // The rules are those of docs/SEMANTICS.md, "Saving": closing saves, a save is a patch, only unlinking an object's own
 // name deletes it, a file of its name that the same process saves brings the object back with the links to it.
@@ -23,13 +23,13 @@ struct ClassModel {
     static let notEmpty = Refusal(kind: "refused notEmpty")
   }
 
-  /// A file in memory, or what one handle writes over an object.
+  /// A file in memory, or the bytes that one handle writes over an object.
   final class File {
     enum State { case clean, dirty, refused(Refusal) }
 
     var bytes: [UInt8]
     var state = State.clean
-    /// The name that leads to it; nil for one that was unlinked, and for the bytes of a handle.
+    /// The name of the file; nil after it was unlinked, and for the bytes of a handle.
     var name: String?
     /// The object that it is, or that the handle is on.
     var object: Int?
@@ -39,7 +39,7 @@ struct ClassModel {
     var hasFailed = false
     /// True if it was cut to nothing, and nothing was written since.
     var isEmptied = false
-    /// What was written in order from the start on; nil if something was written elsewhere.
+    /// The bytes written in order from the start; nil if others were written.
     var inOrder: [UInt8]? = []
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -47,7 +47,7 @@ struct ClassModel {
     /// True if the bytes are a beginning that can still be completed.
     var isUnfinished: Bool { inOrder?.count == bytes.count && Self.isDecided(bytes) == nil }
 
-    /// Whether the bytes that were written in order are an object, or can never be one.
+    /// True if the bytes written in order are an object, or can never become one.
     static func isDecided(_ bytes: [UInt8]) -> Bool? {
       var depth = 0, isInString = false, hasObject = false
       for byte in bytes {
@@ -70,9 +70,9 @@ struct ClassModel {
     let file: File
     let writes: Bool
     let appends: Bool
-    /// Whether what is written is checked when it is a whole text.
+    /// True if a complete text is checked when it is written.
     let isWatched: Bool
-    /// Whether the bytes are the handle's own.
+    /// True if the bytes belong to the handle.
     let isEdit: Bool
   }
 
@@ -91,9 +91,9 @@ struct ClassModel {
   private var aside: [Int: File] = [:]
   private var incarnations: [Int: Int] = [:]
   private var deletions: [Int: Deletion] = [:]
-  /// The objects that a text was refused for, that no save has changed since, and whose removal has not failed since.
+  /// The objects with a refused text, which no save has changed since and whose removal has not failed since.
   private var rejected: Set<Int> = []
-  /// The objects that were closed emptied. What is written to one next begins a new text.
+  /// The objects that were emptied and closed. The next write to one begins a new text.
   private var emptied: Set<Int> = []
   private let defaults: Properties
 
@@ -112,7 +112,7 @@ struct ClassModel {
 
   static func name(_ key: Int) -> String { "\(key).json" }
 
-  /// The key that a name stands for; nil for a scratch file.
+  /// The key that a name represents; nil for a scratch file.
   static func key(_ name: String) -> Int? {
     name.hasSuffix(".json") ? Int(name.dropLast(5)) : nil
   }
@@ -130,7 +130,7 @@ struct ClassModel {
   static func parse(_ bytes: [UInt8]) -> Properties? {
     if bytes.contains(0) { return nil }
     guard let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any] else { return nil }
-    // A property twice is refused; the parser here takes it.
+    // A duplicate property is refused; the parser here accepts it.
     let text = String(decoding: bytes, as: UTF8.self)
     if object.keys.contains(where: { text.components(separatedBy: "\"\($0)\":").count > 2 }) { return nil }
     return object.mapValues { value in
@@ -145,7 +145,7 @@ struct ClassModel {
 
   private static func list(_ keys: [Int]) -> String { "[[" + keys.map(String.init).joined(separator: ",") + "]]" }
 
-  /// What saving `bytes` as the object `key` sets.
+  /// The properties that saving `bytes` as the object `key` sets.
   func judge(_ bytes: [UInt8], _ key: Int) throws(Refusal) -> Properties {
     guard let properties = Self.parse(bytes) else { throw .invalid }
     for (name, value) in properties {
@@ -193,23 +193,23 @@ struct ClassModel {
     comeBack(key, new)
   }
 
-  /// Brings a deleted object back as it was, because what was to take its place is refused.
+  /// Restores a deleted object, because its replacement is refused.
   private mutating func restoreRemoved(_ key: Int) {
     guard let deletion = deletions[key] else { return }
     var properties = deletion.properties
-    // Links to what is gone by now are left out.
+    // Omits links to objects that no longer exist.
     if let friends = properties["friends"].flatMap(Self.keys) {
       properties["friends"] = Self.list(friends.filter { objects[$0] != nil || $0 == key })
     }
     comeBack(key, properties)
-    // What is written to the file next changes the object.
+    // The next write to the file changes the object.
     if let file = files[Self.name(key)] { became(file, key) }
   }
 
   private mutating func comeBack(_ key: Int, _ properties: Properties) {
     let deletion = deletions.removeValue(forKey: key)
     objects[key] = properties
-    // A deleted object that comes back is the same one to those who have it open.
+    // A restored object is the same one for handles that have it open.
     incarnations[key] = deletion?.incarnation ?? incarnations[key, default: 0] + 1
     for link in deletion?.links ?? [] {
       guard var friends = objects[link.key]?["friends"].flatMap(Self.keys) else { continue }
@@ -236,7 +236,7 @@ struct ClassModel {
     }
   }
 
-  /// What saving the file would be refused for.
+  /// The refusal of saving the file; nil if it can be saved.
   private func rehearse(_ file: File) throws(Refusal) {
     if let key = file.object {
       if Self.parse(file.bytes) == nil { throw .invalid }
@@ -271,7 +271,7 @@ struct ClassModel {
 
   // MARK: operations
 
-  /// `text` is what the object's file holds, for a handle that does not truncate.
+  /// `text` is the text of the object's file, for a handle that does not truncate.
   mutating func open(
     _ id: Int,
     _ name: String,
@@ -397,7 +397,7 @@ struct ClassModel {
     {
       do throws(Refusal) { try save(handle.file) } catch { /* noted in `state` */  }
     }
-    // The text of a refused object is among the refused ones; its name is free again.
+    // The text of a refused object is kept with the refused ones; its name is free again.
     if !handle.isEdit, isLast, handle.file.hasFailed, let name = handle.file.name {
       unlinkFile(name)
       if let key = Self.key(name) { restoreRemoved(key) }
@@ -426,7 +426,7 @@ struct ClassModel {
       incarnation: incarnations[key, default: 0],
       links: links
     )
-    // Until it comes back, whoever has it open has nothing.
+    // Until it is restored, handles on it have no object.
   }
 
   /// Exchanges two names; `text` is that of a file, or of an object.
@@ -443,7 +443,7 @@ struct ClassModel {
     }
   }
 
-  /// The object takes the text of the file, and the file that of the object.
+  /// The object gets the text of the file, and the file that of the object.
   private mutating func exchange(_ file: File, _ name: String, _ text: [UInt8]) throws(Refusal) {
     guard let key = visibleObject(name) else { throw .notFound }
     try save(file.bytes, object: key, incarnation: incarnations[key, default: 0])

@@ -1,4 +1,4 @@
-// `.realm`: what is told about the realm itself.
+// `.realm`: the files that describe the realm.
 
 import Foundation
 import RealmPages

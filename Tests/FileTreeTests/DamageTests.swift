@@ -1,4 +1,4 @@
-// Damage costs what it hits, and nothing else.
+// Damage affects only the damaged objects.
 
 import Foundation
 import Synchronization
@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Damaged files")
 struct DamageTests {
-  /// What a tree over damaged bytes shows.
+  /// The content of a tree over damaged bytes.
   private struct Outcome {
     var readable = 0
     /// Listed, of size 0, and an error when opened.
@@ -18,7 +18,7 @@ struct DamageTests {
     var failedListings = 0
   }
 
-  /// Visits all classes; each object either has a text of its size, or size 0 and an error of its own.
+  /// Visits all classes; each object either has a text of its size, or size 0 and an error.
   private func visit(_ tree: FileTree) throws -> Outcome {
     var outcome = Outcome()
     for directory in try tree.list("").filter({ !$0.isDot }) {
@@ -36,7 +36,7 @@ struct DamageTests {
   private func visit(_ entry: ListedEntry, _ tree: FileTree, _ outcome: inout Outcome) throws {
     var attributes: FileAttributes?
     if let error = failure({ attributes = try tree.attributes(entry.inode) }) {
-      // A damaged key: the object is listed under one that leads nowhere.
+      // A damaged key: the object is listed under one that does not resolve.
       #expect(error.kind == "stale" || error.kind == "damaged")
       outcome.unreadable += 1
       return
@@ -117,7 +117,7 @@ struct DamageTests {
       let outcome = try visit(tree)
       #expect(outcome.failedListings <= 1)
       #expect(outcome.readable > 0)
-      // The checker tells of the table, and a transaction that needs it cannot be committed.
+      // The checker reports the table, and a transaction that needs it cannot be committed.
       #expect(Verifier(try realm.latest()).problems().contains { $0.place.contains("table") })
     }
   }

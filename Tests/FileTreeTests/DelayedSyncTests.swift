@@ -10,7 +10,7 @@ import Testing
 
 @Suite("delayed sync")
 struct DelayedSyncTests {
-  /// The newest version that a crash would leave: that which the header of the file leads to.
+  /// The newest version that a crash would leave: the one to which the header refers.
   private func versionOnDisk(_ path: String) throws -> UInt64 {
     var configuration = Configuration(path: path)
     configuration.mode = .immutable

@@ -1,5 +1,5 @@
-// Random edits of every realm file at hand, through the tree as the kernel would call it: after each batch the tree
-// shows what a model of it shows, and the file is sound.
+// Random edits of every available realm file, through the tree as the kernel would call it: after each batch the tree
+// equals its model, and the file is sound.
 //
 //     SEED=n FIXTURES=people swift test --filter EditEverything    # one run again
 //     EDIT_SECONDS=n sets how long all files take together (10); EDIT_EDITS=n makes so many edits of each instead
@@ -63,8 +63,8 @@ struct EditEverythingTests {
     _ = try RealmUpgrade.run(Configuration(path: path, encryptionKey: key))
   }
 
-  /// Asks a checker that shares no code with the engine, if it is there. It knows no sets with NaNs, so it has no say
-  /// where it refuses the fixture as it was.
+  /// Asks a checker that shares no code with the engine, if it is available. It does not support sets with NaNs, so it
+  /// is ignored if it rejects the unchanged fixture.
   private func judge(_ path: String, of fixture: Fixture) throws {
     let size = try Data(contentsOf: URL(fileURLWithPath: path)).count
     let isThere = FileManager.default.fileExists(atPath: Self.checker)
@@ -76,7 +76,7 @@ struct EditEverythingTests {
     if try self.refusal(original) == nil { throw TreeModel.Disagreement("realmcheck.py: \(refusal ?? "")") }
   }
 
-  /// What the checker has against a file.
+  /// The faults that the checker reports for a file.
   private func refusal(_ path: String) throws -> String? {
     let process = Process(), output = Pipe()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -19,7 +19,7 @@ struct FieldTests {
     String(decoding: try tree.destination(tree.find(path).inode), as: UTF8.self)
   }
 
-  /// The path that a link at `path` leads to.
+  /// The target of the symbolic link at `path`.
   private func followed(_ tree: FileTree, _ path: String) throws -> String {
     var parts = path.split(separator: "/").dropLast().map(String.init)
     for part in try destination(tree, path).split(separator: "/") {
@@ -172,7 +172,7 @@ struct FieldTests {
       #expect(try !tree.tree.text("Bag/1.json").isEmpty)
       #expect(tree.put(path, new) == nil)
       #expect(try tree.tree.text(path).filter { !$0.isWhitespace } == shown, "\(name)")
-      // The value comes back if the new text is refused.
+      // The value is restored if the new text is refused.
       if name != "text" {
         try tree.unlink(path)
         #expect(tree.put(path, bad) != nil, "\(name)")
@@ -388,7 +388,7 @@ struct FieldTests {
   func emptied() throws {
     let tree = try WritableTree("people")
     let version = try tree.version
-    // A shell: opened, closed once, written, closed again.
+    // As a shell: opened, closed once, written, closed again.
     let file = try tree.open("Person/.fields/4/name")
     #expect(failure { try tree.tree.flush(file) } == nil)
     try tree.tree.write(file, Array("shell".utf8), at: 0)

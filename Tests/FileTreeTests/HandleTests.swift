@@ -71,7 +71,7 @@ struct HandleTests {
   private static let one = Caller(user: 0, group: 0, process: 2_000_000_001)
   private static let two = Caller(user: 0, group: 0, process: 2_000_000_002)
 
-  /// What the kernel takes for the size of an object, as it learns it by inode, by name, and in a listing.
+  /// The size of an object as the kernel learns it: by inode, by name, and in a listing.
   private func kernelSizes(_ tree: WritableTree) throws -> Set<Int> {
     let inode = try tree.tree.find("Person/4.json").inode
     let listed = try tree.tree.list("Person", attributes: true).first { $0.name == "4.json" }?.attributes
@@ -137,7 +137,7 @@ struct HandleTests {
     #expect(try kernelSizes(tree) == [stored])
     try tree.tree.write(handle, Array(#"{"age": 1}"#.utf8), at: 0, by: Self.two)
     #expect(try size(Self.two) == 10, "a process that has the handle from another one, and writes")
-    // Synced, but not closed: the handle reads what it wrote.
+    // Synced, but not closed: the handle reads the bytes that it wrote.
     try tree.tree.synchronize(handle)
     let saved = try tree.tree.text("Person/4.json").utf8.count
     #expect(try size(Self.one) == 10)
@@ -244,6 +244,6 @@ struct HandleTests {
 }
 
 extension FileTree {
-  /// Whether the kernel may remember the attributes of an inode.
+  /// True if the kernel may cache the attributes of an inode.
   fileprivate func isCacheable(_ inode: InodeNumber) -> Bool { (try? attributes(inode).isCacheable) ?? false }
 }

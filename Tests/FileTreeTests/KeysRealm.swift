@@ -27,7 +27,7 @@ enum KeysRealm {
       return node(0x0F, names.count, cells)
     }
 
-    /// Every header says 64-bit elements.
+    /// Every node header declares 64-bit elements.
     private mutating func node(_ head: UInt8, _ count: Int, _ payload: [UInt8]) -> Int64 {
       defer {
         bytes += [0x41, 0x41, 0x41, 0x41, head, 0, UInt8(count >> 8), UInt8(count & 255)] + payload

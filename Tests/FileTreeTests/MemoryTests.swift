@@ -1,4 +1,4 @@
-// What the tree remembers, and that it is bounded.
+// The memory of the tree is bounded.
 
 import RealmPages
 import Synchronization
@@ -73,7 +73,7 @@ struct MemoryTests {
     var order: [UInt64] = []
     var wrong = 0
     for _ in 0..<1000 {
-      // Few different numbers in the bits that the hash takes, so that chains are long.
+      // Few different values in the bits that the hash uses, so that chains are long.
       let inode = random(40) << random(3) * 20, generation = random(3) + 1, size = Int(random(50))
       cache.insert([item(inode, generation, size)])
       model[inode] = (generation, size)

@@ -1,4 +1,4 @@
-// What users of one mount can do to each other's texts: nothing.
+// Users of one mount cannot affect each other's texts.
 
 import Foundation
 import RealmPages
@@ -11,7 +11,7 @@ import Testing
 struct PrivateTextTests {
   private let ada = Caller(user: 70_001, group: 70_001), bob = Caller(user: 70_002, group: 70_002)
 
-  /// Saves as a program does that a user runs; what failed, if anything.
+  /// Saves as a program of a user does; returns the error, if any.
   private func save(_ tree: WritableTree, _ path: String, _ text: String, by caller: Caller) -> String? {
     let file: OpenFile
     do { file = try tree.open(path, by: caller) } catch {
@@ -121,7 +121,7 @@ struct PrivateTextTests {
     #expect(names.count < objects.count && names.count > 2)
     #expect(names.contains(objects.last ?? "") && !names.contains(objects.first ?? ""))
     #expect(try tree.tree.text(".realm/errors").contains("half of the memory"))
-    // Other files of one user's leave room, too.
+    // Other files of the same user leave room, too.
     let file = try tree.open("Person/scratch", by: ada)
     var written = 0
     while failure({ try tree.tree.write(file, [UInt8](repeating: 1, count: 10_000), at: written, by: ada) }) == nil {

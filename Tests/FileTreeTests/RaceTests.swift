@@ -1,4 +1,4 @@
-// Programs that make, replace and remove the same object at the same time, in this mount and in others.
+// Programs that create, replace and remove the same object at the same time, in this mount and in others.
 
 import Foundation
 import RealmPages
@@ -10,7 +10,7 @@ import Testing
 
 @Suite("races")
 struct RaceTests {
-  /// What failed, and how often.
+  /// The errors, with their numbers.
   private final class Failures: Sendable {
     private let all = Mutex<[String: Int]>([:])
     func count(_ body: () throws -> Void) {
@@ -60,7 +60,7 @@ struct RaceTests {
     #expect(try tree.problems().isEmpty)
   }
 
-  /// A target whose first save waits, and which tells when it does.
+  /// A target whose first save waits, and signals that it does.
   private struct HeldTarget: TextTarget {
     final class Gate: Sendable {
       let arrived = DispatchSemaphore(value: 0), opened = DispatchSemaphore(value: 0)
@@ -81,8 +81,8 @@ struct RaceTests {
   }
 
   /// Writes `first` over an object, and closes a copy of the handle, as a process does that is forked meanwhile. While
-  /// that save waits, another thread does `then` with the handle; it ends when it is done, or waits too. Returns what
-  /// of it failed.
+  /// that save waits, another thread calls `then` with the handle. Returns after both have ended, with the error of
+  /// `then`.
   private func overtake(
     _ tree: WritableTree,
     _ first: String,
@@ -109,7 +109,7 @@ struct RaceTests {
       overtook.signal()
       done.signal()
     }
-    // What does not wait for the save that is held is soon done.
+    // Anything that does not wait for the delayed save is soon done.
     _ = overtook.wait(timeout: .now() + .milliseconds(500))
     target.gate.opened.signal()
     for _ in 0..<2 { done.wait() }

@@ -1,4 +1,4 @@
-// An object that is removed to make room for a new text comes back if that text is refused.
+// An object that is removed to make room for a new text is restored if that text is refused.
 
 import Foundation
 import RealmPages
@@ -141,7 +141,7 @@ struct RestoreRemovedTests {
     let tree = try WritableTree.ofLinks()
     try tree.unlink("Target/1.json")
     #expect(try tree.texts()["Target/1.json"] == nil)
-    // The process that started the tests is another one than this.
+    // The process that started the tests is a different one.
     let other = Caller(user: 0, group: 0, process: getppid())
     for name in ["2.json", "3.json"] {
       try tree.tree.unlink(tree.tree.find("Target").inode, Array(name.utf8), by: other)
@@ -338,7 +338,7 @@ struct RestoreRemovedTests {
     let long = String(repeating: "x", count: 14_000_000)
     #expect(tree.put("Target/2.json", #"{"name": "\#(long)"}"#) == nil)
     try tree.unlink("Target/2.json")
-    // Others push it out.
+    // Newer removals displace it.
     let place = Overlay.Place(directory: .root, name: [1])
     let filler = Removal.Content(text: [UInt8](repeating: 0, count: RemovalRecords.room), links: [])
     tree.tree.tree.drafts.removals.note(place, Removal(ObjKey(1), filler), by: WritableTree.me)

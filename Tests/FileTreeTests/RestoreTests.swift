@@ -1,4 +1,4 @@
-// `.restore` where a version is hard to bring back: what cannot be done is refused as a whole, and the rest is done.
+// `.restore` in difficult cases: what cannot be restored is refused as a whole, everything else is restored.
 
 import Foundation
 import TestSupport
@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Restoring a snapshot")
 struct RestoreTests {
-  /// Turns a class into one of another kind, as apps do with a schema of their own; objects stay as they are.
+  /// Changes the kind of a class, as apps with another schema do; its objects do not change.
   private static func turn(_ name: String, into kind: TableKind, _ transaction: borrowing WriteTransaction) throws {
     let key = try #require(try transaction.tableKey(named: "class_" + name))
     let table = try transaction.group.table(key)
@@ -41,7 +41,7 @@ struct RestoreTests {
     #expect(try tree.tree.text(".realm/version") == version)
     #expect(try tree.tree.text("Target/4.json").contains("later"))
     #expect(before == nil)
-    // Once the class is what it was, so is all else.
+    // Once the class has its former kind, everything else is restored too.
     try Self.commit(tree) { transaction in try Self.turn("Free", into: .topLevel, transaction) }
     #expect(tree.put(".realm/snapshots/s/.restore", "1\n") == nil, "\(tree.log)")
     #expect(try tree.tree.text("Target/4.json").contains("t4"))
@@ -74,7 +74,7 @@ struct RestoreTests {
   func unresolvedLinks() throws {
     let tree = try WritableTree("unresolved-links")
     try Self.snapshot(tree)
-    // What such links are in does not differ.
+    // The values that contain such links do not differ.
     #expect(tree.put("Target/more.json", "{}") == nil)
     #expect(tree.put(".realm/snapshots/s/.restore", "1\n") == nil, "\(tree.log)")
     #expect(try tree.tree.text("Target/more.json", orNone: true) == nil)

@@ -1,5 +1,5 @@
-// A new kind of node is one type and one line where it is made: here, a directory in the root whose entries are the
-// numbers from 1 to 3, each a file with its square. Nothing else of the tree knows it.
+// A new kind of node needs one type, and one line where it is created: here, a directory in the root whose entries are
+// the numbers from 1 to 3, each a file with its square. No other part of the tree refers to it.
 
 import Foundation
 import RealmPages

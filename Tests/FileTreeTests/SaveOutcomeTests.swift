@@ -1,5 +1,5 @@
-// What becomes of a text after a save: of one that failed on the disk, of one that was refused, of what was written
-// while another one was being saved.
+// The state of a text after a save: one that failed on the disk, one that was refused, and one that was written to
+// while another was being saved.
 
 import Foundation
 import RealmJSON
@@ -112,7 +112,7 @@ struct SaveOutcomeTests {
     file.truncate(to: 0)
     _ = try file.write(Array("y".utf8), at: 0)
     #expect(isDirty(file))
-    // What is written while a text is being refused is another text.
+    // Bytes written while a text is being refused are another text.
     try file.withContents { contents throws(FileTreeError) in
       _ = try file.write(Array("z".utf8), at: 1)
       file.noteRefused(contents, .refused(.invalid, "no number"))

@@ -94,7 +94,7 @@ struct SelectionTests {
       #expect(properties.count <= named.count)
       for property in properties {
         let values = try names(tree, [directory, ".by", property])
-        // Texts that look the same are not.
+        // Texts that look alike but differ.
         #expect(Set(values.map { Array($0.utf8) }).count == values.count)
         if values.count > 200 { continue }
         var total = 0
@@ -142,7 +142,7 @@ struct SelectionTests {
     #expect(tree.put(".realm/schema/Few.json", schema) == nil)
     var lines = ""
     for key in 0..<2000 {
-      // Texts that differ beyond what an index compares, and some that begin alike.
+      // Texts that differ beyond the length that an index compares, and some with a common start.
       let text = key < 12 ? [long, long + "1", long + "2"][key % 3] : ["", "a", "ab", "abcd", "abcde"][key % 5]
       let number = [-1, 0, 1, 256, -(1 << 62)][key % 5]
       lines += "{\"_id\":\(key),\"i\":\(number),\"n\":\(key % 3 == 0 ? "null" : "\(number)"),\"s\":\"\(text)\","
@@ -153,7 +153,7 @@ struct SelectionTests {
     let table = try #require(try latest.table(named: "class_Few"))
     for (index, column) in table.columns.enumerated() where column.index != nil {
       let some = try #require(table.objectsOfDistinctValues(of: index), "\(column.name)")
-      // Of those whose texts an index cannot tell apart, all are asked.
+      // All objects whose texts an index cannot distinguish are compared.
       #expect(some.count <= (column.name == "s" ? 5 + 12 : 9))
     }
     func values(_ property: String) throws -> [String] { try names(tree.tree, ["Few", ".by", property]) }
@@ -289,7 +289,7 @@ struct SelectionTests {
     tree.tree.release(file)
     #expect(try tree.version == version + (className == "I" ? 4 : 3))
     #expect(try tree.tree.list(className).count == count + (className == "I" ? 2 : 3))
-    // What is written over lines that are saved is to be saved again.
+    // Bytes written over saved lines have to be saved again.
     let again = try tree.open(path)
     try tree.write(again, "{\"\(key)\": 7004}\n")
     try tree.tree.flush(again)
@@ -330,7 +330,7 @@ struct SelectionTests {
       let file = try tree.open("Person/.all.jsonl")
       try tree.write(file, keys.map { line($0, "a") }.joined(), piece: 128 << 10)
       #expect(file.size == keys.count * length && tree.tree.tree.parts.memory.usage < 5 << 20)
-      // What is on disk is read and written like all else.
+      // Bytes on disk are read and written like all others.
       for key in [1000, 1007, 2998] { try tree.write(file, line(key, "b"), at: (key - 1000) * length) }
       let middle = try file.read(from: 7 * length - 20, count: length + 20) { span in
         span.withUnsafeBytes { Array($0) }
@@ -348,7 +348,7 @@ struct SelectionTests {
     for (key, letter) in [(1000, "b"), (1006, "a"), (1007, "b"), (2998, "b"), (2500, "a")] {
       #expect(try tree.tree.text("Person/\(key).json").contains("\"\(letter)\(letter)"), "\(key)")
     }
-    // A refused text is kept where it is.
+    // A refused text stays where it is.
     let refused = keys.map { line($0, "c") }.joined() + "{\"_id\":1,\"age\":\"x\"}\n"
     #expect(tree.put("Person/.all.jsonl", refused, piece: 128 << 10) == "close: refused invalid")
     #expect(try tree.errors().last?.contains("line \(keys.count + 1)") == true)
@@ -359,7 +359,7 @@ struct SelectionTests {
   @Test("any names of classes, properties, objects and values can be resolved", arguments: [1, 2, 3] as [UInt64])
   func anyNames(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
-    /// Up to `limit` bytes of what paths, escapes and JSON could trip over.
+    /// Up to `limit` bytes that are difficult in paths, escapes and JSON.
     func name(_ limit: Int) -> String {
       let parts = [
         "/", "%", "%2F", "\n", ".", "..", ".json", "\\", "\"", " ", "é", "犬", "a", "B", "%null", "-1", "~", "\u{1}",

@@ -103,7 +103,7 @@ struct SettingTests {
     for path in ["Person/4.json", "Person/501.json", "Person/5.json"] {
       #expect(try tree.tree.text(path).contains(#""age": 61"#))
     }
-    // The text is judged as soon as it is whole.
+    // The text is checked as soon as it is complete.
     let file = try tree.open("Person/4.json")
     try tree.tree.allocate(file, offset: 0, count: 100, growing: true)
     #expect(tree.failed("write") { try tree.write(file, #"{"age": "x"}"#) } == "write: refused invalid")
@@ -214,7 +214,8 @@ struct SettingTests {
     let reader = try tree.open("Person/4.json", truncates: false)
     #expect(reader.wholeText.contains(#""age": 9"#))
     tree.tree.release(reader)
-    // As a shell's redirection does: it closes the first descriptor of the file before a command writes by the other.
+    // As a shell's redirection does: it closes the first descriptor of the file before a command writes through the
+    // other.
     let shell = try tree.open("Person/4.json")
     try tree.tree.flush(shell)
     try tree.write(shell, #"{"age": 7}"#)

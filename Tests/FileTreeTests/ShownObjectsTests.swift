@@ -1,4 +1,4 @@
-// Classes that a mount shows by a query: what their directories list, and that names lead to all objects.
+// Classes that a mount narrows by a query: what their directories list, and that names resolve to all objects.
 
 import Foundation
 import RealmPages

@@ -1,5 +1,5 @@
-// Random edits of every realm file at hand within a transaction: its tree shows what a model of it shows, the realm's
-// own tree stays as it was, and after the commit shows the same as the model.
+// Random edits of every available realm file within a transaction: its tree equals its model, the realm's own tree does
+// not change before the commit, and equals the model after it.
 //
 //     SEED=n FIXTURES=people swift test --filter StagedEdit    # one run again
 //     EDIT_EDITS=n makes so many edits of each file (10)
@@ -58,7 +58,7 @@ struct StagedEditTests {
     }
   }
 
-  /// What was refused must not stay.
+  /// A refused text must not remain.
   private func removeRefusals(_ tree: LibraryTree) throws {
     let rejected = ".realm/rejected"
     for name in try tree.names(in: rejected) {

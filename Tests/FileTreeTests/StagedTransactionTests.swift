@@ -1,5 +1,5 @@
-// Transactions over several files: what shows where, what commits, what conflicts, and what becomes of the rest.
-// TRANSACTION_RUNS=n makes more random interleavings; SEED=n replays one.
+// Transactions over several files: visibility, commits and conflicts, and uncommitted changes. TRANSACTION_RUNS=n runs
+// more random interleavings; SEED=n repeats one.
 
 import Foundation
 import RealmPages
@@ -220,7 +220,7 @@ struct StagedTransactionTests {
     #expect(try tree.tree.text("\(staged)/Item/20.json").contains(#""to": 21"#))
     #expect(tree.put("\(staged)/.commit", "1\n") == "open: refused invalid")
     #expect(try tree.tree.text("\(staged)/.log").contains(#"there is no Item with the primary key \"21\""#))
-    // What is read can be written back.
+    // Rendered text can be written back.
     let shown = try tree.tree.text("\(staged)/Item/20.json")
     #expect(tree.put("\(staged)/Item/20.json", shown) == nil)
     #expect(try tree.tree.text("\(staged)/Item/20.json") == shown)
@@ -267,7 +267,7 @@ struct StagedTransactionTests {
     #expect(tree.put("Item/0.json", #"{"b": 1}"#) == nil)
     try tree.unlink("Item/1.json")
     #expect(tree.put("Item/30.json", #"{"b": 1}"#) == nil)
-    // A link to what is deleted there.
+    // A link to an object that is deleted there.
     let transaction = try other.begin()
     let table = try #require(try transaction.tableKey(named: "class_Item"))
     let to = try #require(try transaction.columns(of: table).first { $0.name == "to" })
@@ -281,7 +281,7 @@ struct StagedTransactionTests {
     let log = try tree.tree.text("\(staged)/.log")
     for name in ["Item/0.json", "Item/1.json"] { #expect(log.contains(name)) }
     #expect(!log.contains("Item/2.json"))
-    // Without those two the others are found.
+    // Without these two, the others are found.
     try tree.tree.removeDirectory(tree.tree.find(".realm/tx").inode, Array("t".utf8))
     try begin(tree)
     try tree.unlink("\(staged)/Item/3.json")
@@ -361,7 +361,7 @@ struct StagedTransactionTests {
     environment["SEED"].flatMap(UInt64.init).map { $0..<$0 + 1 }
     ?? 0..<(environment["TRANSACTION_RUNS"].flatMap(UInt64.init) ?? 12)
 
-  /// What the objects are: how they came to be, and their values.
+  /// The objects: how they were created, and their values.
   private typealias State = [Int: [Int]]
 
   @Test("concurrent transactions, saves and programs: all or nothing, with exactly the expected conflicts")
@@ -430,7 +430,7 @@ struct StagedTransactionTests {
     var state = state
     let ids = state.keys.sorted(), property = random.below(2), value = random.below(3)
     if ids.isEmpty || random.below(5) == 0 {
-      // Others may make the same one.
+      // Other programs may create the same one.
       let id = next + random.below(2)
       if state[id] != nil || (try? tree.tree.find("Item/\(id).json")) != nil { return state }
       next += random.below(2)

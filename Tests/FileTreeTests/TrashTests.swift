@@ -31,7 +31,7 @@ struct TrashTests {
     #expect(all.count == 3 && all.last == "4.json", "\(all)")
     #expect(try all.map { try tree.tree.text(".realm/trash/Person/\($0)") } == [original, second, third])
     #expect(all.dropLast().allSatisfy { $0.wholeMatch(of: /4\.json\.\d{8}T\d{6}\.\d{9}Z/) != nil })
-    // What is copied back is the object again.
+    // Copying a text back restores the object.
     #expect(tree.put("Person/4.json", original) == nil)
     #expect(try tree.tree.text("Person/4.json") == original)
     #expect(try tree.problems().isEmpty)

@@ -1,4 +1,4 @@
-// What the tests of the tree need: trees over fixtures, paths, listings, and realm files that change.
+// Support for tests of the tree: trees over fixtures, paths, listings, and realm files that change.
 
 import Foundation
 import RealmPages
@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import FileTree
 
-/// A realm file that a test may replace, in a folder of its own that goes away with it.
+/// A realm file that a test may replace, in a folder that is removed with it.
 final class ScratchRealm: Sendable {
   private let temporary: TemporaryFolder
   let file: URL
@@ -36,8 +36,8 @@ final class ScratchRealm: Sendable {
     try FileTree(Realm(Configuration(path: file.path, mode: mode)), options: options)
   }
 
-  /// Commits `count` times as another program does, which knows nothing of the trees over the file: `value`,
-  /// `value + 1`, ... into an Int property.
+  /// Commits `count` times as another program does, without informing the trees over the file: `value`, `value + 1`,
+  /// ... into an Int property.
   func commit(_ className: String, _ key: ObjKey, _ property: String, _ value: Int, count: Int = 1) throws {
     let writer = try RealmWriter(Configuration(path: file.path))
     for value in value..<value + count {
@@ -103,7 +103,7 @@ extension FileTree {
 
 extension OpenFile {
   var wholeText: String {
-    // Of what is in memory.
+    // The size of the content in memory.
     let text = try? read(from: 0, count: .max) { span in
       span.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     }
@@ -122,7 +122,7 @@ struct ListedEntry: Equatable {
   var isDot: Bool { name == "." || name == ".." }
 }
 
-/// Takes a number of entries.
+/// Accepts a number of entries.
 struct EntrySink: DirectorySink {
   let room: Int
   private(set) var entries: [ListedEntry] = []
@@ -164,7 +164,7 @@ func failure<R>(_ body: () throws -> R) -> FileTreeError? {
 }
 
 extension FileTreeError {
-  /// The case, without what it tells.
+  /// The case without its associated values.
   var kind: String {
     switch self {
     case .notFound: "notFound"

@@ -14,7 +14,7 @@ final class WritableTree: Sendable {
   let tree: FileTree
   private let lines: Lines
 
-  /// What was logged.
+  /// The log lines.
   private final class Lines: Sendable {
     let all = Mutex<[String]>([])
   }
@@ -88,7 +88,7 @@ final class WritableTree: Sendable {
     return (try tree.find(parts.joined(separator: "/")).inode, Array(name.utf8))
   }
 
-  /// Opens a file for writing, as `>` does, or as the flags say; makes it if need be.
+  /// Opens a file for writing, as `>` does or as specified; creates it if necessary.
   func open(_ path: String, truncates: Bool = true, appends: Bool = false, by caller: Caller = me) throws -> OpenFile {
     let (parent, name) = try split(path)
     var access = OpenAccess()
@@ -98,10 +98,10 @@ final class WritableTree: Sendable {
     return try tree.create(parent, name, permissions: 0o644, access, isExclusive: false, by: caller).file
   }
 
-  /// Who the tests are unless they say otherwise.
+  /// The default caller of the tests.
   static let me = Caller(user: getuid(), group: getgid(), process: getpid())
 
-  /// Writes a file as a shell does, in pieces. Returns what failed first, and where.
+  /// Writes a file as a shell does, in pieces. Returns the first error, and its call.
   func put(_ path: String, _ text: String, piece: Int = .max) -> String? {
     let file: OpenFile
     do { file = try open(path) } catch { return "open: \((error as? FileTreeError)?.kind ?? "\(error)")" }

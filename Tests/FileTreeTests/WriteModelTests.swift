@@ -1,5 +1,5 @@
-// Random operations by several handles, on a tree without FUSE and on a model of a few lines: what both answer, and
-// what both show afterwards, must be the same. SEED=.. replays a run, STEPS=.. and RUNS=.. make it longer.
+// Random operations by several handles, on a tree without FUSE and on a model of a few lines: both must return the same
+// results and have the same content afterwards. SEED=n repeats a run; STEPS=n and RUNS=n make it longer.
 
 import Foundation
 import RealmPages
@@ -56,7 +56,7 @@ private final class Pair {
     return attributes.inode
   }
 
-  /// What the file called `name` holds; empty if there is none.
+  /// The content of the file called `name`; empty if there is none.
   private func text(_ name: String) -> [UInt8] { (try? tree.text("Person/\(name)")).map { Array($0.utf8) } ?? [] }
 
   /// Runs one operation on both; the kinds of their errors, "ok" for none.
@@ -164,7 +164,7 @@ private final class Pair {
   }
 
   private func both(_ onTree: () throws -> Void, model onModel: () throws -> Void) -> (String, String) {
-    // The model first: it reads texts as they are before.
+    // The model comes first: it reads the texts before the change.
     let expected: String
     do {
       try onModel()
@@ -182,7 +182,7 @@ private final class Pair {
 
   var version: UInt64 { get throws { try writer.realm.latest().version } }
 
-  /// What differs between what both show; nil if nothing does.
+  /// The difference between the contents of both; nil if there is none.
   func difference() throws -> String? {
     let shown = Set(try tree.list("").filter { !$0.isDot }.map(\.name))
     let expected = classes.union(model.emptyClasses)
@@ -198,7 +198,7 @@ private final class Pair {
         if found != expected { return "\(name) is \(Self.shown(text)), expected \(expected)" }
       }
       let size = try tree.find("Person/\(name)").size
-      // As long as an object is open, the size may be that of what a handle has.
+      // While an object is open, the size may be that of the content of a handle.
       let open = model.handles.values.filter { $0.file.object == ClassModel.key(name) }.map(\.file.bytes.count)
       if size != text.count && !open.contains(size) { return "\(name) has size \(size), its text has \(text.count)" }
     }
@@ -247,7 +247,7 @@ private enum Operation {
 private struct OperationSource {
   var random: SplitMix64
   private var lastHandle = 0
-  /// The rest of what a program does.
+  /// The remaining operations of a program.
   private var plan: [Operation] = []
   private static let names = [
     "4.json", "11.json", "18.json", "60.json", "1000.json", "1001.json", "a.tmp", "x.json~", ".4.json.swp", "notes",
@@ -280,7 +280,7 @@ private struct OperationSource {
     return lastHandle
   }
 
-  /// What editors and other programs do, which single operations seldom come to.
+  /// Sequences of editors and other programs, which random operations rarely produce.
   private mutating func program() -> [Operation] {
     let object = Self.names[random.below(6)], other = Self.names[6 + random.below(4)], first = newHandle()
     let scratch = Self.names[6 + random.below(4)], second = newHandle(), text = text()
@@ -297,7 +297,7 @@ private struct OperationSource {
       return [.create(first, other, isExclusive: false), .write(first, text, at: 0), .release(first)]
         + [.rename(other, object, .replace)]
     case 3:
-      // Two programs that change the same property: the first one's later closes save nothing.
+      // Two programs that change the same property: later closes of the first one save nothing.
       let ages = (random.below(100), random.below(100))
       return [.open(first, object, access), .write(first, "{\"age\": \(ages.0)}", at: 0), .flush(first)]
         + [.open(second, object, access), .write(second, "{\"age\": \(ages.1)}", at: 0), .flush(second)]
@@ -312,9 +312,9 @@ private struct OperationSource {
   mutating func next(_ pair: Pair) -> Operation {
     if plan.isEmpty, random.below(12) == 0 { plan = program() }
     let handles = pair.handles, writing = pair.writingHandles
-    // What could not be opened is not written to.
+    // A file that could not be opened is not written to.
     while let id = plan.first?.handle, !handles.contains(id) { plan.removeFirst() }
-    // Other operations come in between.
+    // Other operations are interleaved.
     if !plan.isEmpty, random.below(8) > 0 { return plan.removeFirst() }
     let choice = random.below(100)
     if !writing.isEmpty && choice < 30 {
@@ -400,7 +400,7 @@ struct WriteModelTests {
 /// A class without a primary key, whose objects may be created by any name, and a model of those names.
 private final class AliasPair {
   private let tree: WritableTree
-  /// The property `n` of the object that each name leads to.
+  /// The property `n` of the object that each name resolves to.
   private var values: [String: Int] = [:]
 
   init() throws { tree = try WritableTree.ofLinks() }
@@ -432,7 +432,7 @@ private final class AliasPair {
       #expect(failure { try tree.unlink("Free/\(name)") }?.kind == (values[name] == nil ? "notFound" : nil))
       values[name] = nil
     case 6:
-      // By the name that a listing has.
+      // By the name in the listing.
       guard let value = values[name], let listed = try listed()[value] else { return }
       try tree.unlink("Free/\(listed)")
       values[name] = nil
@@ -443,7 +443,7 @@ private final class AliasPair {
     }
   }
 
-  /// What differs between the names and what they lead to; nil if nothing does.
+  /// The difference between the names and the objects that they resolve to; nil if there is none.
   func difference() throws -> String? {
     let listed = try listed().keys.sorted(), expected = values.values.sorted()
     if listed != expected { return "objects \(listed), expected \(expected)" }

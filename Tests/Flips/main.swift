@@ -1,5 +1,5 @@
-// Flips every byte of a realm file, one at a time, and says which flips are noticed: by opening, by reading, or by the
-// verifier. Of the others it says whether a value changed. Figures: docs/RELIABILITY.md.
+// Flips every byte of a realm file, one at a time, and reports which flips are detected by opening, reading or the
+// verifier, and whether the others change a value. Figures: docs/RELIABILITY.md.
 //
 //     Flips [--list] FILE...          --list names the flips that were not noticed
 
@@ -7,7 +7,7 @@ import Foundation
 import RealmPages
 import TestSupport
 
-/// What a realm shows, or that something is wrong with it.
+/// The content of a realm, or the fact that it is damaged.
 struct Look: Equatable {
   var digest: UInt64 = 0
   var objects = 0
@@ -15,7 +15,7 @@ struct Look: Equatable {
 
   /// Nil if opening, reading or verifying finds a problem.
   init?(_ bytes: UnsafeRawBufferPointer) {
-    // What does not open is noticed.
+    // A file that does not open counts as detected.
     guard let snapshot = try? Realm.snapshot(of: bytes) else { return nil }
     var walk = ObjectWalk()
     walk.run(snapshot)

@@ -123,7 +123,7 @@ final class FakeDevice: @unchecked Sendable {
     return reply
   }
 
-  /// Returns the inode number that a path leads to.
+  /// Returns the inode number of a path.
   func inode(_ path: String) throws -> UInt64 {
     var inode: UInt64 = 1
     for part in path.split(separator: "/") {

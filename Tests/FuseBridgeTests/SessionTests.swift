@@ -1,4 +1,4 @@
-// Sessions without a kernel: what the device receives for each request.
+// Sessions without a kernel: the replies that the device receives to each request.
 
 import Foundation
 import Testing

@@ -1,4 +1,4 @@
-// Writes damaged copies of a file for programs that look what the commands do with them: Tests/e2e/mutants.py.
+// Writes damaged copies of a file, for Tests/e2e/mutants.py, which runs commands on them.
 //
 //     MutantFiles FILE SEED COUNT DIRECTORY      DIRECTORY/SEED.realm and so on
 

@@ -17,7 +17,7 @@ struct MutantTests {
   @Test("a damaged file causes an error or reads as a smaller realm, but never crashes", arguments: fixtures)
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)
-    // Large files take long in a debug build; all of them get some.
+    // Large files take long in a debug build, so each gets fewer.
     let seeds = MutantRun.seeds(max(3, min(60, 2_000_000 / bytes.count)))
     let guardian = Watchdog()
     var opened = 0

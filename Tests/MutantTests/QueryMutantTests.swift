@@ -1,5 +1,5 @@
-// Queries of damaged files: they find something or say what is wrong, and never crash or read out of bounds. See
-// MutantTests for the variables.
+// Queries of damaged files return results or errors, and never crash or read out of bounds. See MutantTests for the
+// variables.
 
 import RealmPages
 import RealmQuery

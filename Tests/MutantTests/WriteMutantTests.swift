@@ -1,5 +1,5 @@
-// Changes of damaged files: they are made, or say what is wrong, and never crash or reach beyond a node. See
-// MutantTests for the variables.
+// Changes of damaged files succeed or return errors, and never crash or access memory beyond a node. See MutantTests
+// for the variables.
 
 import TestSupport
 import Testing
@@ -36,7 +36,7 @@ struct WriteMutantTests {
     #expect(changes > 0 || bytes.count < 1000)
   }
 
-  /// A place of a tree, and where it leads instead of to the node that it should.
+  /// A place of a tree, and the wrong node to which its ref points.
   enum WrongRef: CaseIterable {
     case secondChildToFirst
     case firstChildToRoot

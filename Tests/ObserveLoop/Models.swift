@@ -1,4 +1,4 @@
-// What the two programs have in their realm.
+// The classes of the two programs' realm.
 
 import RealmSwift
 

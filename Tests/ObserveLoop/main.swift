@@ -1,4 +1,4 @@
-// One of two programs that share a realm: it observes what the other one does, or commits until it is killed.
+// One of two programs that share a realm: it observes the changes of the other, or commits until it is killed.
 //
 //     ObserveLoop PATH observe    a line for each notification: of the notes, and of the counter
 //     ObserveLoop PATH write N    N commits, each with a new note; the number of each that is on disk

@@ -1,5 +1,5 @@
-// What RecordedDisk logged, and the disks that a power cut could have left of it: everything up to a flush, and of what
-// came after it any part, in whole writes or in single sectors. Format of the log: Tests/RecordedDisk/main.c.
+// The log of RecordedDisk, and the disks that a power cut could have left: everything up to a flush, and any part of
+// what was written after it, in whole writes or single sectors. Format of the log: Tests/RecordedDisk/main.c.
 
 import Foundation
 import TestSupport
@@ -46,7 +46,7 @@ struct DiskLog {
   func bytes(_ range: Range<Int>) -> Data { bytes.subdata(in: range) }
 }
 
-/// The disk at one moment of a log, moving forward: what is on it for certain, and what may be.
+/// The disk at one moment of a log, moving forward: the durable content, and the writes that may be lost.
 struct DiskMoment {
   private let log: DiskLog
   /// The disk as of the last flush.
@@ -57,7 +57,7 @@ struct DiskMoment {
   /// Changes with each flush that had something to write.
   private var era = Fingerprint()
 
-  /// At the beginning of `log`, on the disk in `image`, which changes as the moment goes on.
+  /// Begins at the start of `log`, on the disk in `image`, which changes with the moment.
   init(_ log: DiskLog, image: URL) throws {
     self.log = log
     durable = try FileHandle(forUpdating: image)
@@ -86,8 +86,8 @@ struct DiskMoment {
     }
   }
 
-  /// What a cut now may leave: everything, whole writes, or sectors of `unit` bytes. The fingerprint is that of the
-  /// disk.
+  /// Returns the pieces that a cut now may leave: everything, whole writes, or sectors of `unit` bytes. The fingerprint
+  /// is that of the disk.
   func survivors(unit: Int, _ random: inout SplitMix64) -> (pieces: [(offset: Int, bytes: Range<Int>)], UInt64) {
     var pieces: [(offset: Int, bytes: Range<Int>)] = []
     let odds = 1 + random.below(3)
@@ -96,7 +96,7 @@ struct DiskMoment {
     case 1:
       for write in pending where random.below(4) < odds { pieces.append(write) }
     default:
-      // The newest writes are the likeliest to be cut; older ones are there as a rule.
+      // The newest writes are the most likely to be lost.
       let first = random.below(2) == 0 ? 0 : max(0, pending.count - 1 - random.below(8))
       for (i, write) in pending.enumerated() {
         guard i >= first else {

@@ -1,12 +1,12 @@
 // Crash states of the whole stack: the disk below a file system loses power, the file system recovers when it is
-// mounted, and every realm on it holds what was acknowledged.
+// mounted, and every realm on it has its acknowledged content.
 
 import CDisk
 import Foundation
 import RealmPages
 import TestSupport
 
-/// Records a workload on a file system, cuts the power at random moments and looks at what is there.
+/// Records a workload on a file system, cuts the power at random moments and checks the result.
 struct DiskStates {
   private let format: DiskFormat
   private let folder: TemporaryFolder
@@ -84,7 +84,7 @@ struct DiskStates {
     return spans
   }
 
-  /// Goes through the log once.
+  /// Reads the log once.
   private mutating func pass(
     _ log: DiskLog,
     _ spans: [Span],
@@ -128,7 +128,7 @@ struct DiskStates {
     }
   }
 
-  /// Looks at the realm that is being changed, at those that were changed before it, and at one of the others.
+  /// Checks the realm that is being changed, those that were changed before it, and one of the others.
   private mutating func check(_ point: URL, _ spans: [Span], _ cut: Int) throws {
     let begun = spans.prefix { $0.begin < cut }
     var recent: [String] = []
@@ -142,7 +142,7 @@ struct DiskStates {
       let step = last.step
       var allowed: [Held] = [step.new]
       if last.end > cut {
-        // The workload itself puts the file there.
+        // The workload itself creates the file.
         guard let old = step.old else { continue }
         allowed.insert(old, at: 0)
       }
@@ -156,7 +156,7 @@ struct DiskStates {
     }
   }
 
-  /// The index of what is at the path.
+  /// Returns the index of the content of the file at the path.
   private func match(_ path: String, _ allowed: [Held], writesOn: Bool) throws -> Int {
     var failure: any Error = Loss(description: "nothing was allowed")
     for (index, held) in allowed.enumerated() {

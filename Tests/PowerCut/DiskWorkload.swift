@@ -1,11 +1,11 @@
-// What is done to realms on a recorded disk: every kind of commit, by the library, by commands and by mounts. Each
-// step is marked in the log of the disk when it begins and when it was acknowledged.
+// The workload on the realms of a recorded disk: every kind of commit, by the library, by commands and by mounts. The
+// log of the disk marks each step when it begins and when it is acknowledged.
 
 import Foundation
 import RealmPages
 import TestSupport
 
-/// What a file holds.
+/// The content of a file.
 enum Held {
   /// No file, or one to which no header was written yet.
   case nothing
@@ -18,7 +18,7 @@ final class DiskWorkload {
   struct Step {
     let name: String
     let file: String
-    /// What the file held before; nil while it is put there by the workload itself.
+    /// The content of the file before the step; nil while the workload creates it.
     let old: Held?
     let new: Held
     let isEncrypted: Bool

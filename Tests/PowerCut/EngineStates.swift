@@ -1,5 +1,5 @@
-// Crash states at scale, at the seam between the engine and the file: what lies below may keep any part of what was
-// written since the last sync.
+// Crash states in large numbers, between the engine and the file: the storage may keep any part of what was written
+// since the last sync.
 
 import Foundation
 import RealmPages
@@ -26,7 +26,7 @@ struct EngineStates {
       for key in [nil, key] where seen.count < count {
         // The kinds of commits are few, so that their random parts have another seed each time.
         for shape in CommitShape.allCases where shape != .conversion || key == nil {
-          // By a program that has the realm for itself, and by one that shares it.
+          // By a program that has the realm open exclusively, and by one that shares it.
           for mode in [Configuration.Mode.exclusive, .shared] where seed == first || seed % 16 == 0 {
             try check(RecordedRun(shape, key: key, mode: mode), samples: 20, seed: seed, until: count)
           }

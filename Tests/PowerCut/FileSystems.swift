@@ -1,4 +1,4 @@
-// The file systems that a realm lies on, and the disk below them that remembers. Needs root, loop devices and FUSE.
+// The file systems below a realm, and the recording disk below them. Needs root, loop devices and FUSE.
 
 import CDisk
 import Foundation
@@ -44,7 +44,7 @@ enum DiskFormat: String, CaseIterable {
   }
 }
 
-/// An errno of what this program does with disks.
+/// Throws an errno of the disk calls.
 func checked(_ code: Int32, _ action: String) throws {
   if code < 0 { throw Loss(description: "\(action): \(String(cString: strerror(-code)))") }
 }
@@ -140,7 +140,7 @@ final class RecordedDisk {
   func stop() throws {
     try mounted.unmount()
     try marks.close()
-    // The loop device lets go of the file a moment later.
+    // The loop device releases the file a moment later.
     let fuse = folder.appendingPathComponent("fuse").path
     try checked(disk_unmount(fuse), "unmount \(fuse)")
     server.waitUntilExit()

@@ -1,28 +1,28 @@
-// Commits whose every write is known, and what each of them promised. A crash may lead back to what was on disk before
-// the commit under way, and to no earlier version.
+// Commits whose every write is recorded, and the promise of each. A crash may restore the version on disk before the
+// commit in progress, and none before that.
 
 import Foundation
 import RealmPages
 import TestSupport
 
-/// Commits to one file, with what they did to it.
+/// Commits to one file, with their writes.
 struct RecordedRun {
   /// The workload and its seed.
   let name: String
   let key: EncryptionKey?
-  /// The file before; empty if the run makes it.
+  /// The file before; empty if the run creates it.
   let before: [UInt8]
   let events: [StorageEvent]
-  /// What the file shows after each commit, from the version that was there at first on.
+  /// The content of the file after each commit, from the initial version on.
   private(set) var versions: [Contents]
-  /// The versions that were on disk when so many syncs had ended.
+  /// The versions on disk after each number of syncs.
   private var durable: [(index: Int, syncs: Int)] = [(0, 0)]
 
-  /// Whether the file does not exist before.
+  /// True if the file does not exist before the run.
   var isNew: Bool { before.isEmpty }
 
-  /// The versions that a crash may leave when `syncs` syncs have ended: what was on disk, or what came to be on disk
-  /// next; of grouped commits, which go to disk together, also those in between.
+  /// The versions that a crash may leave when `syncs` syncs have ended: the one on disk, or the next one to reach the
+  /// disk; of grouped commits, which reach it together, also those in between.
   func allowed(after syncs: Int) -> ArraySlice<Contents> {
     let first = durable.last { $0.syncs <= syncs }?.index ?? 0
     let last = durable.first { $0.syncs > syncs }?.index ?? first
@@ -113,7 +113,7 @@ struct RecordedRun {
     durable.append((1, log.syncs))
   }
 
-  /// What a realm shows that nothing was ever committed to.
+  /// The content of a realm without commits.
   static func empty() throws -> Contents {
     try Contents(RealmWriter(memory: MemoryStorage(name: "empty")).realm.latest())
   }

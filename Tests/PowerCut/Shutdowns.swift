@@ -1,5 +1,5 @@
-// Live writers on a file system that is shut down under them, without writing what only memory holds: programs that
-// commit, plain and encrypted, and a mount with saves. Quicker than recorded disks, and with all threads at work.
+// Live writers on a file system that is shut down without writing its memory: programs that commit, plain and
+// encrypted, and a mount with saves. Faster than recorded disks, and with all threads running.
 
 import CDisk
 import Foundation
@@ -22,7 +22,7 @@ struct Shutdowns {
   /// Cuts the power `rounds` times.
   mutating func run(rounds: Int, report: (String) -> Void) throws {
     defer {
-      // What failed may have left them.
+      // Leftovers of a failed run.
       for place in ["point", "disk"] { _ = disk_unmount(folder.path(place)) }
       folder.remove()
     }
@@ -81,7 +81,7 @@ struct Shutdowns {
     if let problem = Verifier(snapshot).problems(limit: 1).first { throw Loss(description: "\(story): \(problem)") }
   }
 
-  /// What the saves change.
+  /// The object that the saves change.
   private static func age(_ snapshot: Snapshot) throws -> Int {
     guard let people = try snapshot.table(named: "class_Person"),
       let column = people.columns.firstIndex(where: { $0.name == "age" }),
@@ -95,7 +95,7 @@ struct Shutdowns {
   }
 }
 
-/// A program that prints what it was promised, a number a line.
+/// A program that prints the numbers of its acknowledged commits, one per line.
 private final class Writer {
   private let process = Process()
   private let pipe = Pipe()

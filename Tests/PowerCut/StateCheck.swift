@@ -1,18 +1,18 @@
-// Whether a file that a crash left holds what was promised, and can be written to.
+// Checks that a file left by a crash has the promised content, and can be written to.
 
 import Foundation
 import RealmPages
 import TestSupport
 
-/// What is wrong with a state.
+/// A fault of a state.
 struct Loss: Error, CustomStringConvertible {
   let description: String
 }
 
 enum StateCheck {
-  /// Opens the file at `path`, compares it with what it may hold, verifies it, writes to it and verifies it again.
-  /// Returns the index of what it holds in `allowed`. `mayBeNew`: nothing at all counts as an empty realm. A version
-  /// that is not written on, as of an older format, is only read.
+  /// Opens the file at `path`, compares it with its possible contents, verifies it, writes to it and verifies it again.
+  /// Returns the index of its content in `allowed`. If it `mayBeNew`, a file without content counts as an empty realm.
+  /// A version that cannot be written, as of an older format, is only read.
   @discardableResult
   static func run(
     _ path: String,

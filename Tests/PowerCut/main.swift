@@ -1,5 +1,5 @@
-// Power cuts: makes the states that a cut could leave, opens them, compares them with what was promised, verifies them
-// and writes to them. Exit status 1: something was lost. See docs/RELIABILITY.md.
+// Power cuts: creates the states that a cut could leave, opens them, compares them with the promises, verifies them and
+// writes to them. Exit status 1: something was lost. See docs/RELIABILITY.md.
 //
 //     PowerCut states COUNT [SEED]               of single files: what was written since the last sync is kept in part
 //     PowerCut disk FORMAT COUNT [SEED]          of a whole file system: ext4, ext4-journal, xfs, btrfs
@@ -9,7 +9,7 @@ import Foundation
 
 let words = Array(CommandLine.arguments.dropFirst())
 
-/// Prints a line, which a log shows at once.
+/// Prints a line without buffering.
 func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
 /// The number at a place of the command line.
