@@ -1,5 +1,5 @@
-// The changes of a realm as they come: nothing is missing that is not told to be, and a reader that is too slow keeps
-// neither versions nor memory.
+// The changes of a realm as they are made: nothing is missing without a gap line, and a slow reader uses neither
+// versions nor memory.
 
 import Foundation
 import RealmPages
@@ -91,7 +91,7 @@ struct ChangeFeedTests {
         #expect(feed.count == size && feed.version == nil)
       }
       let newest = try items.set(77)
-      // What was made comes whole, then the gap up to the newest version, then what follows.
+      // The rendered lines arrive completely, then the gap up to the newest version, then later changes.
       let lines = try Self.lines(feed)
       let gaps = lines.filter { $0["gap"] != nil }
       #expect(gaps.count == 1 && lines.last == gaps.first)

@@ -28,7 +28,7 @@ struct ChangeLineTests {
     try lines(ChangeLines(from: old.snapshot, to: new.snapshot, time: time))
   }
 
-  /// The lines without what all of them begin with.
+  /// The lines without their common beginning.
   private static func tails(_ old: VersionHold, _ new: VersionHold) throws -> [String] {
     let head = #"{"version":\#(new.snapshot.version),"time":"2023-11-14T22:13:20Z","op":"#
     return try lines(old, new).map { line in
@@ -148,14 +148,14 @@ struct ChangeLineTests {
     try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? NSDictionary)
   }
 
-  /// What the objects are after the lines; nil if the schema differs, after which links may show other keys.
+  /// The objects after the lines were applied; nil if the schema differs, because links may then show other keys.
   private static func replay(_ lines: [String], on objects: [String: NSDictionary]) throws -> [String: NSDictionary]? {
     var objects = objects
     for text in lines {
       let line = try parsed(text), op = try #require(line["op"] as? String)
       if op == "schema" { return nil }
       let name = try #require(line["class"] as? String)
-      // The key as the text has it: from behind its name to the member behind it.
+      // The key in the text: from the end of its name to the next member.
       let start = try #require(text.range(of: #","key":"#)).upperBound
       let end = try #require(text.range(of: op == "insert" ? #","after":"# : #","before":"#)).lowerBound
       let object = "\(name) \(text[start..<end])"
@@ -202,7 +202,7 @@ struct ChangeLineTests {
             replayed += 1
           }
           if lines.isEmpty { return }
-          // From a place in the middle the same lines come again, and from the start all of them.
+          // Rendering from a place in the middle gives the same lines again, and from the start all of them.
           let changes = try ChangeLines(from: old.snapshot, to: new.snapshot, time: Self.time), out = OutputBuffer()
           let skipped = random.below(lines.count)
           for _ in 0..<skipped { _ = changes.next(into: out) }

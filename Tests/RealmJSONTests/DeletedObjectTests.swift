@@ -1,5 +1,5 @@
-// Deleted objects that are still in a file: each state that is reported is what the object was in that version. SEED=n
-// makes one history, DELETED_HISTORIES=n as many (6).
+// Deleted objects that are still in a file: each reported state is that of the object in that version. SEED=n tests one
+// history, DELETED_HISTORIES=n that many (6).
 
 import Foundation
 import TestSupport

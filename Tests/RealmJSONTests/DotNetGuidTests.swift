@@ -11,7 +11,7 @@ struct DotNetGuidTests {
   private static let shown = "f8f37f1f-26c5-415e-b45c-12dbdc8478c8"
   private static let stored = "1f7ff3f8-c526-5e41-b45c-12dbdc8478c8"
 
-  /// A class with UUIDs everywhere, stored as .NET did; `isMarked` says that it was converted.
+  /// A class with UUIDs in all places, stored as .NET did; `isMarked` marks it as converted.
   private static func make(_ path: String, isMarked: Bool) throws {
     let id = try #require(UniqueID(stored))
     let writer = try RealmWriter(Configuration(path: path), create: true)

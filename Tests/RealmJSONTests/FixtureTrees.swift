@@ -16,21 +16,21 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
   private static let shared = package.deletingLastPathComponent().appendingPathComponent("shared/fixtures")
 
-  /// Files of format 24 that were made for these tests.
+  /// Files of format 24 made for these tests.
   static let made = trees(in: package.appendingPathComponent("Tests/Fixtures"))
 
-  /// Files that Realm's SDKs wrote, formats 10 to 24.
+  /// Files written by Realm's SDKs, formats 10 to 24.
   ///
   /// They are not part of this package.
   static let sdk = trees(in: shared.appendingPathComponent("sdk"))
 
-  /// Files that old releases of Realm's engine wrote for these tests, formats 2 to 10.
+  /// Files written by old releases of Realm's engine for these tests, formats 2 to 10.
   static let ownOld = trees(in: package.appendingPathComponent("Tests/Fixtures/old"), from: 2)
 
   /// Files of formats 2 to 9, those of Realm's SDKs included, and the package's own of format 10.
   static let legacy = ownOld + trees(in: shared.appendingPathComponent("sdk"), from: 2, below: 10)
 
-  /// Files that an upgrade is for, formats 2 to 23.
+  /// Files that can be upgraded, formats 2 to 23.
   static let old = ownOld + trees(in: shared.appendingPathComponent("sdk"), from: 2, below: 24)
 
   static let whereSDKFilesAre: Comment = "the files of Realm's SDKs are not at ../shared/fixtures/sdk"
@@ -40,14 +40,14 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
   }
 
   private static func trees(in folder: URL, from oldest: Int = 10, below newest: Int = 25) -> [FixtureTree] {
-    // A folder that is not there has no files; the tests that need it say so.
+    // A missing folder has no files; the tests that need it report that.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     return names.sorted().filter { $0.hasSuffix(".realm") && (oldest..<newest).contains(format($0)) }.map {
       FixtureTree(realm: folder.appendingPathComponent($0))
     }
   }
 
-  /// The format that a name begins with; 24 where it tells none.
+  /// The format at the start of a name; 24 if there is none.
   private static func format(_ name: String) -> Int {
     name.first == "v" ? Int(name.dropFirst().prefix { $0.isNumber }) ?? 24 : 24
   }
@@ -70,7 +70,7 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
 }
 
 extension FixtureTree {
-  /// Records every difference between the tree that the file must show and what `snapshot` shows.
+  /// Records every difference between the expected tree of the file and `snapshot`.
   func compare(with snapshot: Snapshot) throws {
     var lines = try self.lines()[...]
     let renderer = ObjectRenderer(snapshot)

@@ -1,4 +1,4 @@
-// Floating-point numbers as text. The expected texts are what C++ `std::to_chars` prints.
+// Floating-point numbers as text. The expected texts are those of C++ `std::to_chars`.
 
 import Testing
 

@@ -1,5 +1,5 @@
-// The versions that a file still holds without a reader: each that is found is what it was, and undo goes back through
-// them. SEED=n makes one history, FORMER_HISTORIES=n as many (6).
+// Former versions that a file still holds without a reader: each one found has its original content, and undo goes back
+// through them. SEED=n tests one history, FORMER_HISTORIES=n that many (6).
 
 import Foundation
 import TestSupport
@@ -13,7 +13,7 @@ struct FormerVersionTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let key = EncryptionKey([UInt8](repeating: 9, count: 64))
 
-  /// One history; the number of versions that were found, those to which the header leads not counted.
+  /// Tests one history. Returns the number of versions found, without those to which the header refers.
   private static func live(seed: UInt64) throws -> Int {
     var settings = RandomHistory.Settings()
     (settings.triesForbidden, settings.changesSchema) = (false, seed % 3 != 0)
@@ -141,7 +141,7 @@ struct FormerVersionTests {
         var bytes: [UInt8] = []
         UndoMark.append(steps: steps, table, to: &bytes)
         #expect(UndoMark.steps(in: bytes) == steps)
-        // What follows begins with another instruction.
+        // Another instruction begins here.
         #expect(UndoMark.steps(in: bytes + [0x0b, 0x05]) == steps)
       }
     }

@@ -85,7 +85,7 @@ struct GoldenTreeTests {
 
 private let jq = "/usr/bin/jq"
 
-/// Whether a number with a point or an exponent stands outside of strings.
+/// True if a number with a point or an exponent is outside of strings.
 private func hasRealNumber(_ json: ArraySlice<UInt8>) -> Bool {
   var inString = false
   var isEscaped = false

@@ -1,4 +1,4 @@
-// How far a text has come, whatever the pieces in which it arrives.
+// The state of an incomplete text, whatever the pieces in which it arrives.
 
 import RealmJSON
 import TestSupport

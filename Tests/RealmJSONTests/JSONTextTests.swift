@@ -1,4 +1,4 @@
-// The grammar of JSON: what is taken, what is refused, and where.
+// The grammar of JSON: accepted texts, refused texts, and the position of the error.
 
 import TestSupport
 import Testing
@@ -34,7 +34,7 @@ struct JSONTextTests {
         let classes = (0..<count / 10).map { "\"C\($0)\":{\"properties\":{\"a\":\"int\",\"b\":\"C\($0)\"}}" }
         _ = try? SchemaDescription(read("{" + classes.joined(separator: ",") + "}"))
       default:
-        // The line of the mistake is told.
+        // The message has the line of the error.
         #expect(throws: JSONInputError.self) { try read("[" + String(repeating: "1,\n", count: count)) }
       }
     }

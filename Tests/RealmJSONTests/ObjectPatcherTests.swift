@@ -1,4 +1,4 @@
-// What writing a text does to an object, and what it leaves alone.
+// Writing a text to an object changes what the text names and nothing else.
 
 import RealmPages
 import TestSupport
@@ -44,7 +44,7 @@ struct ObjectPatcherTests {
     #expect(try names(#"{"name":"x"}"#, to: .new(), of: "Dog") == [])
     let scalars = try names(#"{"_id":1}"#, to: .new())
     #expect(scalars.contains("Person.date 1 \"1970-01-01T00:00:00Z\"") && scalars.contains("Person.int 1 0"))
-    // Neither what can be null, nor collections, nor the primary key.
+    // Neither properties that can be null, nor collections, nor the primary key.
     #expect(scalars.allSatisfy { !$0.contains("Opt") && !$0.contains("_id") && !$0.contains("scores") })
     let offices = #"{"_id":1,"offices":[{"geo":{"lat":1.0}},{"geo":{}}]}"#
     #expect(try names(offices, to: .new()).filter { $0.hasPrefix("Geo") } == ["Geo.lat 1 0.0", "Geo.lon 2 0.0"])
@@ -339,7 +339,7 @@ struct ObjectPatcherTests {
     #expect(
       try realm.changes(#"{"address":{"city":"Y","geo":{"lat":1.5}}}"#, to: object) == ["city put"]
     )
-    // What the text of an embedded object does not name takes its default.
+    // Properties that the text of an embedded object omits get their defaults.
     #expect(try realm.changes(#"{"address":{"geo":{"lat":1.5}}}"#, to: object) == ["city put"])
     #expect(try realm.changes(#"{"address":{"city":"X"}}"#, to: object) == ["geo put"])
     try realm.write(json(1, #""address":null,"byCity":{"b":{"city":"B"}}"#))

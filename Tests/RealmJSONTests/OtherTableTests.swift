@@ -1,5 +1,5 @@
-// Tables that are not classes: the marks and settings of SDKs and apps. Whatever writes a realm anew keeps them;
-// without `dotnet_guid_representation_fixed`, the next start of a .NET app would change all UUIDs.
+// Tables that are not classes: metadata of SDKs and apps. Everything that rewrites a realm keeps them; without
+// `dotnet_guid_representation_fixed`, the next start of a .NET app would change all UUIDs.
 
 import Foundation
 import TestSupport
@@ -70,7 +70,7 @@ struct OtherTableTests {
       #expect(try Self.content(path + ".secret", Self.key) == wanted)
       _ = try RealmRecovery.run(plain, to: path + ".recovered")
       #expect(try Self.content(path + ".recovered") == wanted)
-      // Without a header that leads anywhere.
+      // Without a header that refers to a version.
       var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
       bytes.replaceSubrange(0..<16, with: [UInt8](repeating: 0, count: 16))
       try bytes.write(to: URL(fileURLWithPath: path + ".headless"))

@@ -1,5 +1,5 @@
-// Everything that is rendered is read back: on the object itself nothing changes, in an empty realm the same object
-// comes about.
+// Rendered text can be read back: saving it to the object changes nothing, and in an empty realm it creates an equal
+// object.
 
 import Foundation
 import RealmJSON

@@ -1,4 +1,4 @@
-// What each type takes from a text, and what it refuses.
+// The texts that each type accepts and refuses.
 
 import RealmPages
 import TestSupport

@@ -17,7 +17,7 @@ private func texts(_ write: (inout JSONWriter, ValueForm) -> Void) -> [String] {
   [ValueForm.bare, .relaxed, .canonical].map { text($0, write) }
 }
 
-/// What a value looks like as typed property, inside a Mixed, and in canonical Extended JSON.
+/// The text of a value as a typed property, in a Mixed, and in canonical Extended JSON.
 struct Row<Value: Sendable>: Sendable {
   let value: Value
   let expected: [String]

@@ -1,4 +1,4 @@
-// Schema files: what is read, what a change of schema does, and what it needs.
+// Schema files: parsing, the effect of a change of schema, and its requirements.
 
 import RealmJSON
 import RealmPages

@@ -69,7 +69,7 @@ final class ScratchRealm {
     try #require(try writer.realm.latest().table(named: "class_" + name))
   }
 
-  /// Writes a text in a transaction of its own, which is not committed if the text changes nothing or is refused.
+  /// Writes a text in a separate transaction, which is not committed if the text changes nothing or is refused.
   @discardableResult
   func write(
     _ text: String,
@@ -125,7 +125,7 @@ final class ScratchRealm {
     return String(decoding: text.bytes[range], as: UTF8.self)
   }
 
-  /// What is wrong with the realm; empty if it is sound.
+  /// The problems of the realm; empty if it is sound.
   func problems() throws -> [Verifier.Problem] { Verifier(try writer.realm.latest(), isStrict: true).problems() }
 }
 

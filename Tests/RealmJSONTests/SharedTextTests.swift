@@ -1,5 +1,5 @@
-// What an export of a damaged file may write: objects that share one text would make any amount of output out of a
-// small file.
+// The size of an export of a damaged file is bounded, although objects that share one text could make a small file
+// expand to any size.
 
 import TestSupport
 import Testing
@@ -11,7 +11,7 @@ import Testing
 struct SharedTextTests {
   private static let objects = 200
 
-  /// A file of 200 objects with a text each, of which the first takes 1 MB. If `isShared`, all lead to that one.
+  /// A file of 200 objects with a text each, the first of 1 MB. If `isShared`, all refer to that one.
   private func file(isShared: Bool) throws -> [UInt8] {
     let storage = try MemoryStorage(name: "texts"), writer = try RealmWriter(memory: storage)
     let transaction = try writer.begin()

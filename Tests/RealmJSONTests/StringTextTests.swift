@@ -103,7 +103,7 @@ struct StringTextTests {
   @Test("UTF-8 validation agrees with the standard library")
   func validation() {
     var random = SystemRandomNumberGenerator()
-    // Bytes near the borders of the definition, so that all rows of the table are met.
+    // Bytes near the boundaries of the definition, so that all rows of the table are tested.
     let bytes: [UInt8] = [
       0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF,
       0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF,

@@ -1,4 +1,4 @@
-// Realm files made byte by byte, for what no ordinary program writes: tombstones, dangling links, cycles.
+// Realm files built byte by byte, for content that ordinary programs do not write: tombstones, dangling links, cycles.
 //
 // Only what a reader needs: every integer takes 64 bits, each tree is one leaf, there are no indexes and no backlinks.
 
@@ -8,7 +8,7 @@ import TestSupport
 
 /// A realm file under construction.
 struct TinyRealm {
-  /// A property: its name, type code, attribute bits and the slot of the table that its links lead to.
+  /// A property: its name, type code, attribute bits and the slot of the target table of its links.
   struct Property {
     var name: String
     var type: Int64

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Upgrades")
 struct UpgradeTests {
-  /// Calls `body` with a copy of a file in an empty folder, which goes away.
+  /// Calls `body` with a copy of a file in a temporary folder.
   private func withCopy(of file: URL, _ body: (String, URL) throws -> Void) throws {
     try withTemporaryFolder { folder in
       let copy = folder.appendingPathComponent("a.realm")
@@ -16,7 +16,7 @@ struct UpgradeTests {
     }
   }
 
-  /// A file of the package whose header says that it has format 23; it looks like one that had no link lists.
+  /// A file of the package whose header has format 23, like one without link lists.
   private func withFormat23(_ name: String, _ body: (String, URL) throws -> Void) throws {
     try withCopy(of: FixtureTree.named(name).realm) { path, folder in
       var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))

@@ -1,5 +1,5 @@
-// The versions that remain in a file: what counts as whole is what it was when it was committed, also while others
-// commit; what is not proven does not count as whole. SEED=n makes one history, TIMELINES=n as many (6).
+// The versions that remain in a file: a version reported as whole has the content that was committed, even while others
+// commit; an unproven version does not count as whole. SEED=n tests one history, TIMELINES=n that many (6).
 
 import Foundation
 import TestSupport
@@ -47,7 +47,7 @@ struct VersionTimelineTests {
     return settings
   }
 
-  /// One history: its versions as they are found, and again after more commits.
+  /// Tests one history: its versions as found, and again after more commits.
   private static func live(seed: UInt64, _ tally: inout Tally) throws {
     let settings = settings(seed: seed)
     try withTemporaryPath { path in
@@ -77,7 +77,7 @@ struct VersionTimelineTests {
         #expect(realms.count == timeline.wholeVersions().count)
         return realms
       }
-      // Others commit, again and again, while the former versions are read.
+      // Other programs commit repeatedly while the former versions are read.
       var rest = settings
       rest.commits = 12
       var more = try RandomHistory(seed: seed + 1000, continuing: path, rest)

@@ -150,7 +150,7 @@ struct NameEscapingTests {
         )
       }
     }
-    // A character that does not fit into 232 bytes as a whole is left out.
+    // A character that does not fit completely into 232 bytes is omitted.
     let dog = Array("🐕".utf8)
     for length in 228...232 {
       let start = [UInt8](repeating: a, count: length)
@@ -163,7 +163,7 @@ struct NameEscapingTests {
           )
       )
     }
-    // Where the text is cut, a dot is not its last character.
+    // A truncated text does not end in a dot.
     let dotted = [UInt8](repeating: a, count: 231) + [UInt8](repeating: UInt8(ascii: "."), count: 60)
     #expect(parse(file(dotted), .string) == .hashed(prefix: Array(dotted.prefix(232)), digest: digest(dotted)))
     // An unescaped text of this length is not the name of its key: that one has a hash.

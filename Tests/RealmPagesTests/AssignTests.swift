@@ -1,5 +1,5 @@
-// Whole values written into properties: whatever was there before, the value is there afterwards, and what was stored
-// already is not touched.
+// Complete values written to properties: whatever the previous value was, the property has the new value afterwards,
+// and equal parts are not rewritten.
 
 import RealmPages
 import TestSupport
@@ -72,7 +72,7 @@ struct AssignTests {
     }
   }
 
-  /// What a property holds after `value` was assigned: a set has each element once, in its own order.
+  /// The value of a property after `value` was assigned: a set has each element once, in its order.
   private func expect(_ stored: Value, toBe wanted: Value, _ index: Int, _ seed: UInt64) {
     guard columns[index].collection == .set, case .list(let values) = stored, case .list(let all) = wanted else {
       #expect(stored.isIdentical(to: wanted), "property \(index), SEED=\(seed): \(stored) instead of \(wanted)")
@@ -83,7 +83,7 @@ struct AssignTests {
     #expect(names == distinct(all) && names.count == values.count, "property \(index), SEED=\(seed): \(values), \(all)")
   }
 
-  /// The same text for what a set takes for the same.
+  /// The same text for values that a set considers equal.
   private static func name(_ value: Value) -> String {
     if case .double(let number) = value, number.isNaN { "NaN" } else { "\(value)" }
   }
@@ -137,7 +137,7 @@ struct AssignTests {
     #expect(second.nextVersion == before + 1)
     _ = try second.commit()
     let snapshot = try writer.realm.latest()
-    // Two instructions and what selects the list: a list that was written anew takes a thousand.
+    // Two instructions and the selection of the list; a rewritten list takes a thousand.
     #expect(try ModelTests.changeset(of: snapshot).count < 100)
     #expect(Verifier(snapshot).problems().isEmpty)
   }

@@ -1,5 +1,5 @@
-// What lies beside a realm under a name of ours: taken if it is what we or Realm's engine would have made there, on
-// whatever system; refused, and not changed, if it is anything else.
+// Files beside a realm with names used by realmfs: accepted if realmfs or Realm's engine could have created them, on
+// any system; otherwise refused, and not changed.
 
 import Foundation
 import TestSupport
@@ -9,8 +9,8 @@ import Testing
 
 @Suite("Files beside a realm")
 struct AuxiliaryFileTests {
-  /// The first 24 bytes of lock files: x86-64 and aarch64 of Linux, Apple, Windows, the layouts since 2014, one that
-  /// was being made when its maker was killed.
+  /// The first 24 bytes of lock files: x86-64 and aarch64 Linux, Apple, Windows, the layouts since 2014, and one whose
+  /// creator was killed.
   static let locks: [[UInt8]] =
     [
       [1, 40, 48, 0, 24, 2, 14, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0],
@@ -51,7 +51,7 @@ struct AuxiliaryFileTests {
     #expect(!AuxiliaryFile.isLock(head: Array(bytes.prefix(24)), size: bytes.count))
   }
 
-  /// A realm, and what `put` leaves at a name beside it.
+  /// A realm, and the result of `put` at a name beside it.
   private func beside(_ suffix: String, _ put: (_ path: String, _ other: String) throws -> Void) throws {
     try withTemporaryPath { path in
       try Data(Fixture.named("people").bytes()).write(to: URL(fileURLWithPath: path))
@@ -125,7 +125,7 @@ struct AuxiliaryFileTests {
       try Data(Fixture.named("people").bytes()).write(to: URL(fileURLWithPath: path))
       let lock = Data(head + [UInt8](repeating: 0x5A, count: 1752 - head.count))
       try lock.write(to: URL(fileURLWithPath: path + ".lock"))
-      // What copying without its special files leaves of the pipe.
+      // The remains of a pipe after a copy without special files.
       try Data().write(to: URL(fileURLWithPath: path + ".note"))
       #expect(mkdir(path + ".management", 0o755) == 0)
       try Data([0]).write(to: URL(fileURLWithPath: path + ".management/access_control.write.mx"))

@@ -75,7 +75,7 @@ struct BPlusTreeTests {
       var found: [Int64] = []
       for index in 0..<model.count { if case .int(let value) = try tree.value(at: index) { found.append(value) } }
       #expect(found == model)
-      // Each inner node says how many elements it has.
+      // Each inner node has the number of its elements.
       let node = slab.node(try editor.ref(root)), children = (1..<node.count - 1).map { Int(slab.int(node.ref, $0)) }
       let counts = try children.map { try BPlusTree(arena, $0).innerCount ?? 0 }
       #expect(children.count == 2 && counts.reduce(0, +) == model.count)

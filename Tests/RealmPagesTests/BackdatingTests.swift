@@ -1,5 +1,5 @@
-// A version that is held for long does not make the file grow without bound: what no version needs is used again,
-// and what one needs stays as it is.
+// A version that is held for long does not make the file grow without bound: space that no version needs is reused, and
+// the held version does not change.
 
 import Foundation
 import TestSupport

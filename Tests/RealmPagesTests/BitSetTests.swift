@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Bit sets")
 struct BitSetTests {
-  /// Where one form of the set ends and another begins.
+  /// The size at which the representation of the set changes.
   private static let borders = [0, 63, 64, 2047, 2048, 65_535, 65_536, 131_072, 1 << 24 - 1, 1 << 24, 1 << 24 + 65_536]
 
   @Test("inserted bits are present in every encoding", arguments: [1, 64, 2049, 65_536, 200_000, 1 << 24 + 200_000])

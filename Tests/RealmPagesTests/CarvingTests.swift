@@ -1,4 +1,4 @@
-// What a recovery saves of files whose roots, tables or pages are gone.
+// The objects that a recovery saves from files whose roots, tables or pages are missing.
 //
 // An object can be saved if the nodes that belong to it alone, or to it and others of its cluster, are intact: the
 // cluster, the leaves of its columns, and its collections. CARVED=name,... selects fixtures; CARVINGS=n sets the number
@@ -22,16 +22,16 @@ struct CarvingTests {
   private struct Object {
     /// The values of all properties without links.
     let values: String
-    /// The nodes that hold it.
+    /// The nodes that contain it.
     let nodes: [Range<Int>]
   }
 
-  /// A sound file, and what is in it.
+  /// A sound file, and its content.
   private struct Original {
     let fixture: Fixture
     let bytes: [UInt8]
     let objects: [Object]
-    /// The nodes above the clusters, with their paths: those whose loss must not cost an object.
+    /// The nodes above the clusters, with their paths: their loss must not cost an object.
     let above: [(node: Range<Int>, path: String)]
 
     init(_ fixture: Fixture) throws {
@@ -97,7 +97,7 @@ struct CarvingTests {
       return nodes
     }
 
-    /// The node at `ref` and all nodes below it, each with the slots that lead to it.
+    /// The node at `ref` and all nodes below it, each with the slots on its path.
     private static func paths(_ arena: Arena, _ ref: Int) throws -> [(node: Range<Int>, path: String)] {
       var found: [(Range<Int>, String)] = [], pending = [(ref, "top")]
       while let (ref, path) = pending.popLast() {
@@ -133,7 +133,7 @@ struct CarvingTests {
     var wrong = 0
   }
 
-  /// Recovers `damaged` and compares with the objects whose nodes are intact in it.
+  /// Recovers `damaged` and compares the result with the objects whose nodes are intact in it.
   private func outcome(_ original: Original, _ damaged: [UInt8], _ gone: (Range<Int>) -> Bool) throws -> Outcome {
     try withTemporaryFolder { folder in
       let source = folder.appendingPathComponent("d.realm"), target = folder.appendingPathComponent("s.realm")
@@ -264,7 +264,7 @@ struct CarvingTests {
     try check("lost pages", share: 0.95, without: Self.ambiguous) { original in
       var random = SplitMix64(seed: 8)
       let count = original.bytes.count / 4096
-      // Not the first page, which has the properties of most classes; of an encrypted file, no metadata.
+      // Not the first page, which has the properties of most classes; in an encrypted file, no metadata.
       let first = original.fixture.isEncrypted ? 2 : 1
       let candidates = (first..<max(first + 1, count)).filter { !original.fixture.isEncrypted || $0 % 65 != 0 }
       return try (0..<Self.number).map { number in
@@ -284,7 +284,7 @@ struct CarvingTests {
           return start..<start + 4096
         }
         let gone: (Range<Int>) -> Bool = { node in lost.contains { $0.overlaps(node) } }
-        // Zeros within a value are another value, so only what is missing counts here.
+        // Zeros within a value are a different value, so only missing objects count here.
         var outcome = try outcome(original, bytes, gone)
         outcome.wrong = 0
         return outcome

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Commits")
 struct CommitTests {
-  /// What became of many commits of one property each, in a class of two levels of clusters.
+  /// The result of many commits of one property each, in a class with two levels of clusters.
   private struct Outcome {
     /// The writes of nodes, commit by commit.
     var writes: [Int] = []

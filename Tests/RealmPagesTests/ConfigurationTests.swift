@@ -1,4 +1,4 @@
-// The configuration: what excludes what, what opening does first, and what it refuses.
+// Configurations: mutually exclusive options, the steps before opening, and refusals.
 
 import Foundation
 import RealmJSON
@@ -26,7 +26,7 @@ import Testing
   private let name = PropertyDescription(name: "name", type: .string)
   private let age = PropertyDescription(name: "age", type: .int)
 
-  // MARK: what excludes what
+  // MARK: mutually exclusive options
 
   @Test("a path, an identifier in memory and a seed reset each other")
   func places() {
@@ -313,7 +313,7 @@ import Testing
     _ = try writer.begin().commit()
     let replacements = Atomic<Int>(0), attempts = Atomic<Int>(0), isOver = Atomic<Bool>(false)
     let surprises = Mutex<[String]>([]), others = DispatchGroup()
-    // Threads of their own, because others may keep those of the queues busy for as long as this takes.
+    // Separate threads, because other work may occupy those of the queues for all of this time.
     for _ in 0..<2 {
       others.enter()
       Thread {

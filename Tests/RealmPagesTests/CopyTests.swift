@@ -1,4 +1,4 @@
-// New realm files from old ones: every copy holds what the original holds, and passes every check.
+// New realm files from old ones: every copy has the content of the original, and passes every check.
 
 import Foundation
 import TestSupport
@@ -39,7 +39,7 @@ struct CopyTests {
         let source = replacing ? try FileHandle(path: path) : nil
         let file = try NewFile(path: path)
         #expect(unsafe write(file.handle.descriptor, "new", 3) == 3)
-        // Another folder takes the place of the one that was opened.
+        // Another folder replaces the one that was opened.
         try manager.moveItem(at: home, to: moved)
         try manager.createDirectory(at: home, withIntermediateDirectories: true)
         try Data("precious".utf8).write(to: URL(fileURLWithPath: path))
@@ -168,7 +168,7 @@ struct CopyTests {
     }
   }
 
-  /// A realm in which one object has another primary key than its index says.
+  /// A realm with an object whose primary key differs from that in its index.
   private func damaged(_ name: String) throws -> [UInt8] {
     var bytes = try Fixture.named(name).bytes()
     let offset = try bytes.withUnsafeBytes { bytes in
@@ -270,7 +270,7 @@ struct CopyTests {
     let large = try #require(Fixture.all.max { $0.size < $1.size })
     try withTemporaryFolder { (folder) throws in
       let error = #expect(throws: EngineError.self) {
-        // The observer is asked for the first time before anything is written.
+        // The observer is called for the first time before anything is written.
         let path = folder.appendingPathComponent("b").path
         return try RealmCopy.write(large.configuration(), to: path, key: nil, observer: { _, _ in false })
       }

@@ -1,5 +1,5 @@
-// A crash at any moment of a commit leaves the old or the new version, whole. Every write and sync of each kind of
-// commit is recorded and played back in part; docs/RELIABILITY.md says why this must hold.
+// A crash at any moment of a commit leaves the old or the new version, complete. Every write and sync of each kind of
+// commit is recorded and replayed in part; docs/RELIABILITY.md explains why this must hold.
 //
 //     CRASH_SAMPLES=200 swift test --filter Crash      # more of the random images; SEED=n for others
 //     CRASH_KEEP=/tmp/images swift test --filter Crash # leaves every 25th image there
@@ -75,7 +75,7 @@ struct CrashTests {
     #expect(Verifier(snapshot).problems(limit: 3) == [], story)
   }
 
-  /// One commit, or some, with what they did to the file.
+  /// One or several commits, with their writes to the file.
   private struct Recording {
     let before: [UInt8]
     let events: [StorageEvent]

@@ -1,4 +1,4 @@
-// What tests of damaged bytes expect.
+// Expectations of tests of damaged bytes.
 
 import RealmPages
 import Testing

@@ -1,5 +1,5 @@
-// Differences where it matters how the nodes lie: trees that split, join and grow, values that went and came back, what
-// a leaf means by what lies beside it, files that were replaced, and damage.
+// Differences that depend on the arrangement of nodes: trees that split, join and grow, values that were changed back,
+// leaves whose meaning depends on a neighbor, replaced files, and damage.
 
 import Foundation
 import TestSupport
@@ -34,7 +34,7 @@ private final class Versions {
 
   var newest: Snapshot { all[all.count - 1].snapshot }
 
-  /// What differs between the last two versions, or from an earlier one to the last, by class.
+  /// The differences between the last two versions, or from an earlier one to the last, by class.
   func changes(since index: Int? = nil) throws -> [String: [ObjectDifference]] {
     try changesByClass(VersionDifference(from: all[index ?? all.count - 2].snapshot, to: newest))
   }
@@ -57,7 +57,7 @@ private func updated(_ key: Int64, _ properties: Int...) -> ObjectDifference {
 struct DifferenceShapeTests {
   // MARK: clusters
 
-  /// What differs between two classes of one number an object.
+  /// The differences between two classes with one number per object.
   private func expected(_ before: [Int64: Int64], _ after: [Int64: Int64]) -> [ObjectDifference] {
     Set(before.keys).union(after.keys).sorted().compactMap { key in
       switch (before[key], after[key]) {
@@ -139,7 +139,7 @@ struct DifferenceShapeTests {
       }
       return (table, number)
     }
-    // The last cluster is split: its first half stays below the root that was, the rest comes below a new node.
+    // The last cluster is split: its first half stays below the former root, the rest is below a new node.
     try realm.commit { transaction in
       _ = try transaction.create(table, key: ObjKey(last - 255))
       try transaction.set(table, ObjKey(70), number, .int(-1))
@@ -305,7 +305,7 @@ struct DifferenceShapeTests {
     var owners: [ObjKey] = []
     while try keys.next() { owners.append(keys.key) }
     try realm.commit { transaction in
-      // From the last one on: owners come in the order of their own keys.
+      // From the last one on: owners are in the order of their keys.
       for index in [590, 300, 7] { try transaction.set(parts, made[index], size, .int(9)) }
     }
     let expected: [ObjectDifference] = [7, 300, 590].map { .updated(owners[$0], properties: [1]) }
@@ -491,7 +491,7 @@ struct DifferenceShapeTests {
     let bytes = try #require(Fixture.old.first { $0.format == 9 && !$0.isEncrypted }).bytes()
     let old = try bytes.withUnsafeBytes { try Realm.snapshot(of: $0) }
     var others = 0
-    // Numbers that lie alone in their nodes are easily found and changed.
+    // Numbers that are alone in their nodes are easy to find and change.
     for at in stride(from: 24, to: bytes.count - 16, by: 8) where bytes[at..<at + 4].allSatisfy({ $0 == 0x41 }) {
       var copy = bytes
       guard bytes[at + 4] & 0xE7 == 4, bytes[at + 7] > 0 else { continue }

@@ -14,7 +14,7 @@ struct DifferenceTests {
 
   // MARK: random histories
 
-  /// What a run has seen.
+  /// The cases that a run has covered.
   private struct Tally {
     var histories = 0, pairs = 0, changes = 0
   }

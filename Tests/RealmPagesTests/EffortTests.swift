@@ -1,5 +1,5 @@
-// What walks may cost: all that a sound file needs, and not 2^60 steps where nodes of a damaged one have several
-// parents.
+// The bound on walks: enough for every sound file, far below the 2^60 steps that a damaged one with shared nodes could
+// cause.
 
 import Foundation
 import TestSupport
@@ -46,7 +46,7 @@ struct EffortTests {
     return count
   }
 
-  /// What a walk has paid, of what it may pay for half of a file.
+  /// The effort of a walk, and the bound for half of a file.
   private func share(_ effort: Effort, _ arena: Arena) -> Double {
     Double(effort.granted - effort.left) / Double(max(1, arena.maximumBytes))
   }
@@ -89,7 +89,7 @@ struct EffortTests {
     for i in 0..<2000 { _ = try transaction.add(table, object, words, .text("\(i)")) }
     for i in 0..<2000 { try transaction.insert(table, object, links, at: i, .link(table, object)) }
     for i in 0..<2000 { try transaction.set(table, object, entries, entry: Array("key \(i)".utf8), .int(1)) }
-    // Lists in lists, the smallest ones that there are, and links to the object itself.
+    // Nested lists of the smallest size, and links to the object itself.
     let inner = Value.list([.null, .list([.null]), .dictionary([.init(key: Array("a".utf8), value: .null)])])
     try transaction.set(table, object, any, .list(Array(repeating: inner, count: 2500) + [.link(table, object)]))
     let view = try transaction.table(table), effort = Effort(view.arena)
@@ -165,7 +165,7 @@ struct EffortTests {
     #expect(growth < largestGrowth)
   }
 
-  /// What is tried with the property `m` of the only object, whose lists lead to the same lists again and again.
+  /// The operations on the property `m` of the only object, whose lists refer to the same lists repeatedly.
   enum Attempt: CaseIterable {
     case copy, set, setAgain, delete, clear, remove, replace, nullify
   }
@@ -194,7 +194,7 @@ struct EffortTests {
       case .remove: try transaction.remove(table, object, column, at: 0)
       case .replace: try transaction.set(table, object, column, at: 0, .null)
       case .nullify:
-        // A link that is looked for in all that is nested there.
+        // A link that is searched for in all nested lists.
         let other = try transaction.create(table, primaryKey: .int(77))
         let editor = transaction.group
         let origin = try editor.table(table)
@@ -203,7 +203,7 @@ struct EffortTests {
         try transaction.delete(table, other)
       }
     }
-    // Looking for a link makes nodes dirty, which shows the same.
+    // Searching for a link makes nodes dirty, which has the same content.
     let reasons = ["more than the file has room for", "more than one node refers to this one"]
     #expect(reasons.contains { "\(error.map { "\($0)" } ?? "")".contains($0) })
     transaction.rollback()
@@ -223,7 +223,7 @@ struct EffortTests {
     _ = try transaction.commit()
     var snapshot = try writer.realm.latest(), view = try #require(try snapshot.table(table))
     #expect(try walk(view, Effort(snapshot)) == 200 * 81)
-    // Every object gets the list of the first.
+    // Every object gets the list of the first one.
     let cluster = try #require(try view.objects.first(notBelow: 0)).cluster
     let leaf = try view.arena.node(cluster.leafRef(view.columns[0].key.leafPosition))
     var node = [UInt8](repeating: 0, count: leaf.byteSize)
@@ -235,11 +235,11 @@ struct EffortTests {
     try node.withUnsafeBytes { try storage.write($0, at: leaf.ref) }
     snapshot = try RealmWriter(memory: storage).realm.latest()
     view = try #require(try snapshot.table(table))
-    // Each object by itself has no more than the file has room for.
+    // Each object alone needs no more than the file has room for.
     let cursor = ObjectCursor(view)
     while try cursor.next() { #expect(try Value(copying: cursor.value(0)) != .null) }
-    // All together need about as much as before, because the lists are of the same size. So some walks can be paid for,
-    // but not any number.
+    // All together need about as much as before, because the lists have the same size. So a few walks are allowed, but
+    // not any number.
     let effort = Effort(snapshot)
     _ = try walk(view, effort)
     expectDamaged { for _ in 0..<40 { _ = try walk(view, effort) } }

@@ -1,6 +1,6 @@
-// Leaves without elements in every form in which realm-core leaves them: as it makes them, and as it clears them, which
-// drops the width of some to 0. Each takes values of any size, gives them back, and can be emptied and filled again.
-// Source: docs/format/1-storage.md S5 to S15.
+// Leaves without elements in every form that realm-core leaves: as created, and as cleared, which drops the width of
+// some to 0. Each accepts values of any size, returns them, and can be emptied and filled again. Source:
+// docs/format/1-storage.md S5 to S15.
 
 import Testing
 
@@ -87,7 +87,7 @@ struct EmptyLeafTests {
     }
   }
 
-  /// What the leaf in `slot` holds.
+  /// The content of the leaf in `slot`.
   private func held(_ editor: NodeEditor, _ slot: Slot, _ element: ElementType) throws -> [Value] {
     let leaf = try ColumnLeaf(editor.arena, editor.ref(slot), element, inTree: false)
     return try (0..<leaf.count).map { try Value(copying: leaf.value($0, editor.arena)) }

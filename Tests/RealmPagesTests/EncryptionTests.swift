@@ -1,4 +1,4 @@
-// Encrypted files: where pages lie, and how a wrong key, a plain file and damage are told apart.
+// Encrypted files: the positions of pages, and the distinction between a wrong key, a plain file and damage.
 
 import Foundation
 import TestSupport
@@ -106,7 +106,7 @@ struct EncryptionTests {
         let snapshot = try Realm(Configuration(path: path, encryptionKey: key)).latest()
         #expect(Verifier(snapshot).problems().contains { $0.text.contains("HMAC") })
       } catch let error as EngineError {
-        // The top array may lie there.
+        // The top array may be there.
         #expect(error.reason == .damaged)
       }
     }
@@ -149,7 +149,7 @@ struct EncryptionTests {
       let file = try FileHandle(path: path, forWriting: true)
       let former = try DecryptedPages(file, key: key, physicalSize: bytes.count)
       #expect(former.fill(0) == .good && former.fill(1) == .good)
-      // One page changes. The other is damaged, which nobody sees who does not look at its bytes.
+      // One page changes. The other one is damaged, which only a reader of its bytes can detect.
       let storage = try #require(EncryptedStorage(FileStorage(file), key: key))
       try storage.write([1, 2, 3], at: Self.page + 100)
       try storage.sync()

@@ -1,5 +1,5 @@
-// The disk is full, or fails, at the n-th call of a commit, for every n: an error says so, the old version is
-// intact, and the writer goes on where that is safe.
+// The disk is full, or fails, at the n-th call of a commit, for every n: an error reports it, the old version is
+// intact, and the writer continues where that is safe.
 
 import Foundation
 import TestSupport
@@ -54,7 +54,7 @@ struct FaultTests {
     #expect(call > 5)
   }
 
-  /// Commits with a fault; false if it does not come to it.
+  /// Commits with a fault; returns false if the fault did not occur.
   private func fails(
     _ shape: CommitShape,
     _ configuration: Configuration,
@@ -94,7 +94,7 @@ struct FaultTests {
       #expect(faulty.failedCall != nil && error.reason == .file(fault.code), "\(story): \(error)")
     }
     let isUncertain = faulty.failedCall == EngineError.syncCall
-    // What the file shows to somebody who finds nobody there.
+    // The content of the file for a program that finds no other participant.
     let file = Configuration(path: configuration.path, encryptionKey: configuration.encryptionKey, mode: .immutable)
     let after = try Contents(Realm(file).latest())
     if !isUncertain { #expect(after == before, story) }
@@ -119,7 +119,7 @@ struct FaultTests {
     let snapshot = try writer.realm.latest()
     #expect(snapshot.version == before + 1, story)
     #expect(Verifier(snapshot).problems(limit: 3) == [], story)
-    // The file itself shows the same.
+    // The file itself has the same content.
     let file = try Realm(writer.realm.configuration).latest()
     #expect(try Contents(file) == Contents(snapshot), story)
   }

@@ -1,4 +1,4 @@
-// Cursors and primary keys on every realm file at hand.
+// Cursors and primary keys on every available realm file.
 
 import TestSupport
 import Testing
@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Reading real files")
 struct FixtureReadingTests {
-  /// Objects looked at in each table.
+  /// The number of objects that are read in each table.
   private static let sample = 400
 
   /// The tables of a fixture that have objects.

@@ -26,7 +26,7 @@ struct FullDiskTests {
     let configuration = Configuration(path: path, encryptionKey: isEncrypted ? try Fixture.key() : nil)
     let writer = try RealmWriter(configuration, create: true)
     try CommitShape.small.prepare(writer)
-    // Less is left than the file grows by.
+    // Less space is left than the growth of the file.
     let handle = try RealmPages.FileHandle(path: filler, forWriting: true, create: true)
     for _ in 0..<10_000 {
       guard let room = try? handle.status().size, (try? handle.allocate(room + 4096)) != nil else { break }  // full
@@ -78,7 +78,7 @@ struct FullDiskTests {
     let folder: String
     private let temporary: TemporaryFolder
 
-    /// Nil if the system does not let us.
+    /// Nil if the system does not permit it.
     init?(_ kind: String) throws {
       temporary = try TemporaryFolder()
       folder = temporary.path("disk")

@@ -1,4 +1,4 @@
-// What a reader without a lock file notices of commits by others.
+// Commits by others, as detected by a reader without a lock file.
 
 import TestSupport
 import Testing
@@ -40,7 +40,7 @@ struct HeaderReaderTests {
         try change(writer, Int64(value))
         return try writer.realm.latest().top.ref
       }
-      // The space of a version is used again after some commits; how many depends on what is free.
+      // The space of a version is reused after a few commits, depending on the free space.
       var seen: Set<Int> = [], value = 0
       repeat { value += 1 } while try seen.insert(commit(value)).inserted && value < 5000
       let before = try realm.latest()

@@ -1,4 +1,4 @@
-// A program that commits is killed at random moments: what it was promised is in the file, and the file is sound.
+// A program that commits is killed at random moments: its acknowledged commits are in the file, and the file is sound.
 //
 //     KILLS=1000 swift test --filter Kill
 
@@ -31,21 +31,21 @@ struct KillTests {
       process.arguments = [path] + (isEncrypted ? [digits.trimmingCharacters(in: .whitespacesAndNewlines)] : [])
       process.standardOutput = pipe
       try process.run()
-      // Now and then it dies while it opens the file.
+      // Sometimes it dies while it opens the file.
       let delay = Int.random(in: 0..<10, using: &random) == 0 ? 3_000 : 120_000
       usleep(useconds_t(Int.random(in: 0..<delay, using: &random)))
       Foundation.kill(process.processIdentifier, SIGKILL)
       let lines = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
       process.waitUntilExit()
       #expect(!lines.contains("error"), "kill \(kill): \(lines.suffix(200))")
-      // A killed program may leave half a line.
+      // A killed program may leave an incomplete line.
       let numbers = lines.split(separator: "\n", omittingEmptySubsequences: false).dropLast().compactMap { Int64($0) }
       promised = numbers.last ?? max(promised, found)
       guard FileManager.default.fileExists(atPath: path), try promised > 0 || size(path) > 0 else { continue }
       let key = isEncrypted ? try Fixture.key() : nil
       let snapshot: Snapshot
       do throws(EngineError) { snapshot = try Realm(Configuration(path: path, encryptionKey: key)).latest() } catch {
-        // It died before the first header was there; the next one makes the file anew.
+        // It died before the first header was written; the next one creates the file again.
         #expect(promised == 0 && found == 0, "kill \(kill): \(error)")
         continue
       }
@@ -53,7 +53,7 @@ struct KillTests {
       let round = try CommitRound(snapshot)
       #expect(round.isWhole, "kill \(kill)")
       #expect(round.number >= promised, "kill \(kill): round \(round.number), but \(promised) was promised")
-      // Grouped rounds between the promise and the commit that was under way come with it.
+      // The grouped rounds between the last acknowledged one and the commit in progress become visible with it.
       #expect(round.number <= promised + 30, "kill \(kill): round \(round.number) after \(promised)")
       if round.number > promised { later += 1 }
       found = round.number

@@ -1,4 +1,5 @@
-// Lists of some thousand elements, whose trees have inner nodes: elements come and go anywhere, leaves split and join.
+// Lists of several thousand elements, whose trees have inner nodes: elements are inserted and removed anywhere, leaves
+// split and join.
 
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-// Tables of some thousand objects, whose trees and indexes have inner nodes: objects come and go anywhere, with keys of
-// the caller's choice and with the next ones, clusters split and join.
+// Tables of several thousand objects, whose trees and indexes have inner nodes: objects are created and deleted
+// anywhere, with chosen and with automatic keys, clusters split and join.
 
 import TestSupport
 import Testing
@@ -20,7 +20,7 @@ struct LargeTableTests {
     for column in [number, text] { try transaction.addIndex(table, column) }
     for isGrowing in [true, false, true, false] {
       while isGrowing ? keys.count < 1500 : keys.count > 40 {
-        // Few values are shared, so that entries of the index have one object, or some.
+        // Few values are shared, so that entries of the index have one object or several.
         let value = Int64(random.below(random.below(3) == 0 ? 20 : 100_000))
         if random.below(5) == 0 ? !isGrowing : isGrowing {
           var wanted: ObjKey? = ObjKey(Int64(random.below(1_000_000)))

@@ -1,4 +1,4 @@
-// A program dies, or a sync fails, and what it wrote is in the file but not on disk. Another program builds on it, and
+// A program dies, or a sync fails, and its writes are in the file but not on disk. Another program builds on them, and
 // the power fails before its first sync has ended. The simulator found the encrypted form (seed 5374 of its first
 // version).
 
@@ -59,7 +59,7 @@ struct LeftInMemoryTests {
     #expect(sync > 1 && count > 20, "\(sync) syncs, \(count) images")
   }
 
-  /// Commits in a program that dies when it waits for its n-th sync; false if it does not come to it.
+  /// Commits in a program that dies when it waits for its n-th sync; returns false if there are fewer.
   private func dies(
     at sync: Int,
     _ shape: CommitShape,

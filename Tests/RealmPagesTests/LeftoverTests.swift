@@ -1,5 +1,5 @@
-// What Realm's own engine leaves behind in sound files, most of it when a property or a class is removed: it is no
-// damage, and it is in nobody's way. Source: docs/format/2-model.md M15.
+// Leftovers of Realm's own engine in sound files, most of them from a removed property or class: they are neither
+// damage nor an obstacle. Source: docs/format/2-model.md M15.
 
 import Foundation
 import TestSupport

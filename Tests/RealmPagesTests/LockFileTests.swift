@@ -17,7 +17,7 @@ struct LockFileTests {
       let session = try LockFile(configuration, deadline: MonotonicTime.now.advanced(by: .seconds(600)))
       let isComplete = unsafe clinux_init_complete(session.info)
       #expect(unsafe clinux_load_8(isComplete) == 1)
-      // It cannot be cut through a descriptor that only reads.
+      // A read-only descriptor cannot truncate it.
       let reading = open(session.path, O_RDONLY | O_CLOEXEC)
       try #require(reading >= 0)
       defer { close(reading) }

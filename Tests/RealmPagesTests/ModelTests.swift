@@ -1,5 +1,5 @@
-// Random transactions against a plain model, and what a commit tells other programs. SEED=n makes one history,
-// MODEL_SECONDS=n makes histories for that long instead of 8; MODEL_MODE=soak makes them longer and larger.
+// Random transactions against a plain model, and the history that a commit records for other programs. SEED=n tests one
+// history, MODEL_SECONDS=n tests histories for that long instead of 8; MODEL_MODE=soak makes them longer and larger.
 
 import Foundation
 import TestSupport
@@ -30,7 +30,8 @@ struct ModelTests {
     }
   }
 
-  /// Makes a history, checked after every commit: sound by the verifier, read back as the model, told of truthfully.
+  /// Creates a history and checks it after every commit: the verifier finds it sound, it equals the model, and its
+  /// changeset is correct.
   private func check(_ history: inout RandomHistory, isStrict: Bool) throws {
     try history.run { snapshot, before, after in
       let problems = Verifier(snapshot, isStrict: isStrict).problems(limit: 3)
@@ -56,7 +57,7 @@ struct ModelTests {
     return bytes.bytes
   }
 
-  /// Files of the real engine that are small enough for a model of them in a debug build.
+  /// Files of the real engine that are small enough to model in a debug build.
   private static let engineFiles = Fixture.own.filter {
     $0.name != "synced" && !["items-10k", "strings", "all-types", "rare-states"].contains($0.name)
   }

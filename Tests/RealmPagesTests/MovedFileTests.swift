@@ -1,5 +1,5 @@
 // A realm whose file is moved, replaced, removed, overwritten, encrypted or opened by a second name while it is open:
-// what is read then, that nothing is written where it does not belong, and that nothing that was committed is lost.
+// reads have the right content, nothing is written to a wrong file, and no commit is lost.
 
 import Foundation
 import TestSupport
@@ -42,7 +42,7 @@ struct MovedFileTests {
     return value
   }
 
-  /// What an opener finds that knows nothing of this process, in a file that must be sound.
+  /// The content for a program that knows nothing of this process, in a file that must be sound.
   private func stored(_ path: String, key: EncryptionKey? = nil) throws -> Int64 {
     let realm = try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable))
     #expect(try Verifier(realm.latest()).problems(limit: 3) == [])
@@ -347,7 +347,7 @@ struct MovedFileTests {
       }
       #expect(try value(writer.realm) == 3)
       if operation == "replaced" {
-        // What is begun now is about the new file.
+        // New transactions are for the new file.
         try count(writer)
         #expect(try value(writer.realm) == 71 && stored(path) == 71)
       } else {
@@ -471,7 +471,7 @@ struct MovedFileTests {
       for round in 0..<4 {
         let before = Int64(2 * round)
         #expect(try value(writer.realm) == before)
-        // What a program with Realm's engine writes that has the file open by another name: the next version.
+        // The next version, as a program with Realm's engine writes it that has the file open by another name.
         try bytes(path).write(to: URL(fileURLWithPath: copy))
         try count(RealmWriter(Configuration(path: copy, encryptionKey: key)))
         let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -482,7 +482,7 @@ struct MovedFileTests {
         #expect(try stored(path, key: key) == before + 2)
         #expect(writer.realm.location.generation == 0)
       }
-      // One that comes during a transaction of ours.
+      // A program that opens the file during a transaction of this process.
       try bytes(path).write(to: URL(fileURLWithPath: copy))
       try count(RealmWriter(Configuration(path: copy, encryptionKey: key)))
       let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -511,7 +511,7 @@ struct MovedFileTests {
         try count(linked)
       }
       #expect(try value(direct.realm) == 12 && value(linked.realm) == 12 && direct.realm.location.place == .here)
-      // A program of another kind takes part beside the link.
+      // A program of another kind joins beside the link.
       let descriptor = open(name + ".lock", O_RDWR)
       defer { close(descriptor) }
       #expect(flock(descriptor, LOCK_SH) == 0)

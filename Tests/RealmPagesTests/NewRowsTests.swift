@@ -1,4 +1,4 @@
-// New objects wait until there are enough of them for a cluster, or until somebody looks.
+// New objects are buffered until there are enough for a cluster, or until they are read.
 
 import RealmPages
 import TestSupport
@@ -49,7 +49,7 @@ struct NewRowsTests {
     }
   }
 
-  /// What `row` is made with: sometimes null where it can be, sometimes nothing.
+  /// The values of `row`: sometimes null where possible, sometimes omitted.
   private func values(_ columns: [(ColKey, ColumnSpec)], _ row: Int) -> [(ColKey, Value)] {
     var random = SplitMix64(seed: UInt64(row))
     return columns.compactMap { key, spec in
@@ -188,7 +188,7 @@ struct NewRowsTests {
           objects[number] = (made, other)
         }
         if random.next() % 32 == 0 {
-          // One that may wait still, or any.
+          // One that may still be buffered, or any.
           let wanted = random.next() % 2 == 0 ? number : Int64(random.next() % 20_000)
           #expect(try transaction.objectKey(table, primaryKey: .int(wanted)) == objects[wanted]?.key)
         }

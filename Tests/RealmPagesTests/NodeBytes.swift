@@ -19,7 +19,7 @@ struct NodeBytes {
     return ref
   }
 
-  /// Puts the bytes of a node behind all others and returns its ref.
+  /// Appends the bytes of a node and returns its ref.
   mutating func add(_ hex: String) -> Int { place(hex, at: bytes.count) }
 
   /// Adds a node of integers of 64 bits with the given flags.
@@ -55,7 +55,7 @@ struct NodeBytes {
     bytes.withUnsafeBytes { Arena(MemoryPages($0), limit: $0.count, format: format) }
   }
 
-  /// The node that `hex` stands for, alone in a file.
+  /// The node with the bytes `hex`, alone in a file.
   static func node(_ hex: String) throws -> Node {
     var bytes = NodeBytes()
     let ref = bytes.add(hex)
@@ -68,7 +68,7 @@ struct NodeBytes {
   nonisolated(unsafe) private static var arenas: [Arena] = []
 }
 
-/// Compares values, of which `ValueView` itself knows no equality.
+/// Compares values; `ValueView` is not equatable.
 func text(_ value: ValueView) throws -> String {
   switch value {
   case .null: "null"

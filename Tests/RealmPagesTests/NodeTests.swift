@@ -1,4 +1,4 @@
-// Node headers and the elements behind them.
+// Node headers and the elements that follow them.
 
 import Testing
 

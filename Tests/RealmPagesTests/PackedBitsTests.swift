@@ -27,7 +27,7 @@ struct PackedBitsTests {
       for index in 0..<count {
         let expected = Self.reference(bytes, width, index)
         #expect(PackedBits.unsigned(base, UInt8(width), index) == expected)
-        // Widths from 8 bits on are signed, smaller ones are not.
+        // Widths of 8 bits or more are signed, smaller ones are not.
         let shift = width >= 8 ? UInt64(64 - width) : 0
         let signed = Int64(bitPattern: expected << shift) >> Int64(shift)
         #expect(PackedBits.signed(base, UInt8(width), index) == signed)

@@ -1,6 +1,6 @@
-// States of real files that are easily taken for damage, and what becomes of them when a transaction changes them: the
-// context flags of link trees, equal keys of nested collections, sets of numbers with NaN.
-// Source: docs/format/1-storage.md S15, S16, docs/format/2-model.md M9.
+// States of real files that are easily mistaken for damage, and the effect of transactions on them: the context flags
+// of link trees, equal keys of nested collections, sets of numbers with NaN. Source: docs/format/1-storage.md S15, S16,
+// docs/format/2-model.md M9.
 
 import TestSupport
 import Testing
@@ -63,7 +63,7 @@ struct RareStateTests {
 
     let shrinking = try writer.begin()
     for list in try Self.lists(writer.realm.latest()) {
-      // From the end, but for what is to stay there.
+      // From the end, except for the elements that stay.
       for count in stride(from: list.count, to: 1, by: -1) {
         try shrinking.remove(table.key, list.object, links, at: list.ghosts == [1000] ? 0 : count - 1)
       }

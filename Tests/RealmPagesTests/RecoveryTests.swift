@@ -1,4 +1,4 @@
-// Recovery of damaged files: what can be read is saved, what is saved is sound, and nothing crashes.
+// Recovery of damaged files: readable objects are saved, the result is sound, and nothing crashes.
 //
 // MUTANTS=n sets the number for each file; SEED=n the first seed.
 
@@ -109,7 +109,7 @@ struct RecoveryTests {
     print("\(fixture): \(seeds.count) mutants, \(saved) saved")
   }
 
-  /// Every object that a reader of the damaged file comes to was saved, or is counted as lost.
+  /// Every object that a reader of the damaged file can reach was saved, or is counted as lost.
   private func expectAllReadable(
     of damaged: Snapshot,
     _ report: RealmRecovery.Report,

@@ -57,8 +57,8 @@ struct SearchIndexTests {
     let table = try transaction.addTable("class_Page")
     let address = try transaction.addColumn(table, ColumnSpec("address", .string))
     let beginning = String(repeating: "u", count: length)
-    // 7 and 50 have no common divisor, so all numbers come. The object keys are in another order than the values, as in
-    // files of apps; those of objects that are made with a primary key would follow from it.
+    // 7 and 50 have no common divisor, so all numbers occur. The object keys are in another order than the values, as
+    // in files of apps; those of objects created with a primary key would follow from it.
     let texts = (0..<50).map { Array("\(beginning)\($0 * 7 % 50)".utf8) }
     let objects = try texts.map { try transaction.create(table, values: [(address, .string($0))]) }
     try transaction.setPrimaryKey(table, address)
@@ -122,7 +122,7 @@ struct SearchIndexTests {
     #expect(IndexData(.decimal128(Decimal128(low: 70, high: 0x303e << 48))).key(0) == seven)
     #expect(IndexData(.double(7.5)).count == 8)
     #expect(IndexData(.float(7.5)).count == 4)
-    // 7.5, cut off as realm-core does, and what is no Int64: infinity, 2^63; but -2^63 is one.
+    // 7.5, truncated as realm-core does, and values that are not an Int64: infinity, 2^63; but -2^63 is one.
     #expect(IndexData(.decimal128(Decimal128(low: 75, high: 0x303e << 48))).key(0) == seven)
     #expect(IndexData(.decimal128(Decimal128(low: 0, high: 0x7800 << 48))).count == 16)
     #expect(IndexData(.decimal128(Decimal128(low: 1 << 63, high: 0x3040 << 48))).count == 16)

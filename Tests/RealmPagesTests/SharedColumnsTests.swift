@@ -1,4 +1,4 @@
-// What was read of a table's columns is shared by its version and transactions on it, as long as they are the same.
+// A version and the transactions on it share the parsed columns of a table while they are equal.
 
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
-// Taking part in a realm that others have open: what each sees of the others, and what happens to those who die. The
-// other participant is a writer of its own in this process, a program of the package, or an independent implementation
-// of the protocol, where that is at hand.
+// Sharing a realm with other programs: each sees the commits of the others, and survives their deaths. The other
+// participant is a separate writer in this process, a program of the package, or an independent implementation of the
+// protocol, if it is available.
 //
 //     SHARING_KILLS=200 swift test --filter Sharing
 
@@ -52,7 +52,7 @@ struct SharingTests {
       DispatchQueue.concurrentPerform(iterations: 8) { _ in
         for _ in 0..<150 {
           do {
-            // Sessions begin and end all the time.
+            // Sessions begin and end continually.
             let realms = try (0..<4).map { _ in try Realm(Configuration(path: path)) }
             for realm in realms { _ = try realm.latest() }
           } catch { failures.withLock { $0 += 1 } }
@@ -184,7 +184,7 @@ struct SharingTests {
       var bytes = try Data(contentsOf: URL(fileURLWithPath: path + ".lock"))
       bytes[6] = 13
       try bytes.write(to: URL(fileURLWithPath: path + ".lock"))
-      // Somebody takes part.
+      // Another program joins.
       let descriptor = open(path + ".lock", O_RDWR)
       flock(descriptor, LOCK_SH)
       defer { close(descriptor) }
@@ -234,7 +234,8 @@ struct SharingTests {
         process.waitUntilExit()
       }
       let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
-      // One that dies while it announces a commit ends the session for all: the format's rule (5.7), and no fault.
+      // A program that dies while it announces a commit ends the session for all: a rule of the format (5.7), not a
+      // fault.
       let rule = "a program died while it announced a commit: close all programs that have the realm open"
       let errors = lines.filter { $0.contains("error") && !$0.hasSuffix(rule) }
       #expect(errors == [])
@@ -265,7 +266,7 @@ struct SharingTests {
       try makeCounter(writer)
       try run(["crash", path, "--at", point])
       if point == "in-critical-phase" {
-        // Nobody knows what the dead one has announced: nobody writes until all have left.
+        // The state of the dead program's announcement is unknown, so no program writes until all have left.
         do throws(EngineError) {
           _ = try writer.begin()
           Issue.record("a transaction after a death in the critical phase")

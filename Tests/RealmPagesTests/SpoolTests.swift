@@ -1,4 +1,4 @@
-// What large writes put beside a realm: bytes come back, places are used again, and nothing of it can be read there.
+// The files of large writes beside a realm: bytes can be read back, space is reused, and the content is encrypted.
 
 import Foundation
 import TestSupport
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Unnamed temporary files")
 struct SpoolTests {
-  /// What this process has open in a folder and has no name there.
+  /// The files that this process has open in a folder and that have no name there.
   private static func unnamed(in folder: String) -> [String] {
     let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return descriptors.map { "/proc/self/fd/\($0)" }.filter { descriptor in
@@ -38,7 +38,7 @@ struct SpoolTests {
       let stored = try Data(contentsOf: URL(fileURLWithPath: file))
       #expect(stored.count > SpoolFile.pieceSize && stored.count <= 140 * SpoolFile.pieceSize)
       #expect(stored.range(of: Data("plain".utf8)) == nil)
-      // The same bytes are never stored as the same.
+      // Equal bytes are never stored as equal bytes.
       let one = try spool.store(mark), other = try spool.store(mark)
       #expect(try one?.bytes() == other?.bytes())
     }

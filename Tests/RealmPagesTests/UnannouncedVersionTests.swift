@@ -1,5 +1,5 @@
-// A version that the header of a shared realm shows and the version list does not have, because its writer could not
-// bring it to disk or died: the others go on from their own, and the header never leads to what they overwrite. The
+// A version in the header of a shared realm that is not in the version list, because its writer could not bring it to
+// disk or died: the others continue from their own version, and the header never refers to overwritten space. The
 // simulator found all (seeds 117 and 2007 of its first version, seeds 5, 8 and 8255 on a virtual clock).
 
 import Foundation
@@ -22,7 +22,7 @@ struct UnannouncedVersionTests {
     try CommitShape.small.prepare(first)
   }
 
-  /// What the file shows to a program that finds no other, as after a crash.
+  /// The content of the file for a program that finds no other participant, as after a crash.
   private func onDisk() throws -> Snapshot {
     var alone = configuration
     alone.mode = .immutable
@@ -37,8 +37,8 @@ struct UnannouncedVersionTests {
     _ = try transaction.commit(durability)
   }
 
-  /// Another writer, whose commit is in the header and does not reach the disk for certain: its last sync fails. One
-  /// that builds on a group publishes that first, which takes two.
+  /// Another writer, whose commit is in the header and may not be on disk: its last sync fails. A writer that builds on
+  /// a group publishes the group first, which takes two syncs.
   private func failing(afterGroup: Bool) throws -> RealmWriter {
     var made: FaultyStorage?
     let writer = try RealmWriter(configuration, create: false) {
@@ -57,7 +57,7 @@ struct UnannouncedVersionTests {
     let grouped = try Contents(first.realm.latest())
     let second = try failing(afterGroup: true)
     #expect(try onDisk().version == grouped.version + 1)
-    // Over what the failed commit wrote, and no commit of the group has published itself.
+    // Over the writes of the failed commit, and no commit of the group has been published.
     for value in 6..<9 { try change(first, 0..<200, to: Int64(value), .grouped) }
     #expect(Verifier(try onDisk()).problems(limit: 3) == [])
     #expect(try Contents(onDisk()) == grouped)
@@ -113,7 +113,7 @@ struct UnannouncedVersionTests {
   @Test("a reader of an empty realm is not disturbed by a program that makes the first commit and leaves")
   func comingAndLeaving() throws {
     for round in 0..<1000 {
-      // A page of an encrypted file that is being written is looked at for longer.
+      // A page of an encrypted file that is being written is read repeatedly.
       let key = round % 2 == 1 ? EncryptionKey([UInt8](repeating: 7, count: 64)) : nil
       let configuration = Configuration(path: temporary.path("\(round).realm"), encryptionKey: key)
       let reader = try RealmWriter(configuration, create: true).realm

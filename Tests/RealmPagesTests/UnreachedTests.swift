@@ -1,4 +1,4 @@
-// Files whose header leads to no version: empty realms open, files that hold nodes do not.
+// Files whose header refers to no version: empty realms open, files that contain nodes do not.
 
 import Foundation
 import TestSupport
@@ -97,7 +97,7 @@ struct UnreachedTests {
     let people = try Fixture.named("people").bytes()
     let bytes = [UInt8](repeating: 0, count: 16) + people[16...]
     try withFile(Array(bytes.prefix(16)) + Self.signature) { path in
-      // The nodes come to the file after its session began.
+      // The nodes are written to the file after its session began.
       let first = try Realm(Configuration(path: path))
       let before = try first.latest()
       try Data(bytes).write(to: URL(fileURLWithPath: path))
@@ -118,7 +118,7 @@ struct UnreachedTests {
         let writer = try RealmWriter(Configuration(path: path, mode: mode), create: true)
         let transaction = try writer.begin()
         _ = try transaction.addTable("class_Kept")
-        // What a grouped commit writes is all but the header.
+        // A grouped commit writes everything except the header.
         _ = try transaction.commit(.grouped)
         let image = try Data(contentsOf: URL(fileURLWithPath: path))
         try image.write(to: URL(fileURLWithPath: path + ".cut"))

@@ -1,6 +1,5 @@
-// Links to objects that do not exist (yet), from every place that can hold one: they hold the unresolved object they
-// lead to, which goes with the last of them, or gives way to the object it stands for.
-// Source: docs/format/2-model.md M5, M7.
+// Links to objects that do not exist (yet), from every place that can have one: they hold the unresolved object, which
+// is removed with the last link, or replaced by the real object. Source: docs/format/2-model.md M5, M7.
 
 import TestSupport
 import Testing
@@ -59,7 +58,7 @@ struct UnresolvedLinkTests {
   private static let places = ["one", "many", "some", "named", "any", "anys", "anyset", "anydict"]
   private static let all = Set(places + ["all", "nested", "part", "twice", "peer"])
 
-  /// Takes all links out of one property of Origin 2, in one way for each kind.
+  /// Removes all links of one property of Origin 2, in a different way for each kind.
   private static func empty(
     _ place: String,
     _ object: ObjKey,
@@ -146,7 +145,7 @@ struct UnresolvedLinkTests {
     try other.change("the class with the links") { transaction in try transaction.removeTable(other.origin) }
     #expect(try other.unresolved() == ["peer"])
 
-    // A class may go that only Mixed values link to.
+    // A class to which only Mixed values link may be removed.
     let third = try Realm(), plain = try #require(try third.writer.realm.latest().table(named: "class_Plain")).key
     try third.change("the class with the unresolved object") { transaction in
       try transaction.removeColumn(third.origin, third.column("plain"))

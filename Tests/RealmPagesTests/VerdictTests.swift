@@ -138,7 +138,7 @@ struct VerdictTests {
 
   // MARK: damages at random
 
-  /// What a recovery must not lose without saying so.
+  /// The content that a recovery must not lose without reporting it.
   private struct Content: Equatable {
     var names: [String] = []
     var properties: [String] = []
@@ -153,7 +153,7 @@ struct VerdictTests {
         let cursor = ObjectCursor(table)
         while try cursor.next() {
           objects += 1
-          // Links name tables by numbers, which are others in the new file.
+          // Links identify tables by numbers, which differ in the new file.
           let texts = try table.columns.indices.filter {
             table.columns[$0].type != .link && table.columns[$0].type != .mixed
           }
@@ -230,8 +230,8 @@ struct VerdictTests {
     for (text, count) in counts.sorted(by: { $0.key < $1.key }) { print("\(text): \(count)") }
   }
 
-  /// Damages of which a recovery once said that nothing is lost: refs and flags of the header that damage made lead to
-  /// nothing or to an older version, and a version number that it made greater.
+  /// Damage after which a recovery once reported that nothing is lost: damaged refs and flags of the header that refer
+  /// to nothing or to an older version, and an increased version number.
   @Test(
     "damage to the header does not hide a newer version",
     arguments: [
@@ -306,11 +306,11 @@ struct VerdictTests {
   }
 
   private enum Verdict {
-    /// Said to be whole, and the same as the original.
+    /// Reported as whole, and equal to the original.
     case whole
-    /// Said to be whole: as many objects, with values that are those of the damaged file.
+    /// Reported as whole: as many objects, with the values of the damaged file.
     case wholeButChanged
-    /// Said to be whole, and something is missing.
+    /// Reported as whole, although something is missing.
     case falseClaim
     /// Losses are reported, and nothing is missing.
     case cautious
@@ -328,7 +328,7 @@ struct VerdictTests {
     let content = try Content(saved)
     if !report.isWhole { return content == original ? .cautious : .lossReported }
     if content == original { return .whole }
-    // No byte is changed by chance in an encrypted file, nor by a cut.
+    // Neither chance nor truncation changes a single byte in an encrypted file.
     let isChanged = !isEncrypted && damaged.count == bytes.count
     return isChanged && content.isComplete(original) ? .wholeButChanged : .falseClaim
   }

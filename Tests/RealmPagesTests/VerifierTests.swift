@@ -14,7 +14,7 @@ struct VerifierTests {
     let summary = Verifier(snapshot).run { problems.append($0.description) }
     #expect(problems == [])
     #expect(summary.isSound)
-    // As good as no memory: pages are dropped wherever they can be.
+    // Almost no memory: pages are dropped wherever possible.
     let again = try fixture.snapshot()
     let bounded = Verifier(again, memory: .bounded(1)).run { problems.append($0.description) }
     #expect(problems == [] && bounded.objects == summary.objects && bounded.nodes == summary.nodes)
@@ -220,7 +220,7 @@ struct VerifierTests {
           let (cluster, _) = try table.objects.first(notBelow: 0)
         else { continue }
         let leaf = try file.node(cluster.leafRef(column.key.leafPosition))
-        // The first letter of the first text: of whatever form the leaf is.
+        // The first letter of the first text, whatever the form of the leaf.
         let view = try #require(try StringLeaf(file.snapshot.arena, leaf.ref).value(0, file.snapshot.arena))
         let offset = view.base - file.snapshot.arena.space.base
         file.bytes[offset] = file.bytes[offset] == 0x71 ? 0x7a : 0x71
@@ -245,7 +245,7 @@ struct VerifierTests {
       let column = try #require(table.columns.first { $0.name == "meta" })
       let roots = try file.node(cluster.leafRef(column.key.leafPosition))
       let dictionary = try file.node(roots.child(0)), keys = try file.node(dictionary.child(0))
-      // Two short strings change places.
+      // Two short strings are exchanged.
       let (a, b) = (file.offset(keys, 0), file.offset(keys, 1)), width = Int(keys.width)
       let first = Array(file.bytes[a..<a + width])
       file.bytes.replaceSubrange(a..<a + width, with: Array(file.bytes[b..<b + width]))
@@ -259,14 +259,14 @@ struct VerifierTests {
     for ref in try Patchable("nested").refs(where: { $0.hasRefs && !$0.isInner && $0.count == 6 }) {
       var file = try Patchable("nested")
       let slot = try file.node(ref).int(5)
-      // A leaf of Mixed values refers to the keys; other nodes of six slots are none.
+      // A leaf of Mixed values refers to the keys; other nodes of six slots do not.
       guard slot != 0, slot & 1 == 0, case let keys = try file.node(Int(slot)), !keys.hasRefs else { continue }
       let used = try (0..<keys.count).filter { try keys.int($0) != 0 }
       guard used.count > 1 else { continue }
       try file.set(keys, used[1], keys.int(used[0]))
       let problems = try Verifier(file.open()).problems().map(\.text)
       let isFound = problems.contains { $0.hasPrefix("two nested collections with the key") }
-      // The objects of a property tell them apart.
+      // The objects of a property distinguish them.
       if try file.isColumn(ref) { #expect(!isFound) } else if isFound { found += 1 }
     }
     #expect(found > 0)
@@ -305,7 +305,7 @@ struct VerifierTests {
   @Test("more history entries than versions")
   func history() throws {
     try expect("entries at version", in: "empty") { file in
-      // One entry of a small-blobs leaf becomes as many as its nodes have room for, all empty but the first.
+      // One entry of a small-blobs leaf is replaced by as many as its nodes have room for, all empty except the first.
       let root = try file.node(file.snapshot.top.historyRef)
       let ends = try file.node(root.child(0)), nulls = try file.node(root.child(2)), count = 64 / Int(ends.width)
       for node in [ends, nulls] { file.bytes[node.ref + 7] = UInt8(count) }
@@ -383,7 +383,7 @@ struct VerifierTests {
   ) throws {
     var file = try Patchable(name)
     try edit(&file)
-    // Not to be called damaged by others.
+    // Other programs must not report it as damaged.
     if isStrict { #expect(try Verifier(file.open()).problems() == [], sourceLocation: sourceLocation) }
     let problems = try Verifier(file.open(), isStrict: isStrict).problems().map(\.description)
     #expect(
@@ -436,7 +436,7 @@ private struct Patchable {
     return try node(node(cluster.leafRef(table.columns[1].key.leafPosition)).child(object))
   }
 
-  /// Whether the leaf at `ref` holds the values of a property.
+  /// True if the leaf at `ref` holds the values of a property.
   func isColumn(_ ref: Int) throws -> Bool {
     for key in try snapshot.tableKeys() {
       guard let table = try snapshot.table(key), let cluster = try table.objects.first(notBelow: 0)?.cluster else {

@@ -1,4 +1,4 @@
-// Transactions are whole: what fails in the middle is not committed, and no change is too large for the history.
+// Transactions are atomic: one that fails halfway is not committed, and no change is too large for the history.
 
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-// Queries against what the reference engine found.
+// Queries compared with the results of the reference engine.
 
 import RealmPages
 import RealmQuery

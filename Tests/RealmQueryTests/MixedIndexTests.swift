@@ -1,4 +1,5 @@
-// What a search index on a Mixed property finds is what asking every object finds. MIXED_SEEDS=n takes as many (6).
+// A search index on a Mixed property finds the same objects as comparing every object. MIXED_SEEDS=n tests that many
+// (6).
 
 import Foundation
 import RealmPages
@@ -10,7 +11,7 @@ import Testing
 struct MixedIndexTests {
   private static let seeds = ProcessInfo.processInfo.environment["MIXED_SEEDS"].flatMap(UInt64.init) ?? 6
 
-  /// Numbers that equal each other in other types, or nearly do, and values with the bytes of others in an index.
+  /// Numbers that are equal, or nearly equal, in other types, and values with the same bytes in an index.
   private static let values: [Value] = {
     var values: [Value] = [.null, .bool(true), .bool(false), .string([]), .data([]), .string([0, 0, 0, 0, 1])]
     for number in [0, 1, -1, 7, 256, 1 << 31, 1 << 32, (1 << 32) + 1, 1 << 53, (1 << 53) + 1, Int64.max, .min] {

@@ -1,4 +1,4 @@
-// What a user is told about a query that cannot be run, and which queries an index answers.
+// The messages for queries that cannot be run, and the queries that use an index.
 
 import RealmPages
 import RealmQuery
@@ -91,7 +91,7 @@ struct QueryErrorTests {
     #expect(throws: QueryError.self) { try query(friends(5000, "age > 3")) }
   }
 
-  /// A path along `friends` so many times.
+  /// A path with this many steps along `friends`.
   private func friends(_ count: Int, _ end: String) -> String { String(repeating: "friends.", count: count) + end }
 
   @Test(
@@ -99,7 +99,7 @@ struct QueryErrorTests {
     arguments: ["age > 3", "@max.age > 3", "@min.age < 99", "@count > 0", "name BEGINSWITH 'P'", "age IN {24, 25}"]
   )
   func longPaths(end: String) throws {
-    // Each of the five persons of a circle of friends is reached on each path of a length that leads to all of them.
+    // Each of the five persons of a circle of friends is reached on each path of a length that reaches all of them.
     let far = try query(friends(60, end)).keys(), further = try query(friends(65, end)).keys()
     #expect(!far.isEmpty)
     #expect(far == further)
@@ -108,7 +108,7 @@ struct QueryErrorTests {
 
   @Test("every route counts in sums, list comparisons and columns, up to a million routes")
   func manyWays() throws {
-    // The sum along two steps, worked out from those along one.
+    // The sum along two steps, computed from those along one.
     let snapshot = try Fixture.named("people").snapshot()
     let table = try #require(try snapshot.table(named: "class_Person"))
     let friends = try QueryPath("friends._id", of: table, in: snapshot)
@@ -172,7 +172,7 @@ struct QueryErrorTests {
     for text in ["n == 5", "n IN {1, 2, NULL}", "n == NULL", "uid == NULL", "oid == NULL"] {
       let indexed = try query(text, "Note", in: "strings")
       #expect(indexed.usesIndex, "\(text)")
-      // Twice negated, no index is used.
+      // A double negation uses no index.
       let walked = try query("NOT (NOT (\(text)))", "Note", in: "strings")
       #expect(!walked.usesIndex)
       #expect(try indexed.keys() == walked.keys())

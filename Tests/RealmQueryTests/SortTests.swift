@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Order")
 struct SortTests {
-  /// The keys in the order of values, each looked at for itself.
+  /// The keys in the order of values, each read separately.
   private func sorted(_ table: Table, by: [(index: Int, ascending: Bool)]) throws -> [ObjKey] {
     var objects: [(key: ObjKey, values: [ValueView])] = []
     let cursor = ObjectCursor(table)

@@ -1,4 +1,4 @@
-// Texts that a query looks for through the bytes of whole leaves are those that hold them one by one.
+// A text search that scans the bytes of whole leaves finds the same objects as one that reads each text.
 
 import Foundation
 import RealmPages

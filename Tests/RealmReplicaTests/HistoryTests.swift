@@ -1,5 +1,5 @@
-// Random histories with changes of schema, followed commit by commit: after each the replica holds what the realm
-// holds. SEED=n makes one history, HISTORIES=n so many.
+// Random histories with changes of schema, followed commit by commit: after each the replica equals the realm. SEED=n
+// tests one history, HISTORIES=n that many.
 
 import Foundation
 import RealmPages
@@ -30,7 +30,7 @@ struct HistoryTests {
 
   static func check(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws {
     var result: ExportVerification?
-    // A connection that ends does not say that the replica is wrong.
+    // The end of a connection does not mean that the replica is wrong.
     for _ in 0..<3 where result == nil {
       do { result = try ReplicaVerifier(address).run(realm, place) } catch {
         if !error.isTemporary { throw error }
@@ -56,7 +56,7 @@ struct HistoryTests {
       var history = RandomHistory(seed: seed, path: path, settings)
       var random = SplitMix64(seed: seed), replicator: Replicator?
       try history.run { _, _, _ in
-        // Commits that come together are one transaction.
+        // Commits that arrive together are one transaction.
         if random.below(3) == 0 { return }
         let configuration = Configuration(path: path, encryptionKey: settings.encryptionKey)
         let realm = try replicator?.window.realm ?? Realm(configuration)

@@ -1,4 +1,4 @@
-// The text of a jsonb as we write it is what the server prints.
+// The text of a jsonb as realmfs writes it equals the output of the server.
 
 import Foundation
 import TestSupport
@@ -58,7 +58,7 @@ struct JSONBTextTests {
       )
     )
     for (text, wanted) in zip(texts, printed) {
-      // A name that comes twice in another spelling: the renderer makes no such text.
+      // A name that occurs twice in different spellings; the renderer does not produce such a text.
       let (own, fit) = Self.text(text)
       if case .unfit = fit { continue }
       if own.utf8.count != wanted.utf8.count, text.contains("\\u00e9") || text.contains("\\ud83d") { continue }

@@ -34,14 +34,14 @@ final class PostgresServer: Sendable {
       $0 = Self.asPostgres("'\(program)/pg_ctl' -D '\(folder)/data' -m immediate stop") + "; rm -rf '\(folder)'"
     }
     atexit {
-      // What cannot be stopped is left to the user.
+      // A server that cannot be stopped is left to the user.
       if let stop = PostgresServer.stop.withLock({ $0 }) { try? PostgresServer.run(stop) }
     }
   }
 
   private static func findProgram() -> String? {
     for place in programs {
-      // A place that is absent has no versions.
+      // A missing directory has no versions.
       let versions = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
       for version in versions.sorted().reversed() {
         let folder = "\(place)/\(version)/bin"
@@ -62,7 +62,7 @@ final class PostgresServer: Sendable {
   }
 
   private static func run(_ command: String) throws {
-    // Foundation's Process waits for all that inherits its descriptors, and so for the server itself.
+    // Foundation's Process waits for everything that inherits its descriptors, and so for the server itself.
     let status = system("{ \(command) ; } >/tmp/realmfs-pg-\(getpid()).log 2>&1 </dev/null")
     defer { try? FileManager.default.removeItem(atPath: "/tmp/realmfs-pg-\(getpid()).log") }
     if status != 0 {

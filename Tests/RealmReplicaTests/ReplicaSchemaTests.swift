@@ -1,5 +1,5 @@
-// The tables of a replica when the schema of the realm, or the database, has something unusual: names that are SQL,
-// what others made, what is renamed, removed or made anew.
+// The tables of a replica when the schema of the realm, or the database, is unusual: names that are SQL, tables of
+// others, renamed, removed and recreated classes.
 
 import Foundation
 import RealmPages
@@ -109,7 +109,7 @@ struct ReplicaSchemaTests {
           "t"
         ]
       )
-      // A class that goes takes its tables with it, and what needs them stays.
+      // A removed class takes its tables with it; what depends on them stays.
       let next = try setup.writer.begin()
       try next.removeTable(setup.person)
       _ = try next.commit()
@@ -210,7 +210,7 @@ struct ReplicaSchemaTests {
         #expect(try setup.rows("SELECT _id, age FROM $S.\"Person\" ORDER BY 1") == wanted)
         try setup.check()
       }
-      // The same with another primary key: another table, which takes the name.
+      // The same with another primary key: another table, which gets the name.
       let next = try setup.writer.begin()
       try next.removeTable(person)
       let other = try next.addTable("class_Person")

@@ -1,4 +1,4 @@
-// A realm of people, and what tests of replicas ask of its replica.
+// A realm of people, and queries of its replica.
 
 import Foundation
 import RealmPages
@@ -56,7 +56,7 @@ final class ReplicaSetup {
     _ = try transaction.commit()
   }
 
-  /// The number by which the server knows a table.
+  /// The server's number of a table.
   func oid(_ table: String) throws -> String {
     let names = "nspname = \(schema.quotedForSQLText) AND relname = \(table.quotedForSQLText)"
     let sql = "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE \(names)"

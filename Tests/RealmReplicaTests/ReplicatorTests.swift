@@ -1,5 +1,5 @@
-// What a replica does when things are unusual: a server that stops in the middle or does not answer, more changes than
-// fit, a pooler, two programs at once.
+// Replicas in unusual situations: a server that stops or does not answer, more changes than fit, a pooler, two programs
+// at once.
 
 import Foundation
 import RealmPages
@@ -20,7 +20,7 @@ struct ReplicatorTests {
       _ = try HistoryTests.settle(replicator)
       try setup.setAge(of: 3, 9)
       _ = try HistoryTests.settle(replicator)
-      // What the next transaction gets is another connection of the server.
+      // The next transaction gets another connection of the server.
       try replicator.connection.run("DEALLOCATE ALL")
       try setup.setAge(of: 3, 10)
       #expect(try HistoryTests.settle(replicator).map(\.written) == [1])
@@ -157,7 +157,7 @@ struct ReplicatorTests {
     func size(_ path: String) throws -> Int {
       try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
     }
-    /// The size after commits that each write much anew; `wait` comes after each, with its version.
+    /// The size after commits that each rewrite much; `wait` is called after each, with its version.
     func grow(_ setup: ReplicaSetup, _ wait: (UInt64) throws -> Void = { _ in }) throws -> Int {
       for round in 0..<250 {
         let transaction = try setup.writer.begin()
@@ -181,7 +181,7 @@ struct ReplicatorTests {
       }
       let replicator = try setup.replicator()
       _ = try HistoryTests.settle(replicator)
-      // A lock makes the server wait for as long as the commits take.
+      // A lock makes the server wait for the duration of the commits.
       let server = setup.server, schema = setup.schema.quotedForSQL
       let lock = Thread {
         let sql = "BEGIN; LOCK TABLE \(schema).\"Person\" IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(200)"
@@ -196,7 +196,7 @@ struct ReplicatorTests {
       while try server.query(isLocked) == ["0"] { usleep(10_000) }
       try setup.setAge(of: 1, 1)
       let done = DispatchSemaphore(value: 0)
-      // Asked while the server is awaited, between two looks at the realm.
+      // Called while the server has not answered, between two checks of the realm.
       replicator.shouldStop = { [unowned replicator] in
         Self.seen.store(replicator.newestVersion, ordering: .relaxed)
         return false
@@ -207,7 +207,7 @@ struct ReplicatorTests {
         done.signal()
       }
       follower.start()
-      // The follower takes its time; what counts is that it moves on while the server does not answer.
+      // The follower may be slow; what matters is that it moves on while the server does not answer.
       let followed = try grow(setup) { version in
         while Self.seen.load(ordering: .relaxed) < version { usleep(1000) }
       }

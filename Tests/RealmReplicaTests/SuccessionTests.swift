@@ -1,4 +1,4 @@
-// Whether a file is the realm that a replica shows: what a commit removes is removed, and nothing else.
+// Whether a file is the realm of a replica: what a commit removes is removed, and nothing else.
 
 import Foundation
 import RealmPages

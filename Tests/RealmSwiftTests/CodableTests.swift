@@ -248,7 +248,7 @@ final class Visa: EmbeddedObject, Codable {
     try realm.write { realm.add(passport) }
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(passport) }
     #expect(String(decoding: try JSONEncoder().encode(passport.pages), as: UTF8.self) == "[1,null]")
-    // A copy that needs no realm.
+    // A copy that does not need the realm.
     let copy = try #require(try realm.values(Passport.self).first)
     #expect(copy.realm == nil && copy.name == "Ada" && copy.number == passport.number && copy.last?.days == 3)
     let encoder = JSONEncoder()

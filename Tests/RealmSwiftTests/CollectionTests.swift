@@ -1,4 +1,4 @@
-// What collections can be asked, whatever their kind.
+// The operations that all kinds of collections share.
 
 import Foundation
 import RealmSwift
@@ -164,7 +164,7 @@ import Testing
       }
       #expect(realm.refresh())
     }
-    // The first calls come with what there is.
+    // The first calls have the initial content.
     try elsewhere { $0.dogs["x"]??.age = 9 }
     try elsewhere { $0.dogs["x"]??.age = 10 }
     #expect(told.all.isEmpty)

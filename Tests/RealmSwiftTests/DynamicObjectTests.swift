@@ -27,7 +27,7 @@ import Testing
     #expect(realm.dynamicObjects("Dog").map { $0.name as? String } == ["Rex"])
     #expect(realm.dynamicObjects("Person").filter("age == 4").count == 1)
     #expect(ada.objectSchema.className == "Person")
-    // Each makes lists of its own.
+    // Each creates separate lists.
     func text(_ object: ObjectBase) -> String { object.description.replacing(#/<0x[0-9a-f]+>/#, with: "") }
     #expect(text(ada) == text(typed) && text(ada).contains("name = Rex;"))
   }
@@ -43,7 +43,7 @@ import Testing
       ada.favourite = fido
     }
     #expect(dogs.map { $0.name as? String } == ["Fido"])
-    // The link leads to the same dog, and none was made anew.
+    // The link refers to the same dog, and no new one was created.
     #expect((ada.favourite as? Dog) == dogs.first as ObjectBase? && realm.objects(Dog.self).count == 2)
     #expect(frozen.isFrozen && frozen.dynamicList("dogs").first?.name as? String == "Rex")
     let typed = try #require(realm.objects(Person.self).first)

@@ -1,11 +1,11 @@
-// What several suites need.
+// Support for several suites.
 
 import Foundation
 import RealmSwift
 import Synchronization
 import Testing
 
-/// Runs `body` on a thread of its own and waits for it.
+/// Runs `body` on a new thread and waits for it.
 func onAnotherThread(_ body: @escaping () throws -> Void) throws {
   nonisolated(unsafe) let body = body
   let failure = Mutex<(any Error)?>(nil), done = DispatchSemaphore(value: 0)
@@ -17,5 +17,5 @@ func onAnotherThread(_ body: @escaping () throws -> Void) throws {
   if let error = failure.withLock({ $0 }) { throw error }
 }
 
-/// Runs `body` in a scope of its own, after which its realms are closed.
+/// Runs `body` in a separate scope, after which its realms are closed.
 func autoreleased(_ body: () throws -> Void) throws { try body() }

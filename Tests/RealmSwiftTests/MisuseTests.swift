@@ -1,4 +1,4 @@
-// What breaks a rule ends the process, and says which.
+// Code that breaks a rule ends the process, with a message that names the rule.
 
 import Foundation
 import RealmSwift

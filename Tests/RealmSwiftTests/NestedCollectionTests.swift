@@ -24,7 +24,7 @@ class Jotting: Object {
     )
   }
 
-  /// What a value is, all the way down.
+  /// A value with everything nested in it.
   private func text(_ value: AnyRealmValue?) -> String {
     switch value {
     case .list(let list)?: "[\(list.map { text($0) }.joined(separator: " "))]"
@@ -227,7 +227,7 @@ class Jotting: Object {
         if case .change(_, let properties) = change { told.append("note \(properties.map(\.name))") }
       },
     ]
-    /// What the observers say of a change.
+    /// The observers' report of a change.
     func changes(_ body: () -> Void) throws -> [String] {
       told = []
       try realm.write(body)

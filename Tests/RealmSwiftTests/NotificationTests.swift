@@ -1,11 +1,11 @@
-// Notifications: what observers are told, when, and where.
+// Notifications: their content, time and thread.
 
 import Foundation
 import RealmSwift
 import Synchronization
 import Testing
 
-/// What an observer was told, as text, and whether it has come.
+/// The notifications of an observer, as text.
 final class Told: Sendable {
   private let lines = Mutex<[String]>([])
   private let semaphore = DispatchSemaphore(value: 0)
@@ -17,7 +17,7 @@ final class Told: Sendable {
 
   var all: [String] { lines.withLock { $0 } }
 
-  /// The next line; nil if none comes within ten minutes, so that a hang ends; processors may be few and busy.
+  /// The next line; nil if none arrives within ten minutes, so that a hang ends; processors may be few and busy.
   func next() -> String? {
     guard semaphore.wait(timeout: .now() + 600) == .success else { return nil }
     return lines.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -142,7 +142,7 @@ private actor Listener {
       rex.observe(keyPaths: [\.owners[0].age]) { ofOwners.append(names($0)) },
     ]
     try realm.write { rex.name = "King" }
-    // A write transaction begins with what was not told of yet.
+    // A write transaction begins with the pending notifications.
     try realm.write { ada.age = 3 }
     #expect(ofNames == ["dogs"] && ofList.isEmpty && ofOwners.isEmpty)
     try realm.write { ada.dogs.append(Dog()) }

@@ -1,4 +1,4 @@
-// Two programs with one realm: each sees what the other commits, and what a killed one leaves is whole.
+// Two programs with one realm: each sees the commits of the other, and a killed one leaves complete versions.
 
 import Foundation
 import Glibc
@@ -102,7 +102,7 @@ private final class Peer {
       while let line = peer.next(), line != Peer.end { promised = Int(line) ?? promised }
       realm.refresh()
       let counter = try #require(realm.objects(Counter.self).first)
-      // What was promised is there, and a version has all of a commit or nothing.
+      // All acknowledged commits are there, and a version has all of a commit or nothing.
       #expect(counter.value >= promised && counter.notes == realm.objects(Note.self).count)
       #expect(realm.objects(Note.self).max(of: \.round) == counter.value)
       #expect(try folder.problems() == [])

@@ -1,4 +1,4 @@
-// A folder for the realms of one test, and what every file in it must pass.
+// A folder for the realms of one test, and a check of every file in it.
 
 import Foundation
 import RealmPages

@@ -71,7 +71,7 @@ import Testing
     #expect(people.where { $0.home.city == "Berlin" }.map(\.name) == ["Ada"])
     #expect(people.where { $0.favourite == nil }.map(\.name) == ["Ada"])
     #expect(names(dogs.where { $0.owners.name == "Ada" }) == ["Rex", "rocky"])
-    // No link leads to an object that is in no realm, also none that is null.
+    // No link refers to an unmanaged object, nor does one that is null.
     #expect(people.where { $0.favourite == Dog() }.isEmpty && people.where { $0.favourite != Dog() }.count == 2)
     #expect(people.filter("favourite == %@", Dog()).isEmpty)
   }

@@ -1,4 +1,4 @@
-// Sectioned results: which sections there are, and what observers of them are told.
+// Sectioned results: the sections, and the notifications of their observers.
 
 import Foundation
 import RealmSwift

@@ -1,4 +1,4 @@
-// The code of the articles and of the comments on declarations: what stands between the marks is their text, and runs
+// The code of the articles and of the comments on declarations: the text between the marks is copied there, and runs
 // here. The tutorial shows the example, which Scripts/examples.sh runs.
 
 import Dispatch
@@ -8,7 +8,7 @@ import SyncSupport
 import TestSupport
 import Testing
 
-/// The snippets. Generic, so that its models are in no default schema: others of the same names are.
+/// The snippets. Generic, so that its models are in no default schema, which has others of the same names.
 struct Snippets<Nothing> {
   // snippet: dog
   class Dog: Object {
@@ -312,7 +312,7 @@ struct CodableSnippets {
       var configuration = Snippets<Void>.synced(url, url, token)
       configuration.syncConfiguration?.fileURL = URL(fileURLWithPath: path)
       configuration.objectTypes = [Snippets<Void>.Dog.self]
-      // The callbacks are for the main queue, which nothing runs here.
+      // The callbacks are for the main queue, which does not run here.
       let task = Snippets<Void>.openSynced(configuration)
       let realm = try Realm(configuration: configuration)
       try realm.write { realm.add(Snippets<Void>.Dog()) }

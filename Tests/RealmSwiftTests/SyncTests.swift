@@ -1,5 +1,5 @@
-// Synced realms against a server on the loopback interface that fails as it is told to: what is downloaded shows, what
-// is written is there once, and what cannot be done says why.
+// Synced realms against a server on the loopback interface that fails as requested: downloads become visible, each
+// write arrives once, and failures report their reason.
 
 import Foundation
 import RealmSwift
@@ -95,7 +95,7 @@ struct SyncTests {
     return try queue.sync { try body(opened, queue) }
   }
 
-  /// Waits for what comes by itself.
+  /// Waits for changes that arrive without a request.
   private static func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
     for _ in 0..<1200 {
       if try condition() { return true }
@@ -157,7 +157,7 @@ struct SyncTests {
   func opensAtOnce() throws {
     try Self.withServer(100) { server, path in
       server.set(messageSize: 1)
-      // The last part of the history does not come.
+      // The last part of the history does not arrive.
       server.inject(.cut(afterBytes: 3000))
       let configuration = try Self.configuration(server, path)
       do {
@@ -177,7 +177,7 @@ struct SyncTests {
       let (code, text) = Self.error { try realm.write { realm.add(P(1000)) } }
       #expect(code == .offline && text.contains("not connected, so nothing can be changed"), "\(text)")
       #expect(realm.objects(P.self).count == 100)
-      // What cannot throw when it begins throws at the end, and changes nothing.
+      // A call that cannot throw when it begins throws at the end, and changes nothing.
       realm.beginWrite()
       let object = P(1001)
       realm.add(object)
@@ -207,7 +207,7 @@ struct SyncTests {
     let new = folder.appendingPathComponent("b.realm").path
     #expect(await problem { try await count(Self.configuration(server, new, timeout: 1), .once) }.0 == .timedOut)
     #expect(await problem { try await count(Self.configuration(server, new, timeout: 1), .never) }.0 == .timedOut)
-    // A task that is cancelled ends the wait.
+    // A cancelled task ends the wait.
     let task = Task { @MainActor in try await count(Self.configuration(server, new), .always) }
     try await Task.sleep(for: .milliseconds(200))
     task.cancel()
@@ -264,7 +264,7 @@ struct SyncTests {
         // Nothing to send.
         try realm.write { note.text = "changed" }
         #expect(server.uploads == 4)
-        // What a block throws is sent to no server.
+        // Changes of a block that throws are not sent to the server.
         #expect(throws: CancellationError.self) {
           try realm.write {
             realm.add(P(99))
@@ -273,7 +273,7 @@ struct SyncTests {
         }
         #expect(server.uploads == 4 && realm.objects(P.self).count == 4)
       }
-      // Another mirror gets all of it.
+      // Another mirror receives all of it.
       try withTemporaryPath { other in
         try Self.open(Self.configuration(server, other, types)) { realm, _ in
           #expect(realm.objects(P.self).count == 4 && realm.objects(SyncedNote.self).first?.text == "changed")
@@ -410,7 +410,7 @@ struct SyncTests {
       }
     )
     token?.invalidate()
-    // Everything is here, so there is no second call.
+    // Everything has been downloaded, so there is no second call.
     let calls = Mutex(0)
     #expect(
       session.addProgressNotification(for: .download, mode: .forCurrentlyOutstandingWork) { _ in
@@ -460,7 +460,7 @@ struct SyncTests {
         try realm.write { realm.object(ofType: LargerP.self, forPrimaryKey: 1)?.more.append("word") }
         #expect(server.uploads == 2)
       }
-      // The others' properties are untouched.
+      // Properties of other clients are unchanged.
       try Self.open(Self.configuration(server, path)) { realm, _ in
         #expect(realm.object(ofType: P.self, forPrimaryKey: 1)?.i == 1 && server.uploads == 2)
       }
@@ -526,7 +526,7 @@ struct SyncTests {
         asked.add(1, ordering: .relaxed)
         return true
       }
-      // While the one before is still closing, nobody is asked.
+      // While the previous one is still closing, no server is asked.
       let wasAsked = try Self.eventually {
         try Self.open(configuration) { realm, _ in
           if realm.object(ofType: P.self, forPrimaryKey: 1000) == nil { try realm.write { realm.add(P(1000)) } }

@@ -1,11 +1,11 @@
-// Walking through results: what is seen while the realm changes, and that nothing is kept.
+// Iterating over results while the realm changes: the elements that are seen, and that no memory is kept.
 
 import Foundation
 import RealmSwift
 import Synchronization
 import Testing
 
-/// A model that knows how many of its objects there are in the process.
+/// A model that counts its objects in the process.
 class Counted: Object {
   static let instances = Atomic(0)
 

@@ -1,5 +1,5 @@
-// Changesets of genuine clients, applied: the realm shows what the genuine client shows. And changesets that do not
-// fit. Source: docs/format/7-sync.md 7.7.
+// Changesets of genuine clients, applied: the realm equals that of the genuine client. And changesets that do not fit.
+// Source: docs/format/7-sync.md 7.7.
 
 import Foundation
 import RealmJSON
@@ -146,7 +146,7 @@ struct ApplierTests {
       ("t", { _ in [.index(0)] }, true),
     ]
     for (field, step, isElement) in places {
-      // To an object that is not there, twice; it is made after that, and goes once the link is null.
+      // To a missing object, twice; it is created after that, and removed once the link is null.
       let link = Self.change { writer in
         let p = writer.name("P"), a = InstructionKey.string(writer.name("a"))
         let c = InstructionKey.string(writer.name("c"))

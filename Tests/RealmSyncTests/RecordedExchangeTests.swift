@@ -1,5 +1,5 @@
-// What a real server said, once more: the client says the same again, to the byte where it is no random one, and the
-// mirror becomes what that server had.
+// A recorded exchange with a real server, replayed: the client sends the same bytes, except random ones, and the mirror
+// equals the realm of that server.
 
 import Foundation
 import RealmPages
@@ -25,7 +25,7 @@ struct RecordedExchangeTests {
     var exchange = try Self.exchange()
     exchange.partSize = partSize
     if acknowledgesFirst {
-      // The server's two sessions on a connection have no order between them.
+      // The server's two sessions on a connection are not ordered.
       let upload = try #require(
         exchange.steps.firstIndex { if case .client(let head) = $0 { head.hasPrefix("upload") } else { false } }
       )

@@ -1,5 +1,5 @@
-// Changes to a changeset and back: what random edits of a tree do goes through the builder, the bytes and the applier
-// before it is in the realm, and the tree must show what a model of it shows.
+// Changes converted to a changeset and back: random edits of a tree go through the builder, the bytes and the applier
+// before they are in the realm, and the tree must equal its model.
 //
 //     SEED=n FIXTURES=people swift test --filter RoundTrip    # one run again
 //     SYNC_EDITS=n makes so many edits of each file (40)
@@ -14,7 +14,7 @@ import TreeSupport
 
 @testable import RealmSync
 
-/// A server that takes every changeset as it is and sends it back at once.
+/// A server that accepts every changeset unchanged and sends it back at once.
 final class LoopUplink: Uplink {
   private let writer: RealmWriter
   let changesets = Mutex<[[UInt8]]>([])
@@ -47,7 +47,7 @@ struct RoundTripTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let count = environment["SYNC_EDITS"].flatMap(Int.init) ?? 40
 
-  /// Realms in which every object has a name on the server that follows from its primary key.
+  /// Realms in which every object is identified on the server by its primary key.
   private static let fixtures = MutantRun.chosen(Fixture.own).filter { fixture in
     !fixture.isEncrypted && fixture.format == 24 && !["items-10k", "queries"].contains(fixture.name)
   }

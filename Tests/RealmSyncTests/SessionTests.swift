@@ -1,5 +1,5 @@
-// Sessions against a server that fails in every way that it can: what is downloaded is whole and in order, what is
-// uploaded is there once, and what cannot be mended says so.
+// Sessions against a server that fails in every possible way: downloads are complete and ordered, each upload arrives
+// once, and permanent failures are reported.
 
 import Foundation
 import RealmPages
@@ -13,7 +13,7 @@ import Threads
 
 @Suite("Sessions with a sync server", .serialized)
 struct SessionTests {
-  /// A server with the history of a realm of so many objects, and a path for its mirror.
+  /// A server with the history of a realm of `objects` objects, and a path for its mirror.
   private static func withServer(_ objects: Int, _ body: (FakeServer, String) throws -> Void) throws {
     let server = try FakeServer()
     defer { server.stop() }
@@ -85,7 +85,7 @@ struct SessionTests {
           let status = Self.live(session)
           #expect(status.state == .live && status.isComplete && status.version == 201 && status.bytesLeft == 0)
           try Self.expect(200, in: session.mirror)
-          // What others change comes by itself.
+          // Changes of others arrive without a request.
           server.add([SyncSamples.changesets(201).last ?? []])
           _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.version == 202 }
           try Self.expect(201, in: session.mirror)
@@ -206,7 +206,7 @@ struct SessionTests {
       server.set(habit: .goesBack)
       try Self.session(server, path: path) { session in
         #expect(throws: SyncError.self) {
-          // It may be live for a moment, between the answer and what follows it.
+          // It may be live for a moment, between the answer and the next message.
           try session.wait(timeout: .seconds(600)) { _ in false }
         }
         #expect(session.failure?.reason == .protocolBroken)
@@ -324,7 +324,7 @@ struct SessionTests {
     try Self.withServer(40) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
-        // The server has it, but its answer is lost: what is sent again is what was stored.
+        // The server has it, but its answer is lost: the stored change is sent again.
         server.inject(.dropUpload(isTaken: false))
         let mirror = session.mirror
         try Self.setTexts(mirror, 40, size: 1 << 19)
@@ -413,7 +413,7 @@ struct SessionTests {
       func set(_ path: String, _ values: [Int64]) throws {
         try Self.session(server, uploads: true, path: path) { session in
           for value in values {
-            // The first attempts may come before the copy has its own identity.
+            // The first attempts may be made before the copy has its own identity.
             for _ in 0..<100 {
               _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
               do {
@@ -432,7 +432,7 @@ struct SessionTests {
       try set(path, [11, 12])
       try FileManager.default.copyItem(atPath: path, toPath: copy)
       try set(path, [13, 14, 15])
-      // The copy is behind: it has used the number 3, too, if nobody looks.
+      // The copy is behind: without a check, it would use the number 3 as well.
       try set(copy, [16])
       try set(path, [17, 18])
       try set(copy, [19])
@@ -546,7 +546,7 @@ struct SessionTests {
       } catch let error as EngineError {
         #expect(error.reason == .readOnly && error.description.contains("mirror"))
       }
-      // A program that does not know of mirrors.
+      // A program that is unaware of mirrors.
       let ignorant = try RealmWriter(mirror: Configuration(path: path))
       let transaction = try ignorant.begin()
       _ = try transaction.addTable("class_Q")

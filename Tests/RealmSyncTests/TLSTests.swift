@@ -1,5 +1,5 @@
-// TLS, with certificates that openssl makes for the test: the right one passes, all others are refused and say why. The
-// proxy that ends TLS is a program of its own, as one before a real server is.
+// TLS, with certificates that openssl creates for the test: the right one is accepted, all others are refused with a
+// reason. The proxy that terminates TLS is a separate program, as before a real server.
 
 import Foundation
 import RealmPages
@@ -72,7 +72,7 @@ struct TLSTests {
     try body(#require(number))
   }
 
-  /// What a download ends with; nil if it is complete.
+  /// The error that ends a download; nil if it is complete.
   private static func download(_ host: String, _ port: UInt16, trusting file: String?) throws -> SyncError? {
     var failure: SyncError?
     try withTemporaryPath { path in
@@ -144,7 +144,7 @@ struct TLSTests {
       }
       return text
     }
-    // What is not TLS ends the proxy's part of the connection.
+    // Bytes that are not TLS end the proxy's part of the connection.
     try Self.withProxy(authority, "right.pem", server.port) { port in
       let text = try firstError("realm://localhost:\(port)/test")
       #expect(text.contains("localhost:\(port)"))

@@ -1,4 +1,4 @@
-// Damaged and hostile files: every request gets an answer in bounded time, and the server goes on.
+// Damaged and hostile files: every request gets an answer in bounded time, and the server keeps running.
 
 import Foundation
 import RealmJSON

@@ -1,4 +1,4 @@
-// Changes: those of others as they come, and those that the page makes.
+// Changes: those of other programs as they are made, and those that the page makes.
 
 import Foundation
 import RealmPages
@@ -61,7 +61,7 @@ struct LiveTests {
     var open = try (0..<16).map { _ in try events(served) }
     #expect(try served.request("GET", "/api/changes").status == 503)
     open.removeAll()
-    // The server looks for closed connections each second.
+    // The server checks for closed connections each second.
     var status = 503, tries = 0
     while status == 503, tries < 100 {
       let connection = try Connection(served.port)

@@ -1,4 +1,4 @@
-// Rows, objects and what belongs to them, as the page gets them.
+// Rows and objects in the form in which the page receives them.
 
 import Foundation
 import RealmJSON
