@@ -16,7 +16,7 @@ int disk_attach(const char *path, char *name, size_t capacity) {
   int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
   if (control < 0) return -errno;
   int file = open(path, O_RDWR | O_CLOEXEC), device = -1, error = file < 0 ? errno : 0;
-  // Another process can take the number that was free.
+  // Another process can take the free number.
   for (int attempt = 0; attempt < 64 && device < 0 && !error; attempt++) {
     int number = ioctl(control, LOOP_CTL_GET_FREE);
     if (number < 0) {

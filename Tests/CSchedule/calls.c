@@ -1,4 +1,4 @@
-// The calls that take the place of the C library's. See include/schedule.h.
+// The replacements of the C library's calls. See include/schedule.h.
 #define _GNU_SOURCE
 #include "table.h"
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 
 static const int64_t second = 1000000000;
 
-/// The C library's own function.
+/// The C library's original function.
 #define OWN(name) \
   static __typeof__(&name) own; \
   if (!own) own = (__typeof__(own))dlsym(RTLD_NEXT, #name)
@@ -49,7 +49,7 @@ long system_call(long number, ...) {
 
 static int64_t nanoseconds(const struct timespec *time) { return (int64_t)time->tv_sec * second + time->tv_nsec; }
 
-/// The locks of Swift and of the lock file wait here.
+/// Swift's locks and those of the lock file wait here.
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *time) {
   switch (operation & FUTEX_CMD_MASK) {
     case FUTEX_LOCK_PI: {
@@ -119,7 +119,7 @@ int usleep(useconds_t microseconds) {
     struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000};
     return nanosleep(&time, NULL);
   }
-  // Who sleeps may sleep longer.
+  // A sleep may take longer than requested.
   me->wake = table->now + (int64_t)microseconds * (draw(2) ? 1000 : 1000 + (int64_t)draw(200000));
   me->state = thread_sleeps;
   table->progress++;
@@ -239,7 +239,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset) {
     part = end > offset ? (size_t)(end - offset) : size;
   }
   if (part < size) {
-    // As from a disk that is nearly full.
+    // As on a disk that is nearly full.
     size = part;
     table->counts.faults++;
     sim_note("writes a part");
@@ -333,7 +333,7 @@ int epoll_wait(int listener, struct epoll_event *events, int count, int millisec
 
 // MARK: the lock file
 
-// The linker leads calls of `clinux_shared_lock` here, and those of `__real_...` to it.
+// The linker redirects calls of `clinux_shared_lock` here, and those of `__real_...` to the original.
 struct clinux_shared_info;
 int __real_clinux_shared_lock(struct clinux_shared_info *info, int which, int64_t milliseconds);
 void __real_clinux_shared_unlock(struct clinux_shared_info *info, int which);

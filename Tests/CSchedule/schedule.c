@@ -1,4 +1,4 @@
-// Who has the turn. See include/schedule.h.
+// The scheduler: which thread runs. See include/schedule.h.
 #define _GNU_SOURCE
 #include "table.h"
 #include <errno.h>
@@ -20,9 +20,9 @@ struct table *table;
 _Thread_local struct thread *me;
 
 static const int64_t second = 1000000000;
-/// The longest that an action of a program takes, on the simulated clock.
+/// The maximum duration of an action of a program, on the simulated clock.
 static const int64_t patience = 600 * second;
-/// Real seconds without a step.
+/// The maximum number of real seconds without a step.
 static const int silence = 30;
 
 // MARK: random numbers and the story
@@ -88,16 +88,16 @@ static void ask(enum sim_event event, int target) {
   table->target = target;
 }
 
-/// What happens besides steps.
+/// Chooses the events besides steps.
 static void happen(void) {
   const struct sim_rates *rates = &table->rates;
-  // What is away comes back soon.
+  // A file that was moved away is soon moved back.
   if (table->is_away && draw(100) == 0) return ask(sim_move, 0);
   int64_t number = (int64_t)draw(10000);
   if ((number -= rates->kill) < 0) return ask(sim_kill, (int)draw((uint64_t)table->programs));
   if ((number -= rates->kill_all) < 0) return ask(sim_kill_all, 0);
   if ((number -= rates->power) < 0) {
-    // While something is being written; often over what a program that died left in memory.
+    // While something is being written; often over data that a dead program left in memory.
     table->writes_to_cut = 1 + (int)draw(16);
     if (draw(2)) return ask(draw(2) ? sim_kill : sim_kill_all, (int)draw((uint64_t)table->programs));
     return;
@@ -113,7 +113,7 @@ static void happen(void) {
     int64_t jump = (int64_t)draw(3600) * second;
     table->now += jump;
     for (int i = 0; i < table->programs; i++) table->program[i].since += jump;
-    // The time of day also goes back.
+    // The time of day can also go back.
     table->realtime_shift += ((int64_t)draw(7200) - 3600) * second;
     table->counts.jumps++;
   }
@@ -130,7 +130,7 @@ static bool can_go_on(const struct thread *thread) {
   return false;
 }
 
-/// The thread that goes on; NULL for the director.
+/// Returns the thread that continues; NULL for the director.
 static struct thread *choose(void) {
   if (table->event != sim_none) return NULL;
   while (true) {
@@ -293,7 +293,7 @@ void sim_reset(uint64_t seed, uint64_t steps, int programs, struct sim_rates rat
 
 void sim_be_loud(void) { table->is_loud = true; }
 
-/// Has the next process get the number of one that died, if the system lets us.
+/// Makes the next process get the number of one that died, if the system permits it.
 static bool reuse_number(pid_t process) {
   int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -324,7 +324,7 @@ int sim_start(int program, uint64_t seed, void (*body)(int, uint64_t)) {
   return 0;
 }
 
-/// A program that has ended, with what; or -1.
+/// Returns a program that has ended, and its status; or -1.
 static int ended(int *status) {
   for (int i = 0; i < table->programs; i++) {
     pid_t process = table->program[i].process;

@@ -1,4 +1,4 @@
-// The C library's own calls, behind those that take their place.
+// The C library's own calls, for the replacements.
 #pragma once
 
 long system_call(long number, ...);

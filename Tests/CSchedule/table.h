@@ -1,4 +1,4 @@
-// What the processes of a simulation share. Only who has the turn looks at it.
+// The state that the processes of a simulation share. Only the process whose turn it is accesses it.
 #pragma once
 #include "include/schedule.h"
 #include <stddef.h>
@@ -9,13 +9,13 @@ enum { log_size = 64 << 20 };
 
 enum thread_state {
   thread_free,
-  /// Can go on.
+  /// Can continue.
   thread_ready,
-  /// Looks again when another thread has done something, or at `wake`.
+  /// Checks again when another thread has done something, or at `wake`.
   thread_polls,
-  /// Goes on at `wake`.
+  /// Continues at `wake`.
   thread_sleeps,
-  /// Goes on when `condition` is signalled, or at `wake`.
+  /// Continues when `condition` is signalled, or at `wake`.
   thread_waits,
 };
 
@@ -32,18 +32,18 @@ struct thread {
 struct program {
   pid_t process, last_process;
   uint64_t stopped_until;
-  /// When its action began, and with which version.
+  /// The time when its action began, and the version at that time.
   int64_t since;
   uint64_t version;
 };
 
-/// What is written to files and not synced, oldest first.
+/// Data written to files and not synced, oldest first.
 struct unsynced {
   ino_t file;
   off_t offset;
   uint32_t size;
   uint32_t bytes;
-  /// A sync failed: no later one writes it.
+  /// A sync failed, so no later one writes it.
   bool is_doomed;
 };
 
@@ -61,7 +61,7 @@ struct table {
   struct sim_counts counts;
   struct sim_promise promise;
   int programs;
-  /// The thread that has the turn; 0 is the director.
+  /// The thread whose turn it is; 0 is the director.
   int current;
   enum sim_event event;
   int target;
@@ -72,7 +72,7 @@ struct table {
   char lines[most_lines][line_size];
   uint64_t line_count;
   bool is_loud, is_away;
-  /// The power fails after so many writes; 0: it does not.
+  /// The number of writes after which the power fails; 0 if it does not.
   int writes_to_cut;
   char text[1024];
   int writes;
@@ -85,26 +85,27 @@ extern struct table *table;
 /// The place of this thread in the table; NULL outside of a simulation.
 extern _Thread_local struct thread *me;
 
-/// Lets others take their turns; returns when this thread has its own.
+/// Lets others take their turns; returns when it is this thread's turn.
 void pass(void);
-/// The same as a step with a name. Returns whether something may fail here now.
+/// A step with a name. Returns true if a call may fail now.
 bool step(const char *name, int64_t detail);
-/// Waits until something has changed, or until `wake` (-1: for ever).
+/// Waits until something has changed, or until `wake` (-1: forever).
 void poll_until(int64_t wake);
-/// A thread of this program, which waits for its turn; NULL if there are too many.
+/// Adds a thread of this program, which waits for its turn; returns NULL if there are too many.
 struct thread *add_thread(int program, bool is_main);
-/// Makes `thread` this thread, and waits for its turn.
+/// Makes `thread` the current thread, and waits for its turn.
 void become(struct thread *thread);
-/// This thread ends; the turn goes to another one.
+/// Ends the current thread; another one gets the turn.
 void leave(void);
 uint64_t draw(uint64_t bound);
 
-/// Notes that bytes at `offset` are about to be written, or cut off if `size` is -1.
+/// Records that bytes at `offset` are about to be written, or truncated if `size` is -1.
 void note_write(int fd, off_t offset, ssize_t size);
-/// Everything is on disk.
+/// Records that everything is on disk.
 void note_sync(int fd);
-/// It is not, and if the disk lies, no later sync tries again.
+/// Records that a sync failed. If the disk lies, no later sync tries again.
 void note_failed_sync(int fd);
-/// Whether another sync of the file failed since this descriptor was opened or synced. The system tells each once.
+/// Returns true if another sync of the file failed since this descriptor was opened or synced. The system reports each
+/// failure once.
 bool has_missed_failure(int fd);
 struct file *file_of(ino_t number);

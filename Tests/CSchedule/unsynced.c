@@ -1,6 +1,6 @@
-// What was written and is not on disk, and what a power cut leaves of it. What a file holds when a sync ended well
-// stays; of each piece written later, any state since then may be there. After a sync that failed the next one tries
-// again, but on a disk that lies: there the system takes what it could not write for written.
+// The data that is written and not on disk, and the part of it that a power cut leaves. The content of a file at the
+// end of a successful sync stays; each piece written later may be in any state since then. After a failed sync the next
+// one tries again, except on a disk that lies: there the system considers unwritten data written.
 #define _GNU_SOURCE
 #include "table.h"
 #include <fcntl.h>
@@ -58,7 +58,7 @@ void note_write(int fd, off_t offset, ssize_t size) {
   if (table->writes_to_cut > 0 && --table->writes_to_cut == 0) table->event = sim_power;
   if (size < 0) size = status.st_size - offset;
   if (size <= 0) return;
-  // The system may bring anything to disk at any time.
+  // The system may write anything to disk at any time.
   if (table->writes == most_writes || table->log_end + (uint64_t)size > log_size) compact(0, false);
   if ((uint64_t)size > log_size) return;
   struct unsynced *entry = &table->unsynced[table->writes++];
@@ -73,7 +73,7 @@ bool has_missed_failure(int fd) {
   if (!number || fd >= most_descriptors) return false;
   uint32_t failures = file_of(number)->failed_syncs;
   if (known_file[fd] != number) {
-    // Seen for the first time: failures of before were told to others.
+    // The first access: earlier failures were reported to others.
     known_file[fd] = number;
     known_failures[fd] = failures;
   }
@@ -85,7 +85,7 @@ bool has_missed_failure(int fd) {
 void note_sync(int fd) {
   ino_t number = number_of(fd);
   if (!number) return;
-  // A page that was written to again brings all of its bytes to disk.
+  // Writing a page again brings all of its bytes to disk.
   for (int i = 0; i < table->writes; i++) {
     struct unsynced *entry = &table->unsynced[i];
     if (entry->file != number || !entry->is_doomed) continue;
@@ -114,7 +114,8 @@ void note_failed_sync(int fd) {
   if (fd < most_descriptors) known_failures[fd] = file_of(number)->failed_syncs;
 }
 
-/// The bytes that are written as a whole at `offset`: sectors, and pages of encrypted files, not their metadata.
+/// Returns the number of bytes that are written atomically at `offset`: sectors, and pages of encrypted files, not
+/// their metadata.
 static off_t unit(off_t offset, bool is_encrypted) {
   return is_encrypted && offset / 4096 % 65 != 0 ? 4096 : 512;
 }
@@ -124,7 +125,7 @@ int sim_cut_power(const char *path, bool is_encrypted) {
   if (fd < 0) return 0;
   ino_t number = number_of(fd);
   int lost = 0;
-  // 0: everything is lost; 1: each unit for itself; 2: nothing is lost but the end.
+  // 0: everything is lost; 1: each unit independently; 2: only the last writes are lost.
   int manner = (int)draw(3);
   uint64_t salt = draw(UINT64_MAX);
   int count = 0;
@@ -139,7 +140,7 @@ int sim_cut_power(const char *path, bool is_encrypted) {
       off_t next = (piece + 1) * size < end ? (piece + 1) * size : end;
       uint64_t hash = (salt ^ (uint64_t)piece * 0x9E3779B97F4A7C15 ^ (uint64_t)size) * 0xBF58476D1CE4E5B9;
       hash ^= hash >> 31;
-      // So many of the writes to this unit are on disk.
+      // The number of writes to this unit that are on disk.
       int kept = manner == 0 ? 0 : manner == 1 ? (int)(hash % ((uint64_t)count + 1)) : cut;
       if (manner == 1 && hash >> 40 & 1) kept = hash >> 41 & 1 ? count : 0;
       if (index >= kept) {

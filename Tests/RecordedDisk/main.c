@@ -1,6 +1,6 @@
-// A disk that remembers: a FUSE file system with the file `disk`, which a loop device stands on. It logs each write and
+// A recording disk: a FUSE file system with the file `disk`, on which a loop device is based. It logs each write and
 // each flush that reaches the disk, in order, and each text that is written to the file `marks`. PowerCut reads the log
-// and makes the disks that a power cut could have left.
+// and constructs the disks that a power cut could have left.
 //
 //     RecordedDisk IMAGE LOG MOUNTPOINT        serves IMAGE until it is unmounted
 //

@@ -1,5 +1,5 @@
-// The line between a program that runs by itself and its scheduler. The program prints a line for each step and
-// outcome, and reads one byte for each step:
+// The pipe between an independent program and its scheduler. The program prints a line for each step and outcome, and
+// reads one byte for each step:
 //
 //     s NAME                 about to do something; waits for a byte: `g` go on, `i` fail with EIO, `n` with ENOSPC,
 //                            `h` write a half and fail, `q` close the realm and end
@@ -11,7 +11,7 @@
 import Foundation
 import RealmPages
 
-/// The line to the scheduler.
+/// The connection to the scheduler.
 final class Line: Stage {
   func say(_ text: String) {
     let bytes = Array((text + "\n").utf8)
@@ -19,7 +19,7 @@ final class Line: Stage {
     if write(1, bytes, bytes.count) != bytes.count { _exit(0) }
   }
 
-  /// Waits until the scheduler lets the program go on; how.
+  /// Waits for the scheduler's permission to continue, and returns its kind.
   func step(_ name: String) -> UInt8 {
     say("s \(name)")
     var byte: UInt8 = 0
@@ -82,7 +82,7 @@ private final class SteppedStorage: Storage, Sendable {
   }
 
   func sync() throws(EngineError) {
-    // Nothing is lost in memory, so a sync is a step only; one more after it, before the commit is announced.
+    // Nothing in memory is lost, so a sync is only a step, and another one after it, before the commit is announced.
     _ = try step(EngineError.syncCall)
     _ = line.step("synced")
   }

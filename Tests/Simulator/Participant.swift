@@ -1,25 +1,25 @@
-// One program of a simulation: it reads and writes a realm that others have open too. Its choices come from its seed.
+// One program of a simulation: it reads and writes a realm that others have open too. Its seed determines its choices.
 
 import RealmPages
 import TestSupport
 
-/// What a program tells of what it does, and to whom.
+/// The reports of a program, and their receiver.
 protocol Stage: Sendable {
-  /// Whether the realm is made if it does not exist.
+  /// True if the program creates a missing realm.
   var makesRealm: Bool { get }
-  /// Whether the file may be moved, or what is written is lost.
+  /// True if the file may be moved, or writes may be lost.
   var mayLoseFile: Bool { get }
-  /// Waits for its turn; false: it closes the realm and ends.
+  /// Waits for its turn; false if it must close the realm and end.
   func nextAction() -> Bool
   /// Commit `number` of this program is on disk.
   func noteCommit(_ number: Int64, _ version: UInt64)
-  /// What it did was refused.
+  /// Its last operation was refused.
   func noteRefusal(_ error: EngineError)
-  /// What it reads in the newest version.
+  /// The content that it read in the newest version.
   func noteContents(_ contents: SharedContents)
-  /// Something is wrong.
+  /// A check failed.
   func noteWrong(_ text: String)
-  /// What stands between the engine and the file.
+  /// The storage between the engine and the file.
   func around(_ storage: any Storage) -> any Storage
 }
 
@@ -39,12 +39,12 @@ struct Participant {
     random = SplitMix64(seed: seed)
   }
 
-  /// Works until it is told to end, or killed.
+  /// Works until it must end, or is killed.
   mutating func run() {
     while stage.nextAction() {
       do { try act() } catch let error as EngineError {
         if error.reason == .damaged { stage.noteWrong("\(error)") } else { stage.noteRefusal(error) }
-        // A failed sync, a session that cannot go on: begin anew.
+        // After a failed sync or the end of its session, it starts again.
         if error.reason == .poisoned || error.reason == .inUse { close() }
       } catch { stage.noteWrong("\(error)") }
     }
@@ -59,7 +59,7 @@ struct Participant {
   private mutating func open() throws -> RealmWriter {
     if let writer { return writer }
     var configuration = Configuration(path: path, encryptionKey: key)
-    // What stands between the engine and the file is there for one session.
+    // The storage between the engine and the file is for one session.
     configuration.idleTime = nil
     let made = try RealmWriter(configuration, create: stage.makesRealm, over: stage.around)
     writer = made
@@ -83,7 +83,7 @@ struct Participant {
       transaction.rollback()
     case 15: held = try held ?? Self.hold(writer)
     case 16:
-      // A file that is moved is left, with what is held there.
+      // A moved file is closed, with the versions held there.
       if let held, held.hold.isKnownToWriters, !stage.mayLoseFile || writer.realm.isCurrent(held.hold.snapshot),
         try SharedContents(held.hold.snapshot) != held.contents
       {

@@ -1,6 +1,6 @@
 // Real programs under a scheduler: two to five of them share a realm, and one of them at a time takes one step. The
-// seed decides which, what fails, which program is killed, and which is stopped for long. After each step that tells
-// something, what was acknowledged must be there.
+// seed determines which, which call fails, which program is killed, and which is stopped. After each step that reports
+// something, all acknowledged commits must exist.
 
 import Foundation
 import RealmPages
@@ -12,13 +12,13 @@ private final class Program {
   let process: Int32
   let input: Int32
   let output: Int32
-  /// Whether it waits for a byte.
+  /// True if it waits for a byte.
   var isParked = false
-  /// What it is about to do.
+  /// Its next step.
   var step = ""
-  /// What was on disk when it began with what it does.
+  /// The commits that were on disk when it began its current operation.
   var floor: (numbers: [Int64], version: UInt64) = ([], 0)
-  /// Steps for which it is not chosen.
+  /// The number of steps for which it is not chosen.
   var stopped = 0
   private var buffer: [UInt8] = []
 
@@ -26,7 +26,7 @@ private final class Program {
     (self.number, self.process, self.input, self.output) = (number, process, input, output)
   }
 
-  /// Reads what it has printed; false if it has ended.
+  /// Reads its output; returns false if it has ended.
   func receive() -> Bool {
     var bytes = [UInt8](repeating: 0, count: 4096)
     while true {
@@ -36,17 +36,17 @@ private final class Program {
     }
   }
 
-  /// The next whole line.
+  /// The next complete line.
   func nextLine() -> String? {
     guard let end = buffer.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
     defer { buffer.removeFirst(end + 1) }
     return String(decoding: buffer[..<end], as: UTF8.self)
   }
 
-  /// Whether all its threads sleep: it waits for another program.
+  /// True if all its threads sleep: it waits for another program.
   var isAsleep: Bool {
     let folder = "/proc/\(process)/task"
-    // A process that is gone does not sleep.
+    // A process that has ended does not sleep.
     guard let threads = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return false }
     return threads.allSatisfy { thread in
       let text = (try? String(contentsOfFile: "\(folder)/\(thread)/stat", encoding: .utf8)) ?? ""  // likewise
@@ -76,7 +76,7 @@ struct ProcessSimulation {
   private(set) var reads = 0
   private var log: [String] = []
 
-  /// How long all programs may wait for one another.
+  /// The time for which all programs may wait for one another.
   private static let timeout: Int32 = 20_000
 
   init(seed: UInt64, steps limit: Int, programs count: Int? = nil, in folder: TemporaryFolder) throws {
@@ -142,7 +142,7 @@ struct ProcessSimulation {
 
   private mutating func step() throws {
     steps += 1
-    // Those that waited for another program may have got what they waited for.
+    // Programs that waited for another one may have been released.
     for program in programs where !program.isParked { try listen(to: program, milliseconds: 0) }
     var ready = programs.filter { $0.isParked && $0.stopped == 0 }
     if ready.isEmpty {
@@ -154,7 +154,7 @@ struct ProcessSimulation {
     let program = ready[random.below(ready.count)]
     switch random.below(400) {
     case 0..<3:
-      // Any of them, one that waits too.
+      // Any of them, including one that waits.
       try killOne(programs[random.below(programs.count)])
     case 3 where random.below(4) == 0: try killAll()
     case 4..<7: program.stopped = 50 + random.below(400)
@@ -222,7 +222,7 @@ struct ProcessSimulation {
       note(program, line)
       commits += 1
       guard let number = Int64(words[1]), let made = UInt64(words[2]) else { throw Violation(description: line) }
-      // Lines of programs that waited for others may come late.
+      // Lines of waiting programs may be late.
       if made <= program.floor.version {
         throw Violation(description: "version \(made) after \(program.floor.version) was on disk")
       }
@@ -263,7 +263,7 @@ struct ProcessSimulation {
     try start(program.number)
   }
 
-  /// Kills all, and looks at what they leave.
+  /// Kills all, and checks the file.
   private mutating func killAll() throws {
     for program in programs {
       kills += 1
@@ -284,7 +284,7 @@ struct ProcessSimulation {
     version = max(version, contents.version)
   }
 
-  /// Lets all programs come to their end.
+  /// Runs all programs to their end.
   private mutating func finish() throws {
     var rounds = 0
     while !programs.isEmpty {

@@ -1,10 +1,11 @@
-// What the programs of a simulation write: each counts its commits in an object of its own, and objects with bytes that
-// tell their number come and go. A sum over everything is part of each commit, so a mixture of versions shows.
+// The content that the programs of a simulation write: each counts its commits in one object, and objects whose bytes
+// contain their number are created and deleted. Each commit includes a sum over everything, so a mixture of versions is
+// detected.
 
 import RealmPages
 import TestSupport
 
-/// What one version holds.
+/// The content of one version.
 struct SharedContents: Equatable {
   struct Mixture: Error, CustomStringConvertible { let description: String }
 
@@ -13,10 +14,10 @@ struct SharedContents: Equatable {
   let numbers: [Int64]
   private let objects: Int
 
-  /// The most programs that there can be.
+  /// The maximum number of programs.
   static let programs = 5
 
-  /// Reads everything; throws if it does not fit together.
+  /// Reads everything; throws if it is inconsistent.
   init(_ snapshot: Snapshot) throws {
     version = snapshot.version
     guard let programs = try snapshot.table(named: "class_Program"), let items = try snapshot.table(named: "class_Item")
@@ -51,7 +52,7 @@ struct SharedContents: Equatable {
     (self.numbers, self.objects) = (numbers, objects)
   }
 
-  /// Makes a commit of one program; its number.
+  /// Makes a commit of one program, and returns its number.
   @discardableResult
   static func change(
     _ transaction: borrowing WriteTransaction,

@@ -1,13 +1,14 @@
-// Years in minutes: one seed decides every step of two to five programs that share a realm, on a clock that only the
-// scheduler moves. The files and locks are the system's, in memory; the calls are the C library's, with a scheduler in
-// them (Tests/CSchedule). A seed gives one run, so a violation is repeated by its seed and its number of steps.
+// Simulates years in minutes: one seed determines every step of two to five programs that share a realm, on a clock
+// that only the scheduler advances. The files and locks are the system's, in memory; the calls are the C library's,
+// with a scheduler in them (Tests/CSchedule). A seed determines one run, so a violation can be repeated with its seed
+// and its number of steps.
 
 import CSchedule
 import Foundation
 import RealmPages
 import TestSupport
 
-/// What went wrong, and where.
+/// A violation, and where it was found.
 struct Violation: Error, CustomStringConvertible {
   let description: String
 }
@@ -19,10 +20,10 @@ struct VirtualSimulation {
   private let count: Int
   private let path: String
   private var isAway = false
-  /// Disks that lied left this much of what was promised.
+  /// The amount of promised content that lying disks left.
   private(set) var lies = 0
 
-  /// `programs` of them; drawn from the seed if nil.
+  /// The number of programs; chosen by the seed if nil.
   init(seed: UInt64, steps: Int, programs: Int? = nil, in folder: TemporaryFolder) throws {
     self.seed = seed
     var random = SplitMix64(seed: seed)
@@ -30,7 +31,7 @@ struct VirtualSimulation {
     count = programs ?? drawn
     path = folder.path("\(seed).realm")
     let isEncrypted = random.below(3) == 0
-    // Most seeds have some of everything, some have much of one thing.
+    // Most seeds have some events of each kind, some have many of one kind.
     rates = sim_rates(
       kill: Int32([0, 5, 20, 60][random.below(4)]),
       kill_all: Int32([0, 1, 5][random.below(3)]),
@@ -42,7 +43,7 @@ struct VirtualSimulation {
       lies: random.below(10) == 0,
       has_pages: isEncrypted
     )
-    // One at least makes the realm.
+    // At least one creates the realm.
     let roles = (0..<5).map {
       $0 == 0 ? Role.library : [.library, .library, .command, .reader, .engine][random.below(5)]
     }
@@ -93,7 +94,7 @@ struct VirtualSimulation {
     if code != 0 { throw Violation(description: "fork: errno \(code)") }
   }
 
-  /// Whether the simulation goes on.
+  /// True if the simulation continues.
   private mutating func handle(_ event: sim_event) throws -> Bool {
     switch event {
     case sim_kill:
@@ -140,16 +141,16 @@ struct VirtualSimulation {
     if !isAway { return }
     isAway = false
     sim_note_move(false)
-    // A compaction that was under way has put a new one there.
+    // A compaction in progress has created a new one there.
     if access(path, F_OK) == 0 { return }
     sim_note("the file is moved back")
     if rename(path + ".away", path) != 0 { throw Violation(description: "rename: \(errno)") }
   }
 
-  /// Compares the file with what is promised. What it shows beyond that is promised if it `isOnDisk`.
+  /// Compares the file with the promises. Further content is promised from now on if it `isOnDisk`.
   private mutating func checkFile(isOnDisk: Bool = false) throws {
     let promise = sim_promised()
-    // A disk that lies can damage a file for which nothing is promised yet, too.
+    // A lying disk can also damage a file for which nothing is promised yet.
     if promise.version == 0 && !rates.lies { return }
     do {
       let configuration = Configuration(path: path, encryptionKey: setting.key, mode: .immutable)
@@ -160,13 +161,13 @@ struct VirtualSimulation {
       if loss != nil { lies += 1 }
       if isOnDisk || loss != nil { sim_promise_again(sim_promise(contents)) }
     } catch  where rates.lies && !(error is Violation) {
-      // What such a disk leaves can be anything that does not stop a program; then it begins anew.
+      // Such a disk may leave anything that does not stop a program; then the realm is created again.
       lies += 1
       unlink(path)
       sim_promise_again(sim_promise())
     }
   }
-  /// Whoever opens the file after all that can commit to it.
+  /// A program that opens the file after all of this can commit to it.
   private func writeOn() throws {
     if sim_promised().version == 0 { return }
     do {

@@ -1,32 +1,32 @@
-// A program of a simulation on a virtual clock: it has its turn in the calls of the C library, see
-// Tests/CSchedule/include/schedule.h. What it reads is compared at once with what is promised.
+// A program of a simulation on a virtual clock: its calls of the C library wait for its turn, see
+// Tests/CSchedule/include/schedule.h. Its reads are compared with the promises at once.
 
 import CSchedule
 import RealmPages
 import TestSupport
 
-/// What the processes are forked with.
+/// The state that the processes inherit when they are forked.
 nonisolated(unsafe) var setting = Setting(path: "", key: nil, roles: [], mayLoseFile: false)
 
-/// What a simulation is about. Set before programs start.
+/// The parameters of a simulation. Set before programs start.
 struct Setting {
   let path: String
   let key: EncryptionKey?
-  /// What each program does.
+  /// The kind of each program.
   let roles: [Role]
-  /// Whether the file is moved at times, or what is written is lost.
+  /// True if the file is sometimes moved, or writes are lost.
   let mayLoseFile: Bool
 }
 
 /// The kinds of programs.
 enum Role: Int, CaseIterable, CustomStringConvertible {
-  /// Has the realm open for long, reads and writes.
+  /// Keeps the realm open for long, reads and writes.
   case library
-  /// Opens, does one thing and closes.
+  /// Opens the realm, does one operation and closes it.
   case command
   /// Only reads.
   case reader
-  /// Commits with three barriers as Realm's engine does, and often leaves without saying so.
+  /// Commits with three barriers as Realm's engine does, and often ends without leaving the session.
   case engine
 
   var description: String { ["library", "command", "reader", "engine"][rawValue] }
@@ -40,7 +40,7 @@ extension sim_promise {
     self.init(numbers: (list[0], list[1], list[2], list[3], list[4]), version: contents.version)
   }
 
-  /// What is not in `contents`; nil if everything is.
+  /// The promised content that is not in `contents`; nil if there is none.
   func loss(in contents: SharedContents) -> String? {
     for (number, (found, wanted)) in zip(contents.numbers, list).enumerated() where found < wanted {
       return "commit \(found) of program \(number) is there, and \(wanted) was on disk"
@@ -74,7 +74,7 @@ final class VirtualStage: Stage, @unchecked Sendable {
   }
 
   func noteRefusal(_ error: EngineError) {
-    // A compaction replaces the file, and of a realm without a commit nobody can tell whether it was overwritten.
+    // A compaction replaces the file, and in a realm without a commit this cannot be distinguished from overwriting.
     let isWrong = error.reason == .moved && error.description.contains("overwritten")
     if isWrong, !setting.mayLoseFile, sim_promised().version > 0 { noteWrong("\(error)") }
     // Without the path.
@@ -91,7 +91,8 @@ final class VirtualStage: Stage, @unchecked Sendable {
   func around(_ storage: any Storage) -> any Storage { role == .engine ? ThreeBarriers(storage) : storage }
 }
 
-/// Syncs before each write to the header, as Realm's engine does: what the header leads to is on disk before it.
+/// Syncs before each write to the header, as Realm's engine does: everything that the header refers to is on disk
+/// first.
 private final class ThreeBarriers: Storage, @unchecked Sendable {
   // Unchecked: one committer at a time.
   private let base: any Storage

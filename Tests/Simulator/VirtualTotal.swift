@@ -1,4 +1,4 @@
-// What many simulations came to.
+// The result of many simulations.
 
 import CSchedule
 
@@ -26,7 +26,7 @@ struct VirtualTotal {
     self.lies += lies
   }
 
-  /// A line about it, after `seconds` of the system's time.
+  /// A summary line, after `seconds` of the system's time.
   func line(_ seconds: Double) -> String {
     """
     \(sum.steps) steps, \(sum.actions) actions, \(sum.commits) commits acknowledged, \(sum.reads) reads, \

@@ -1,4 +1,4 @@
-// Simulates programs that share a realm: one seed decides who takes which step, who is killed and what fails.
+// Simulates programs that share a realm: one seed determines each step, each kill and each failure.
 //
 //     Simulator run SEED [SEEDS [STEPS]]         SEEDS simulations from SEED on, of STEPS steps each; virtual clock
 //     Simulator log SEED [STEPS]                 one of them, with every step
@@ -12,7 +12,7 @@ import CSchedule
 import Foundation
 import TestSupport
 
-/// Prints a line, which a log shows at once.
+/// Prints a line without buffering.
 func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
 let words = Array(CommandLine.arguments.dropFirst())
@@ -20,7 +20,7 @@ let words = Array(CommandLine.arguments.dropFirst())
 /// The number at a place of the command line.
 func number(_ index: Int, default value: Int) -> Int { index < words.count ? Int(words[index]) ?? value : value }
 
-/// Prints what was wrong, and ends.
+/// Prints the violation, and ends.
 func fail(_ violation: any Error, _ folder: TemporaryFolder) -> Never {
   folder.remove()
   say("VIOLATION: \(violation)")
@@ -52,7 +52,7 @@ func runProcesses(_ first: UInt64, _ count: Int, _ steps: Int) throws {
   folder.remove()
 }
 
-/// Runs one seed; what was wrong, if something was.
+/// Runs one seed; returns the violation, if there was one.
 func outcome(_ seed: UInt64, _ steps: Int, _ programs: Int?) throws -> Violation? {
   let folder = try TemporaryFolder()
   defer { folder.remove() }
@@ -61,7 +61,7 @@ func outcome(_ seed: UInt64, _ steps: Int, _ programs: Int?) throws -> Violation
   return nil
 }
 
-/// Looks for the fewest programs and steps.
+/// Searches for the fewest programs and steps.
 func minimise(_ seed: UInt64, _ limit: Int) throws {
   var steps = limit, programs: Int?
   guard var found = try outcome(seed, steps, nil) else {

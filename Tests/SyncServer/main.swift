@@ -1,6 +1,5 @@
 // The sync server of the tests as a program, for tests of the command line: Tests/e2e/sync_lib.sh runs it. It prints
-// its port, then reads commands, one a line, and answers each with `ok` or with what was asked for. It ends with its
-// input.
+// its port, then reads commands, one per line, and answers each with `ok` or the result. It ends with its input.
 //
 //     SyncServer OBJECTS      a realm with a class P and so many objects
 //
@@ -21,7 +20,7 @@ guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]
   print("usage: SyncServer OBJECTS")
   exit(2)
 }
-/// Prints a line at once, into a pipe too.
+/// Prints a line without buffering.
 func say(_ line: String) {
   print(line)
   fflush(nil)

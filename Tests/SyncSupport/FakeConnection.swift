@@ -1,10 +1,10 @@
-// One connection of the fake server: reads frames, answers messages, and pushes what is new.
+// One connection of the fake server: reads frames, answers messages, and pushes new changesets.
 
 import Glibc
 
 import RealmSync
 
-/// A connection, on a thread of its own.
+/// A connection, served by one thread.
 final class FakeConnection {
   let server: FakeServer
   private let socket: Int32

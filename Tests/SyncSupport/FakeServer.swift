@@ -1,6 +1,6 @@
-// A sync server for tests, on the loopback interface: it keeps one history, gives identities, takes changesets in the
-// order in which they come, and fails as it is told to. It merges nothing: a changeset must fit what is there.
-// Source: docs/format/7-sync.md 7.1 to 7.5.
+// A sync server for tests, on the loopback interface: it keeps one history, assigns identities, accepts changesets in
+// the order of arrival, and fails as requested. It merges nothing: a changeset must fit the current state. Source:
+// docs/format/7-sync.md 7.1 to 7.5.
 
 import Glibc
 import Synchronization
@@ -9,21 +9,21 @@ import RealmSync
 
 /// A server with one realm.
 package final class FakeServer: Sendable {
-  /// What goes wrong; each happens once.
+  /// A fault that occurs once.
   package enum Fault: Sendable, Equatable {
-    /// The connection ends after so many bytes of DOWNLOAD messages.
+    /// The connection ends after this many bytes of DOWNLOAD messages.
     case cut(afterBytes: Int)
-    /// The connection ends when an upload came, before or after it was taken.
+    /// The connection ends when an upload arrives, before or after it is accepted.
     case dropUpload(isTaken: Bool)
     /// An answer to IDENT.
     case error(code: Int, session: Bool)
     /// An answer to UPLOAD.
     case refuseUpload(code: Int)
-    /// DOWNLOADs that come twice.
+    /// DOWNLOADs that are sent twice.
     case duplicate
-    /// A message that is none.
+    /// A malformed message.
     case garbage([UInt8])
-    /// Changesets of another client that come before an upload.
+    /// Changesets of another client that arrive before an upload.
     case overtake([[UInt8]])
     /// No answer to UPLOAD.
     case silence
@@ -31,23 +31,23 @@ package final class FakeServer: Sendable {
     case http(String)
   }
 
-  /// What goes wrong each time.
+  /// A fault that occurs each time.
   package enum Habit: String, Sendable {
     case none
     /// No client is known: each IDENT is answered with error 208.
     case forgets
-    /// A DOWNLOAD with a version before the last one follows each first one.
+    /// A DOWNLOAD with a smaller version follows each first one.
     case goesBack = "goes-back"
-    /// Pings without end, or frames of a message without bytes, instead of an answer.
+    /// Endless pings, or frames of a message without bytes, instead of an answer.
     case pings, empties
-    /// DOWNLOADs without anything new, without end, and no MARK.
+    /// Endless DOWNLOADs without new changesets, and no MARK.
     case nothingNew = "nothing-new"
   }
 
   private struct State {
     var history: [(file: Int64, changeset: [UInt8])] = []
     var files: Int64 = 1
-    /// By file: the last number of an upload that was taken.
+    /// By file: the last number of an accepted upload.
     var taken: [Int64: Int64] = [:]
     var faults: [Fault] = []
     var connections = 0
@@ -58,7 +58,7 @@ package final class FakeServer: Sendable {
     var version = 14
     var request = ""
     var replayed = ""
-    /// Grows when the server is wiped.
+    /// Incremented when the server is wiped.
     var salt: Int64 = 4711
     var habit = Habit.none
   }
@@ -67,7 +67,7 @@ package final class FakeServer: Sendable {
   private let listener: Int32
   package let port: UInt16
 
-  /// What is said on each connection, instead of what the server thinks of.
+  /// The messages of each connection, instead of the server's own.
   let exchange: RecordedExchange?
 
   package init(replaying exchange: RecordedExchange? = nil) throws {
@@ -91,7 +91,7 @@ package final class FakeServer: Sendable {
       while true {
         let socket = accept(descriptor, nil, nil)
         if socket < 0 {
-          // Only `stop` ends it; a machine that is short of something has it again soon.
+          // Only `stop` ends it; a shortage of resources on the machine is temporary.
           if errno == EINVAL || errno == EBADF { break }
           usleep(1000)
           continue
@@ -101,7 +101,7 @@ package final class FakeServer: Sendable {
           state.connections += 1
         }
         start { [self] in
-          // A connection that ends is nothing to report.
+          // The end of a connection is not reported.
           try? FakeConnection(self, socket).run()
           state.withLock { state in
             state.sockets.removeAll { $0 == socket }
@@ -109,7 +109,7 @@ package final class FakeServer: Sendable {
           }
         }
       }
-      // Here, so that no other file gets the number while this thread waits.
+      // Here, so that no other file gets the descriptor while this thread waits.
       close(descriptor)
     }
   }
@@ -132,7 +132,7 @@ package final class FakeServer: Sendable {
     pthread_detach(thread)
   }
 
-  /// Ends all connections, and takes no more.
+  /// Ends all connections, and accepts no more.
   package func stop() {
     shutdown(listener, Int32(SHUT_RDWR))
     dropAll()
@@ -162,7 +162,7 @@ package final class FakeServer: Sendable {
 
   package func inject(_ faults: Fault...) { state.withLock { $0.faults += faults } }
 
-  /// Forgets everything, as a server whose disk was lost.
+  /// Forgets everything, like a server whose disk was lost.
   package func wipe() {
     state.withLock { state in
       (state.history, state.files, state.taken) = ([], state.files + 100, [:])
@@ -173,7 +173,7 @@ package final class FakeServer: Sendable {
 
   // MARK: for connections
 
-  /// The first fault that is wanted, which is over then.
+  /// Returns the first pending fault, and removes it.
   func take(_ isWanted: (Fault) -> Bool) -> Fault? {
     state.withLock { state in
       guard let index = state.faults.firstIndex(where: isWanted) else { return nil }
@@ -199,7 +199,7 @@ package final class FakeServer: Sendable {
     }
   }
 
-  /// How the recorded exchange went: `done`, or what the client said instead.
+  /// The result of the recorded exchange: `done`, or the client's unexpected message.
   package var replayed: String { state.withLock { $0.replayed } }
   func noteReplay(_ outcome: String) { state.withLock { $0.replayed = outcome } }
 

@@ -1,5 +1,5 @@
-// An exchange with a real server, recorded: what the client says must be the same again, and is answered by the same
-// bytes.
+// A recorded exchange with a real server: the client must send the same messages again, and gets the same bytes as
+// answers.
 
 import Glibc
 import RealmSync
@@ -15,7 +15,7 @@ package struct RecordedExchange: Sendable {
   }
 
   package var steps: [Step]
-  /// So many bytes are sent at a time, with a pause of a millisecond after each part.
+  /// The number of bytes sent at a time, with a pause of a millisecond after each part.
   package var partSize = Int.max
 
   /// Reads lines `C HEAD` and `S HEXADECIMAL`; others are comments.
@@ -38,7 +38,7 @@ package struct RecordedExchange: Sendable {
 }
 
 extension FakeConnection {
-  /// Goes through the exchange, and then waits for the client to end the connection.
+  /// Replays the exchange, and then waits for the client to end the connection.
   func replay(_ exchange: RecordedExchange) throws {
     for (index, step) in exchange.steps.enumerated() {
       switch step {
@@ -55,7 +55,7 @@ extension FakeConnection {
     while true { try read() }
   }
 
-  /// The first line of the next message that is no PING.
+  /// The first line of the next message that is not a PING.
   private func nextHead() throws -> String {
     while true {
       guard let message = try nextMessage() else {

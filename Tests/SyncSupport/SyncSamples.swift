@@ -1,11 +1,11 @@
-// Changesets of another client, for a server to have.
+// Changesets of another client, for the history of a server.
 
 import RealmPages
 @testable import RealmSync
 
-/// What a realm of a server is made of.
+/// The parts of a realm on a server.
 package enum SyncSamples {
-  /// A changeset that makes class P, and one for each further object.
+  /// A changeset that creates class P, and one for each object.
   package static func changesets(_ count: Int) -> [[UInt8]] { [schema] + (0..<count).map { object($0) } }
 
   /// The class P: the primary key `_id`, a number `i`, a text `s`.
@@ -20,7 +20,7 @@ package enum SyncSamples {
     return first.bytes
   }
 
-  /// An object of class P, or a change of it.
+  /// An object of class P, or a change to it.
   package static func object(_ number: Int, text: String? = nil) -> [UInt8] {
     var writer = ChangesetWriter()
     let p = writer.name("P"), i = writer.name("i"), s = writer.name("s"), key = InstructionKey.int(Int64(number))

@@ -16,7 +16,7 @@ package enum StorageEvent: Sendable {
 package final class EventLog: @unchecked Sendable {
   // Unchecked: one committer at a time, and the test reads the log after the committer has finished.
 
-  /// What was done so far.
+  /// The changes so far.
   package private(set) var events: [StorageEvent] = []
   /// The number of syncs among them.
   package private(set) var syncs = 0
@@ -33,7 +33,7 @@ package final class EventLog: @unchecked Sendable {
 package final class RecordingStorage: Storage, Sendable {
   private let base: any Storage
   private let log: EventLog
-  /// What was done so far.
+  /// The changes so far.
   package var events: [StorageEvent] { log.events }
 
   /// Records the calls to `base`.
