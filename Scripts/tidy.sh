@@ -78,7 +78,9 @@ code Sources | grep -E 'Mutex<.*->' | breach "a function in a generic container 
 
 # ---- English ----
 
-comments() { grep -rnE '^ *//' --include='*.swift' --include='*.c' --include='*.h' Sources; }
+comments() {
+  grep -rnE '^ *//' --include='*.swift' --include='*.c' --include='*.h' Sources Tests Fuzz Benchmarks Examples
+}
 comments | grep -E '/// (What|Whether|Who|The same) ' | breach "begin with a noun phrase, a verb or \"True if\""
 comments | grep -wiE 'whoever|nobody|somebody|no one' | breach "name the actor: reader, writer, process, kernel, caller"
 comments | grep -iE '\b(stands? for|lets? go of|to be had|all the same|for good|is told|are told|anew)\b' |

@@ -298,7 +298,7 @@ struct FieldTests {
       #expect(try tree.texts() == before, "\(path)")
       #expect(try names(tree.tree, "Person/.fields/4").contains(path))
     }
-    // One that was removed for good, and one that has another value by now, stay so.
+    // A value that was removed permanently, and one that has changed since, are not restored.
     for path in ["age", "email"] {
       let removed = failure { try tree.unlink("Person/.fields/4/\(path)") }
       #expect(removed?.kind == "refused forbidden", "the first removal after a refusal")

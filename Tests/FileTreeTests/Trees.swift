@@ -82,7 +82,7 @@ extension FileTree {
     try list(openDirectory(find(path).inode), from: position, batch: batch, attributes: attributes)
   }
 
-  /// The same from a stream that is open.
+  /// Lists the entries of an open stream.
   func list(
     _ stream: DirectoryStream,
     from position: UInt64 = 0,

@@ -83,7 +83,7 @@ struct AssignTests {
     #expect(names == distinct(all) && names.count == values.count, "property \(index), SEED=\(seed): \(values), \(all)")
   }
 
-  /// The same text for values that a set considers equal.
+  /// One text for values that a set considers equal.
   private static func name(_ value: Value) -> String {
     if case .double(let number) = value, number.isNaN { "NaN" } else { "\(value)" }
   }

@@ -215,7 +215,7 @@ struct RecoveryTests {
     }
   }
 
-  /// The same objects with the same values, but for one property.
+  /// Compares the objects and their values, except for one property.
   private func expectEqual(_ table: Table, _ other: Table, without lost: ColKey) throws {
     let (before, after) = (ObjectCursor(table), ObjectCursor(other))
     while try before.next() {

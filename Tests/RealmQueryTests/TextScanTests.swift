@@ -54,7 +54,7 @@ struct TextScanTests {
       ("t CONTAINS[d] 'fe'", [0, 1, 3, 4]), ("t CONTAINS[cd] 'ÁF'", [0, 1, 2, 3, 4]),
       ("t BEGINSWITH[d] 'çafe\u{301}s'", [4]), ("t ENDSWITH[cd] 'É'", [0, 1, 2, 3, 9]),
       ("t ==[d] 'Ωμεγα'", [5]), ("t ==[cd] 'ωΜεγα'", [5]), ("t ==[d] 'иод'", [6]),
-      // Vowels of Devanagari are marks, but no diacritics; the stroke of ø is no mark.
+      // Vowels of Devanagari are marks, but not diacritics; the stroke of ø is not a mark.
       ("t ==[d] 'हनद'", []), ("t ==[d] 'o'", []), ("t IN[d] {'ё', 'é'}", [9]),
     ] as [(String, [Int])]
   )

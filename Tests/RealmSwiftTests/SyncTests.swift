@@ -35,7 +35,7 @@ final class SyncedPlace: EmbeddedObject {
   override class func shouldIncludeInDefaultSchema() -> Bool { false }
 }
 
-/// The same class with another type.
+/// The class P with another type of a property.
 final class OtherP: Object {
   @Persisted(primaryKey: true) var _id = 0
   @Persisted var i = ""
@@ -43,7 +43,7 @@ final class OtherP: Object {
   override class func shouldIncludeInDefaultSchema() -> Bool { false }
 }
 
-/// The same class with a property more.
+/// The class P with an additional property.
 final class LargerP: Object {
   @Persisted(primaryKey: true) var _id = 0
   @Persisted var more: List<String>
