@@ -163,7 +163,7 @@ extension Options {
         Prints a line for each mount: the realm file, the mount point, the process that serves it, read-write, \
         read-only or immutable, the time since it last accessed the realm, and the number of versions in \
         .realm/snapshots. A mount that has been idle for some seconds releases the realm to other programs; this \
-        command does not change that.
+        command does not count as access.
         """,
         """
         Root also sees the mounts of other mount namespaces, such as those of containers and of 'unshare -m', with the \

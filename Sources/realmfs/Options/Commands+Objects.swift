@@ -187,7 +187,7 @@ extension Options {
         """
         A record with the primary key of an existing object changes that object, and only where it differs; properties \
         that the record does not name keep their values. Any other record creates an object. A required property that \
-        it does not name gets its default, such as 0 or 1970-01-01; a note reports for how many objects. Links can \
+        it does not name gets its default, such as 0 or 1970-01-01; a note reports how many objects got one. Links can \
         point to objects that come later, and can form cycles.
         """,
         """

@@ -187,8 +187,8 @@ extension Options {
       value: "FORMAT",
       on: [.cat, .query, .deleted],
       completion: .words(RowFormat.allCases.map(\.rawValue)),
-      "jsonl, json (one array), table, record (a line for each property), csv or tsv; by default table on a terminal, "
-        + "otherwise jsonl"
+      "one of jsonl, json (one array), table, record (a line for each property), csv and tsv; by default table on a "
+        + "terminal, otherwise jsonl"
     ),
     OptionSpec(
       .argument,
@@ -597,7 +597,7 @@ extension Options {
     ),
     OptionSpec(.embedded, on: [.class], excludes: [.asymmetric], "with add: objects of the class are parts of others"),
     OptionSpec(.asymmetric, on: [.class], "with add: objects of the class are only uploaded to a server"),
-    OptionSpec(.force, on: [.class, .property], "rm: remove objects, or values, as well"),
+    OptionSpec(.force, on: [.class, .property], "with rm: also remove the objects or values"),
     OptionSpec(
       .dotNetGuids,
       on: [.mount, .cat, .export, .query],
