@@ -420,7 +420,7 @@ struct SessionTests {
                 try Self.set(session.mirror, 1, value)
                 break
               } catch let error as EngineError {
-                #expect(error.reason == .offline && error.description.contains("client of its own"))
+                #expect(error.reason == .offline && error.description.contains("becomes a separate client"))
               }
             }
             let newest = try Self.value(session.mirror, 1)

@@ -51,7 +51,7 @@ kill -TERM $pull
 wait $pull 2>/dev/null
 rm -rf silent none.realm*
 tell habit forgets
-check_status "a server that knows no client" 12 'error 208: text; it answers so to a new client, too' \
+check_status "a server that knows no client" 12 'error 208: text; it answers the same to a new client, too' \
   "$realmfs" pull "$url" none.realm
 check_status "nor one that it knew" 12 'to a new client, too' "$realmfs" pull "$url" out.realm
 tell habit goes-back
@@ -71,7 +71,7 @@ tell error 226
 check_status "a server of Flexible Sync" 12 'Flexible Sync.*partition-based sync' "$realmfs" pull "$url" none.realm
 check_status "the address of a closed service" 12 'Atlas Device Sync was closed in 2025.*realm://' \
   "$realmfs" pull https://services.cloud.mongodb.com none.realm
-check_status "of another one" 12 'Realm Cloud, which was closed; what exists' \
+check_status "of another one" 12 'Realm Cloud, which was closed; use partition-based sync' \
   "$realmfs" pull realms://notes.us1.cloud.realm.io/~/notes --user anna none.realm
 check_status "no address" 2 'expected realm://HOST:PORT/PATH' "$realmfs" pull notes none.realm
 check_status "a password in the address" 2 '/\.\.\.@.*must not contain a user or password' "$realmfs" pull realm://me:secret@host/x none.realm

@@ -80,7 +80,7 @@ struct EditTarget {
     case .move(let target, let prior):
       let index = try self.index()
       try check(prior: prior, transaction)
-      if index == target { throw SyncError.unfit("an element is moved to its own place") }
+      if index == target { throw SyncError.unfit("an element is moved to the same position") }
       try transaction.move(known.key, object, column.key, path: parent, from: index, to: Int(target))
     case .erase(let prior):
       let index = try self.index()
@@ -90,7 +90,7 @@ struct EditTarget {
     case .addInteger(let amount): try add(amount, transaction)
     case .setInsert, .setErase:
       guard column.collection == .set, path.isEmpty, let value else {
-        throw SyncError.unfit("not a set, or no value of one")
+        throw SyncError.unfit("not a set, or not a value of one")
       }
       if case .setInsert = edit {
         _ = try transaction.add(known.key, object, column.key, value)
@@ -117,7 +117,7 @@ struct EditTarget {
     switch payload {
     case .list: return .list([])
     case .dictionary: return .dictionary([])
-    default: throw SyncError.unfit("a value that cannot be here")
+    default: throw SyncError.unfit("a value that is not allowed here")
     }
   }
 
@@ -174,7 +174,7 @@ struct EditTarget {
       return try transaction.clear(known.key, object, column.key)
     }
     guard column.type == .mixed, let found = try value(transaction) else {
-      throw SyncError.unfit("there is no collection to be cleared")
+      throw SyncError.unfit("there is no collection to clear")
     }
     switch kind {
     case .single: present = found

@@ -86,12 +86,12 @@ public final class Mirror: Sendable {
     let expected = state.fileVersion
     if snapshot.version == UInt64(bitPattern: expected) { return }
     let holders = LockHolders.ofRealm(at: path).filter { $0.processID != getpid() }
-    let names = holders.isEmpty ? "a program that is gone" : holders.map(\.description).joined(separator: ", ")
+    let names = holders.isEmpty ? "a program that has exited" : holders.map(\.description).joined(separator: ", ")
     throw SyncError(
       .mirror,
       "\(path): another program has written to the mirror (version \(snapshot.version), \(expected) is the mirror's "
-        + "own), perhaps \(names); its changes are not on the server and would be lost: take them from the file with "
-        + "'realmfs export', then remove the mirror and download anew"
+        + "own), perhaps \(names); its changes are not on the server and would be lost: save them with "
+        + "'realmfs export', then remove the mirror and download it again"
     )
   }
 

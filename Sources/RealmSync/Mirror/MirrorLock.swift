@@ -28,7 +28,7 @@ final class MirrorLock: Sendable {
     if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
       let code = errno, parent = folder.split(separator: "/", omittingEmptySubsequences: false).dropLast()
       if code != ENOENT { throw SyncError(.failed("mkdir", folder, code)) }
-      throw SyncError(.file(code), "\(parent.joined(separator: "/")): no such folder, so no mirror can be made there")
+      throw SyncError(.file(code), "\(parent.joined(separator: "/")): no such folder; create it first")
     }
     // A symbolic link with this name could redirect the lock file anywhere.
     let directory = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

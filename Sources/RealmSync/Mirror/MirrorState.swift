@@ -75,12 +75,12 @@ public struct MirrorState: Hashable, Sendable {
       guard let table = try snapshot.table(named: Self.tableName) else { return nil }
       let cursor = ObjectCursor(table)
       guard try cursor.next(), table.columns.map(\.name) == Self.columns.map(\.name) else {
-        throw EngineError.damaged("a mirror of another layout", place: Self.tableName)
+        throw EngineError.damaged("a mirror with an unknown layout", place: Self.tableName)
       }
       var values: [Value] = []
       for index in table.columns.indices { values.append(try Value(copying: cursor.value(index))) }
       guard values[0] == .int(Self.layout) else {
-        throw EngineError.damaged("a mirror of another layout", place: Self.tableName)
+        throw EngineError.damaged("a mirror with an unknown layout", place: Self.tableName)
       }
       self.init(values)
       while try cursor.next() {

@@ -31,7 +31,7 @@ struct ServerError: Hashable, Sendable {
 
   init(json head: inout MessageWords, _ body: ArraySlice<UInt8>) throws(SyncError) {
     let code = try head.number(), size = try head.number(), session = try head.number()
-    guard size == body.count else { throw ServerMessage.broken("an error whose text has another size") }
+    guard size == body.count else { throw ServerMessage.broken("an error whose text does not have the declared size") }
     func field(_ name: String) -> String? {
       // A flat object of strings and numbers. Only the name of the action is interpreted; the rest is only displayed.
       let marker = Array("\"\(name)\":".utf8)

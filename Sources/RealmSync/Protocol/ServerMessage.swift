@@ -31,7 +31,7 @@ enum ServerMessage {
     case "pong": self = .pong(time: try head.number())
     case "error":
       let code = try head.number(), size = try head.number(), again = try head.number(), session = try head.number()
-      guard size == body.count else { throw Self.broken("an error whose text has another size") }
+      guard size == body.count else { throw Self.broken("an error whose text does not have the declared size") }
       let text = String(decoding: body.prefix(1000), as: UTF8.self)
       self = .error(ServerError(code: code, text: text, session: session, triesAgain: again == 1, action: nil))
     case "json_error": self = .error(try ServerError(json: &head, body))
@@ -65,7 +65,7 @@ struct MessageWords {
   mutating func signed() throws(SyncError) -> Int64 {
     let word = word()
     guard let value = Int64(word), !word.hasPrefix("+") else {
-      throw ServerMessage.broken("'\(word.prefix(30))' where a number is wanted")
+      throw ServerMessage.broken("'\(word.prefix(30))' instead of a number")
     }
     return value
   }

@@ -52,8 +52,8 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
     if let service = Self.closed.first(where: { domain.hasSuffix($0.domain) }) {
       throw SyncError(
         .unsupported,
-        "\(Self.withoutSecrets(text)): a server of \(service.name), which was closed; what exists is partition-based "
-          + "sync with a server of your own, see docs/SYNC.md"
+        "\(Self.withoutSecrets(text)): a server of \(service.name), which was closed; use partition-based sync "
+          + "with a server of your own, see docs/SYNC.md"
       )
     }
     path = try Self.path(String(rest[slash...]), user, refuse)
@@ -92,27 +92,29 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
         segments.append(String(segment))
         continue
       }
-      guard let user, !user.isEmpty else { throw refuse("'~' means the user: name it with --user") }
+      guard let user, !user.isEmpty else { throw refuse("'~' represents the user; name it with --user") }
       segments.append(user)
     }
     for segment in segments {
-      if segment.isEmpty { throw refuse("an empty part of the path") }
+      if segment.isEmpty { throw refuse("the path has an empty component") }
       if segment.utf8.count > maximumSegment {
-        throw refuse("a part of the path of \(segment.utf8.count) bytes; the server takes \(maximumSegment)")
+        throw refuse("a component of the path has \(segment.utf8.count) bytes; the limit is \(maximumSegment)")
       }
       if segment.hasPrefix(".") || [".realm", ".realm.lock", ".realm.management"].contains(where: segment.hasSuffix) {
-        throw refuse("the part '\(segment)' of the path: no server takes it")
+        throw refuse("the path component '\(segment)' is not allowed")
       }
       let isLegal = segment.utf8.allSatisfy { byte in
         let character = UnicodeScalar(byte)
         return character.isASCII && (character.properties.isAlphabetic || character.properties.numericType != nil)
           || "_-.\"".utf8.contains(byte)
       }
-      if !isLegal { throw refuse("the part '\(segment)' of the path: letters, digits, '_', '-' and '.' are taken") }
+      if !isLegal { throw refuse("the path component '\(segment)' may contain only letters, digits, '_', '-' and '.'") }
     }
     if segments.isEmpty { throw refuse("the path of the realm is missing") }
     let path = "/" + segments.joined(separator: "/")
-    if path.utf8.count > maximumPath { throw refuse("a path of \(path.utf8.count) bytes; the limit is \(maximumPath)") }
+    if path.utf8.count > maximumPath {
+      throw refuse("the path has \(path.utf8.count) bytes; the limit is \(maximumPath)")
+    }
     return path
   }
 

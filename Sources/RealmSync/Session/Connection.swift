@@ -177,10 +177,10 @@ final class Connection {
     }
     let entries = try download.entries()
     if let first = entries.first, first.version <= state.version {
-      throw ServerMessage.broken("an entry a second time")
+      throw ServerMessage.broken("a duplicate entry")
     }
     if entries.contains(where: { $0.origin == 0 || $0.origin == state.reader.file }) {
-      throw ServerMessage.broken("a change of the reader, which makes none")
+      throw ServerMessage.broken("a change by the reader, which never makes one")
     }
     let size = entries.reduce(Int64(0)) { $0 + $1.originalSize }
     var shown: Int64 = 0

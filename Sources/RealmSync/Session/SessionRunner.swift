@@ -50,7 +50,7 @@ final class SessionRunner: Sendable {
           } catch {
             if error.reason == .cancelled { continue }
             if error.reason == .reset {
-              let text = "\(error); it answers so to a new client, too, so nothing can be downloaded"
+              let text = "\(error); it answers the same to a new client, too, so nothing can be downloaded"
               return session.fail(SyncError(.reset, text))
             }
             if !error.isTransient { return session.fail(error) }

@@ -120,8 +120,8 @@ struct WriterBinding {
   private func discardIdentities() throws(SyncError) {
     let error = SyncError(
       .offline,
-      "\(mirror.url): another copy of the mirror has sent changes as the same client; \(mirror.path) becomes a client "
-        + "of its own; make the change again"
+      "\(mirror.url): another copy of the mirror has sent changes as the same client; \(mirror.path) "
+        + "becomes a separate client; make the change again"
     )
     let pending = mirror.state.pending
     try mirror.update { ($0.reader, $0.writer, $0.writerVersion, $0.pending) = (.none, .none, 0, nil) }

@@ -70,8 +70,8 @@ struct ChangesetBuilder {
         case .renamed, .kind, .primaryKey, .propertyRenamed, .propertyRetyped:
           throw EngineError(
             .refusedByServer,
-            "class \(before.className ?? before.name): a synced realm knows no new names, types or primary keys of "
-              + "what exists; add a property, and remove the old one"
+            "class \(before.className ?? before.name): in a synced realm, names, types and primary keys cannot "
+              + "change; add a property, and remove the old one"
           )
         }
       }

@@ -46,7 +46,7 @@ final class Uploader: Uplink {
       state.withLock { $0.isTaken = true }
       return true
     }
-    if !isOurs { throw EngineError(.busy, "\(session.mirror.path): another change is on its way to the server") }
+    if !isOurs { throw EngineError(.busy, "\(session.mirror.path): another change is being sent to the server") }
     do throws(EngineError) { try checkReadiness(until: deadline) } catch {
       if reportsLater { return }
       leave()
@@ -65,7 +65,7 @@ final class Uploader: Uplink {
     let status = session.wait(until: min(deadline, .now.advanced(by: .seconds(2)))) { $0.canUpload }
     if status.canUpload { return }
     let problem = status.error.map { ": \($0)" } ?? ""
-    let state = status.state == .downloading ? "not downloaded as a whole yet" : "not connected"
+    let state = status.state == .downloading ? "not completely downloaded yet" : "not connected"
     throw EngineError(
       .offline,
       "\(session.mirror.url): \(state), so nothing can be changed\(problem); see .realm/sync.json"
@@ -95,8 +95,8 @@ final class Uploader: Uplink {
     if changeset.count > ClientMessage.maximumChangeset {
       throw EngineError(
         .overLimit,
-        "\(session.mirror.url): the change is \(changeset.count) bytes, and a server takes and sends at most "
-          + "\(ClientMessage.maximumChangeset) at once; make it in parts"
+        "\(session.mirror.url): the change has \(changeset.count) bytes, and a server accepts at most "
+          + "\(ClientMessage.maximumChangeset) at once; divide it"
       )
     }
     return { () throws(EngineError) in
@@ -160,7 +160,7 @@ final class Uploader: Uplink {
       )
     }
     try session.mirror.update { $0.pending = nil }
-    return SyncError(.offline, "\(session.mirror.url): the connection is gone; the change was not sent")
+    return SyncError(.offline, "\(session.mirror.url): the connection was closed; the change was not sent")
   }
 
   // MARK: called by the connection

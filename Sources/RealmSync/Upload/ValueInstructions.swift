@@ -161,7 +161,7 @@ struct ValueInstructions {
   private mutating func put(_ value: Value, at place: Instruction.Place, _ way: Way) throws(EngineError) {
     switch value {
     case .link(let target, let key):
-      guard let table = try new.table(target) else { throw .damaged("a link to no table") }
+      guard let table = try new.table(target) else { throw .damaged("a link without a table") }
       let className = name(table)
       append(.link(className, try self.key(of: key, table)), at: place, way)
     case .list(let values):
@@ -255,7 +255,7 @@ struct ValueInstructions {
   private mutating func member(_ value: Value, isNew: Bool, at place: Instruction.Place) throws(EngineError) {
     var payload = Instruction.Payload.scalar(value)
     if case .link(let target, let key) = value {
-      guard let table = try (isNew ? new : old).table(target) else { throw .damaged("a link to no table") }
+      guard let table = try (isNew ? new : old).table(target) else { throw .damaged("a link without a table") }
       let className = name(table)
       payload = .link(className, try self.key(of: key, table))
     }

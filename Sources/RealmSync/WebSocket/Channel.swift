@@ -84,11 +84,11 @@ final class Channel {
       if status == 1 { return }
       let code = unsafe SSL_get_error(tls.connection, status)
       if code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE {
-        if deadline <= .now { throw SyncError(.offline, "\(socket.peer): no answer while TLS begins") }
+        if deadline <= .now { throw SyncError(.offline, "\(socket.peer): no answer during the TLS handshake") }
         switch socket.wait(for: code == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until: deadline, wakeup) {
         case .ready: continue
         case .woken: throw SyncError(.cancelled, "\(socket.peer): interrupted")
-        case .timeout: throw SyncError(.offline, "\(socket.peer): no answer while TLS begins")
+        case .timeout: throw SyncError(.offline, "\(socket.peer): no answer during the TLS handshake")
         }
       }
       let verdict = unsafe SSL_get_verify_result(tls.connection)
@@ -184,7 +184,7 @@ final class Channel {
         switch socket.wait(for: events, until: deadline, wakeup) {
         case .ready: break
         case .woken: wasWoken = true
-        case .timeout: throw SyncError(.offline, "\(socket.peer): takes no more bytes")
+        case .timeout: throw SyncError(.offline, "\(socket.peer): accepts no more data")
         }
       }
     }

@@ -43,9 +43,9 @@ enum Frame {
       guard bytes.count - start >= 2 else { return nil }
       let first = bytes[start], second = bytes[start + 1]
       guard first & 0x70 == 0, let kind = Kind(rawValue: first & 15) else {
-        throw ServerMessage.broken("a frame that is none of a WebSocket")
+        throw ServerMessage.broken("an invalid WebSocket frame")
       }
-      if second & 0x80 != 0 { throw ServerMessage.broken("a masked frame, which only clients do") }
+      if second & 0x80 != 0 { throw ServerMessage.broken("a masked frame, which only clients send") }
       var payload = Int(second & 0x7f), size = 2
       if payload >= 126 {
         size = payload == 126 ? 4 : 10
@@ -58,7 +58,7 @@ enum Frame {
         payload = Int(value)
       }
       if kind.rawValue >= 8, payload > 125 || first & 0x80 == 0 {
-        throw ServerMessage.broken("a control frame in parts")
+        throw ServerMessage.broken("a fragmented control frame")
       }
       (self.kind, isLast, self.size, self.payload) = (kind, first & 0x80 != 0, size, payload)
     }

@@ -27,7 +27,7 @@ struct HostAddress: Sendable {
         answer.result.withLock { $0 = found }
         answer.isHere.wake()
       })
-    else { throw SyncError(.file(EAGAIN), "\(host): no thread to ask for its address") }
+    else { throw SyncError(.file(EAGAIN), "\(host): cannot create a thread to resolve the name") }
     thread.detach()
     switch answer.isHere.wait(until: deadline, or: wakeup) {
     case .ready: break

@@ -52,7 +52,7 @@ package struct Upgrade {
   func answer(_ buffer: inout [UInt8], from peer: String) throws(SyncError) -> Int? {
     guard zip(buffer, "HTTP/1.".utf8).allSatisfy(==) else { throw Self.noServer(peer) }
     guard let end = Self.endOfHead(buffer) else {
-      if buffer.count > Self.maximumHead { throw SyncError(.unsupported, "\(peer): an endless answer; no sync server") }
+      if buffer.count > Self.maximumHead { throw SyncError(.unsupported, "\(peer): endless answer; not a sync server") }
       return nil
     }
     let lines = String(decoding: buffer[..<end], as: UTF8.self).split(separator: "\r\n")
@@ -71,7 +71,7 @@ package struct Upgrade {
       throw Self.refusal(code, reason, text, fields["location"], peer)
     }
     guard fields["sec-websocket-accept"] == Self.accept(key) else {
-      throw SyncError(.unsupported, "\(peer): a wrong answer to the request for a WebSocket; a proxy may be in the way")
+      throw SyncError(.unsupported, "\(peer): a wrong answer to the WebSocket request; a proxy may be in the way")
     }
     buffer.removeFirst(end + 4)
     let chosen = fields["sec-websocket-protocol"] ?? ""
@@ -95,7 +95,7 @@ package struct Upgrade {
     let answer = "\(peer) answers \(code) \(reason)"
     switch code {
     case 401: return SyncError(.token, "\(answer): the token was rejected; see --token-file and --token-command")
-    case 403: return SyncError(.token, "\(answer): the user may not do this, or is logged out")
+    case 403: return SyncError(.token, "\(answer): the user lacks permission, or is logged out")
     case 301, 302, 307, 308:
       return SyncError(.configuration, "\(answer): the server has moved\(location.map { " to \($0)" } ?? "")")
     case 500...599: return SyncError(.offline, answer)

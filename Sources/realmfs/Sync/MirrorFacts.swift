@@ -17,7 +17,7 @@ struct MirrorFacts {
 
   /// The lines that `realmfs info` prints.
   var lines: [(String, String)] {
-    let progress = state.isComplete ? "complete" : "not downloaded as a whole yet"
+    let progress = state.isComplete ? "complete" : "not completely downloaded yet"
     return [
       ("mirror of", state.url),
       ("server version", "\(state.version) of \(state.latest.version), \(progress)"),
