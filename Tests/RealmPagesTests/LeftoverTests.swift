@@ -34,7 +34,7 @@ struct LeftoverTests {
     let kinds = Set(Verifier(snapshot).problems().map { $0.text.filter { !$0.isNumber } })
     #expect(
       kinds == [
-        "an embedded object with  owners", "backlinks of a property that is gone",
+        "an embedded object with  owners", "backlinks of a removed property",
         "an index that the attributes do not mention", "object  is in the index under another value",
         " links to class_Dog ,  backlinks from there",
       ]

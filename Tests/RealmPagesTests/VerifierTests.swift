@@ -277,21 +277,21 @@ struct VerifierTests {
     let mark = { (file: inout Patchable, ref: Int) in file.bytes[ref + 4] |= 0x20 }
     for object in 0..<5 where object != 3 {
       // A leaf that is not the first, and in the tree of three levels an inner node.
-      try expect("flags that do not belong here", in: "rare-states") { file in
+      try expect("unexpected flags", in: "rare-states") { file in
         let root = try file.links(object)
         #expect(root.isInner)
         try mark(&file, root.child(root.count - 2))
       }
     }
     // The second leaf of the first inner node.
-    try expect("flags that do not belong here", in: "rare-states") { file in
+    try expect("unexpected flags", in: "rare-states") { file in
       let root = try file.links(4), inner = try file.node(root.child(1))
       #expect(root.isInner && root.count == 4 && inner.isInner)
       try mark(&file, inner.child(2))
     }
     // The tree of backlinks: its root, its first leaf.
     for depth in 0..<2 {
-      try expect("flags that do not belong here", in: "rare-states") { file in
+      try expect("unexpected flags", in: "rare-states") { file in
         let table = try #require(try file.snapshot.table(named: "class_Target"))
         let (cluster, _) = try #require(try table.objects.first(notBelow: 0))
         var node = try file.node(file.node(cluster.leafRef(table.backlinks[0].key.leafPosition)).child(0))

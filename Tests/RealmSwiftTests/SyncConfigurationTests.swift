@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct SyncConfigurationTests {
   private static let server = URL(string: "https://myinstance.cloud.realm.io")
-  private static let problem = "sync servers of today have no log-in"
+  private static let problem = "current sync servers have no log-in"
 
   /// Logs in on a queue.
   private func logIn(_ credentials: SyncCredentials) async throws -> (user: SyncUser?, problem: String?) {

@@ -56,7 +56,7 @@ kill -CONT "$server"
 wait "$server"
 serve "$file" "$point"
 crash_server
-check_status "a server that is gone" 0 "^$file +$point +its process is gone: 'realmfs umount $point'$" "$realmfs" status
+check_status "a server that is gone" 0 "^$file +$point +its process has ended: 'realmfs umount $point'$" "$realmfs" status
 check "which works" "$realmfs" umount "$point"
 equal "after that it is not listed" "" "$(of "$point" .)"
 

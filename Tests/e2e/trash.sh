@@ -6,7 +6,7 @@ file=$(copy_fixture people)
 point=$(new_directory mnt)
 trash=$(new_directory trash)
 chmod 755 "$trash"
-check_status "a folder that does not exist" 3 "No such file.*make the folder first" "$realmfs" mount --trash "$scratch/no" "$file" "$point"
+check_status "a folder that does not exist" 3 "No such file.*create the directory first" "$realmfs" mount --trash "$scratch/no" "$file" "$point"
 check_status "a file" 3 "is not a directory" "$realmfs" mount --trash "$file" "$file" "$point"
 check_status "the mount itself" 9 "is in the mount" "$realmfs" mount --trash "$point" "$file" "$point"
 

@@ -329,7 +329,7 @@ struct ObjectFieldsNode: DirectoryNode {
 
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.namespace.hasEntry(name, self) else { throw .notFound }
-    throw .refused(.forbidden, "a property keeps its name; copy its text and remove it")
+    throw .refused(.forbidden, "a property cannot be renamed here; copy its text and remove it")
   }
 }
 

@@ -33,8 +33,8 @@ enum KeptTexts: UInt8, Sendable {
 
   fileprivate var takesNoFiles: FileTreeError {
     switch self {
-    case .rejected: .refused(.forbidden, "this directory holds refused texts; it takes no files")
-    case .trash: .refused(.forbidden, "this directory holds former texts; it takes no files")
+    case .rejected: .refused(.forbidden, "this directory holds refused texts; files cannot be created in it")
+    case .trash: .refused(.forbidden, "this directory holds former texts; files cannot be created in it")
     }
   }
 }

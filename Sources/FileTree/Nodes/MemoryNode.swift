@@ -27,7 +27,7 @@ struct MemoryNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates, file.role == .refusedText || file.role == .formerText {
-      throw .refused(.forbidden, "a text that is kept can be read and removed; save it under its own name")
+      throw .refused(.forbidden, "a kept text can only be read and removed; save the text in the object's own file")
     }
     if access.truncates {
       file.truncate(to: 0)

@@ -175,7 +175,7 @@ extension DirectoryNode {
   func draftTarget(_ tree: TreeContext) throws(FileTreeError) -> any DraftTarget { throw .isADirectory }
 
   func draftTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any DraftTarget)? {
-    throw .refused(.forbidden, "this directory takes no files")
+    throw .refused(.forbidden, "files cannot be created in this directory")
   }
 
   func unlink(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {

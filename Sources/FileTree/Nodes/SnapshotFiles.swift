@@ -54,7 +54,7 @@ struct RestoreTarget: CommandTarget {
     switch String(decoding: try text.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
     case "1": break
     case "0": return
-    default: throw .refused(.invalid, "write 1 to bring all classes back to this snapshot")
+    default: throw .refused(.invalid, "write 1 to restore all classes from this snapshot")
     }
     let wanted = try held.content().hold
     try saver.save(mayWait: false) { transaction throws(FileTreeError) in

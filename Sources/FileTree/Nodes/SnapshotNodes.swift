@@ -169,7 +169,7 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) -> Bool {
     try Namespace.checkLength(goal.name)
-    if goal.directory != inode { throw .refused(.forbidden, "a snapshot stays in .realm/snapshots") }
+    if goal.directory != inode { throw .refused(.forbidden, "a snapshot cannot be moved out of .realm/snapshots") }
     try tree.subtrees.snapshots.rename(name, to: goal.name, rule)
     return true
   }

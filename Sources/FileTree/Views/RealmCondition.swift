@@ -63,10 +63,10 @@ final class RealmCondition: Sendable {
     let hasMoved = former.map { $0.place != location.place } ?? (location.place != .here)
     switch location.place {
     case .gone where hasMoved:
-      texts.append("the realm was moved or removed; what it held is shown, and changes are refused until it is back")
+      texts.append("the realm was moved or removed; its content is shown, and changes are refused until it is back")
     case .shared where hasMoved:
       texts.append(
-        "the realm was moved, replaced or removed while programs have it open; what they have is shown, and "
+        "the realm was moved, replaced or removed while programs have it open; their file is shown, and "
           + "changes are refused until they close it"
       )
     case .otherName where hasMoved:
@@ -82,7 +82,7 @@ final class RealmCondition: Sendable {
     if former.generation != location.generation {
       texts.append("another file is there now; it is shown from now on")
     } else if hadProblem || hasMoved && location.place == .here {
-      texts.append("the realm is as before")
+      texts.append("the realm is available again")
     }
     if former.isEncrypted && !location.isEncrypted { texts.append("it is no longer encrypted; the key is not used") }
     if !former.isEncrypted && location.isEncrypted { texts.append("it is encrypted again, with the key of this mount") }

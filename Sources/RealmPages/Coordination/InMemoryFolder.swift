@@ -52,7 +52,7 @@ enum InMemoryFolder {
       throw EngineError(.file(EACCES), "\(path): others can enter the folder of realms in memory: remove it")
     }
     guard unsafe clinux_folder_is_in_memory(path) else {
-      throw EngineError(.file(ENODEV), "\(path): not on a file system in memory (tmpfs), so there is no place")
+      throw EngineError(.file(ENODEV), "\(path): not on tmpfs, so it cannot hold a realm in memory")
     }
     while flock(folder, LOCK_EX) != 0 {
       if errno != EINTR { throw .failed("flock", path, errno) }

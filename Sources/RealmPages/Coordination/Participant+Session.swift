@@ -12,7 +12,7 @@ extension Participant {
     timeout: Duration? = nil,
     over wrap: (any Storage) -> any Storage = { $0 }
   ) throws(EngineError) {
-    if state.isOver { throw EngineError(.inUse, "\(configuration.path): the process is about to end") }
+    if state.isOver { throw EngineError(.inUse, "\(configuration.path): the process is exiting") }
     (state.unsharedReader, state.session, state.file.space) = (nil, nil, nil)
     state.versions.forgetNewest()
     if configuration.inMemoryIdentifier != nil {

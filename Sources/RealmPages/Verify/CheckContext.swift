@@ -136,7 +136,7 @@ final class CheckContext {
     let node = try arena.node(ref)
     let granule = ref / Node.alignment
     if !reached.contains(granule) || rejected.contains(granule) {
-      throw .damaged("cannot be told from its surroundings", ref: ref)
+      throw .damaged("cannot be distinguished from its surroundings", ref: ref)
     }
     if node.payloadSize == 0 {
       bitless += node.count
@@ -207,7 +207,7 @@ final class CheckContext {
   ) throws(EngineError) {
     if node.scheme != scheme || node.hasRefs != hasRefs || node.isInner != inner || node.hasContext != context {
       throw .damaged(
-        "flags that do not belong here: scheme \(node.scheme), has refs \(node.hasRefs), inner \(node.isInner),"
+        "unexpected flags: scheme \(node.scheme), has refs \(node.hasRefs), inner \(node.isInner),"
           + " context \(node.hasContext)",
         ref: node.ref
       )

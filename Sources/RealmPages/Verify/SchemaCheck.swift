@@ -215,7 +215,7 @@ struct SchemaCheck {
       if pointsBack && other.type != facts.type || isFromMixed { return }
     }
     if facts.type == Spec.TypeCode.backlink && other == nil {
-      context.report("backlinks of a property that is gone", isLeftover: true)
+      context.report("backlinks of a removed property", isLeftover: true)
     } else {
       context.report("no column of the table \(facts.oppositeTable) matches")
     }

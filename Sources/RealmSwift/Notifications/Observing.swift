@@ -56,7 +56,7 @@ extension Map {
     keyPaths: [String]? = nil,
     _ block: @escaping (RealmMapChange<Map>) -> Void
   ) -> NotificationToken {
-    guard let place else { Misuse.stop("Only what a realm manages supports change notifications.") }
+    guard let place else { Misuse.stop("Only managed values support change notifications.") }
     return place.context.observe(MapObserver(self, place, keyPaths, block))
   }
 
@@ -246,7 +246,7 @@ final class RemoteObservation: @unchecked Sendable {
     _ block: @escaping (Change) -> Void,
     _ observe: @escaping (T, @escaping (Change) -> Void) -> NotificationToken
   ) {
-    guard let realm = value.realm else { Misuse.stop("Only what a realm manages supports change notifications.") }
+    guard let realm = value.realm else { Misuse.stop("Only managed values support change notifications.") }
     let reference = ThreadSafeReference(to: value)
     (self.place, configuration) = (place, realm.configuration)
     start = { $0.resolve(reference).map { observe($0, block) } }

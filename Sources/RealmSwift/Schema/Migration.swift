@@ -149,7 +149,7 @@ public final class Migration {
     context.apply { transaction in
       let columns = try transaction.columns(of: table)
       guard let old = columns.first(where: { $0.name.isExactly(oldName) }) else {
-        throw Realm.Error(.fail, "'\(typeName)' had no property '\(oldName)' that is not wanted any more")
+        throw Realm.Error(.fail, "'\(typeName)' had no property '\(oldName)', or still has it")
       }
       guard let new = columns.first(where: { $0.name.isExactly(newName) }) else {
         throw Realm.Error(.fail, "'\(typeName)' has no property '\(newName)'")

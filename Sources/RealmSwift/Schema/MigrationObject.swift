@@ -181,7 +181,7 @@ final class MigrationSide {
     return names.reduce(into: [:]) { values, name in values[name] = self[name] }
   }
 
-  private func checkValid() { if side.isOver { Misuse.stop("The objects of a migration are gone when it is over.") } }
+  private func checkValid() { if side.isOver { Misuse.stop("The objects of a migration cannot be used after it.") } }
 
   private func missing(_ name: String) -> Realm.Error {
     Realm.Error(.fail, "'\(className)' has no property '\(name)'")

@@ -33,7 +33,7 @@ public struct SyncConfiguration: Sendable {
     if !fullSynchronization {
       throw Realm.Error(
         .invalidInput,
-        "\(realmURL.absoluteString): query-based synchronization is gone from servers; open the realm with "
+        "\(realmURL.absoluteString): servers no longer support query-based synchronization; open the realm with "
           + "fullSynchronization: true and choose its objects with a query"
       )
     }
@@ -46,7 +46,7 @@ public struct SyncConfiguration: Sendable {
   /// Returns the options of the sync client for this configuration.
   func options(isReadOnly: Bool) throws -> SyncOptions {
     guard timeout > 0, timeout <= 86_400 else {
-      throw Realm.Error(.invalidInput, "a time-out of \(timeout) s: it is from 0 to 86400 s")
+      throw Realm.Error(.invalidInput, "a timeout of \(timeout) s; it must be from 0 to 86400 s")
     }
     let token = user.token
     var options = SyncOptions { () throws(SyncError) in

@@ -34,7 +34,7 @@ enum SyncOpening {
       if !change.conflicts.isEmpty {
         throw Realm.Error(
           .schemaMismatch,
-          "\(synced.mirror.url): the realm on the server has another schema, and what is there cannot be changed:\n- "
+          "\(synced.mirror.url): the realm on the server has another schema, which cannot be changed:\n- "
             + change.conflicts.joined(separator: "\n- ")
         )
       }

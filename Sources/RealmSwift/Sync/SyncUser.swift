@@ -69,7 +69,7 @@ public final class SyncUser: Sendable {
         nil,
         Realm.Error(
           .invalidInput,
-          "\(authServerURL.absoluteString): sync servers of today have no log-in; use customRefreshToken, or "
+          "\(authServerURL.absoluteString): current sync servers have no log-in; use customRefreshToken, or "
             + "SyncUser(identity:server:token:)"
         )
       )

@@ -101,7 +101,7 @@ enum BrowseCommand {
       "command -v xdg-open >/dev/null || exit 127; setsid xdg-open \"$0\" "
         + ">/dev/null 2>&1 &", redirect.path,
     ])
-    if status != 0 { Log.notice("there is no xdg-open; open the URL by hand") }
+    if status != 0 { Log.notice("xdg-open is missing; open the URL by hand") }
   }
 
   /// A file that only this user can read and that redirects a browser to a URL. Other users can read the arguments of

@@ -71,7 +71,7 @@ struct RealmMount {
     if report != nil { return nil }
     switch silence?.code {
     case ETIMEDOUT: return "does not answer"
-    case ENOTCONN, ECONNABORTED: return "its process is gone: 'realmfs umount \(point)'"
+    case ENOTCONN, ECONNABORTED: return "its process has ended: 'realmfs umount \(point)'"
     case ENOTSUP: return "a directory of a mount, bound to another place"
     case EACCES, EPERM: return "mounted by another user"
     case ENODATA, nil: return "served by another version of realmfs"

@@ -30,7 +30,7 @@ final class TrashFolder: Sendable {
     } catch {
       switch error.code {
       case ENOENT:
-        throw CommandFailure(.unreadable, "--trash \(given): \(System.message(ENOENT)); make the folder first")
+        throw CommandFailure(.unreadable, "--trash \(given): \(System.message(ENOENT)); create the directory first")
       case ENOTDIR: throw CommandFailure(.unreadable, "--trash \(given) is not a directory")
       default: throw CommandFailure(.unreadable, "--trash \(given): \(error)")
       }
