@@ -25,10 +25,10 @@ all: release
 help:
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: ## install what is missing of the Debian packages; needs root or sudo only then
+setup: ## install missing Debian packages; needs root or sudo only then
 	@Scripts/setup.sh
 
-demo: setup ## mount a sample realm, look at it, unmount
+demo: setup ## mount a sample realm, use it, unmount
 	@test -x $(PROGRAM) || echo "demo: compiling realmfs first; that takes about ten minutes"
 	@$(MAKE) --no-print-directory release
 	@Scripts/demo.sh
@@ -45,19 +45,19 @@ build: ## debug build of everything
 release: ## the program as it is shipped, at .build/release/realmfs
 	$(SWIFT) build $(RELEASE_FLAGS) --product realmfs
 
-examples: ## build and run the example as a package of its own
+examples: ## build and run the examples as separate packages
 	Scripts/examples.sh --package
 
 test: ## unit, golden and command tests
 	@SWIFT="$(SWIFT)" SWIFTFLAGS="$(SWIFTFLAGS)" Scripts/test.sh
 
-e2e: release ## tests on real mounts; ONLY="keys xattr" picks some
+e2e: release ## tests on real mounts; ONLY="keys xattr" selects some
 	Tests/e2e/run.sh $(ONLY)
 
 asan: ## the tests that read damaged files, under the address sanitizer
 	Scripts/asan.sh
 
-tsan: ## the tests of RealmSwift and RealmSync under the thread and the address sanitizer; ONLY=NAME picks some
+tsan: ## the tests of RealmSwift and RealmSync under the thread and the address sanitizer; ONLY=NAME selects some
 	Scripts/tsan.sh thread
 	Scripts/tsan.sh address
 
@@ -126,7 +126,7 @@ install: ## install into PREFIX (/usr/local), below DESTDIR; builds only if ther
 	  ln -sfn realmfs-mount.8 $(DESTDIR)$(MANDIR)/man8/$$name.8 || exit; \
 	done
 
-uninstall: ## remove what install put there
+uninstall: ## remove the installed files
 	rm -f $(DESTDIR)$(PREFIX)/bin/realmfs
 	@for pair in $(INSTALLED); do echo "rm -f $(DESTDIR)$${pair#*:}"; rm -f "$(DESTDIR)$${pair#*:}"; done
 	for name in $(HELPERS); do rm -f $(DESTDIR)$(HELPERDIR)/$$name $(DESTDIR)$(MANDIR)/man8/$$name.8; done

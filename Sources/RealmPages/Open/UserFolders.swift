@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Where a user's programs keep their files.
+/// The directories in which a user's programs keep their files.
 package enum UserFolders {
   /// User data: `$XDG_DATA_HOME`, or `~/.local/share`.
   package static var data: String { folder("XDG_DATA_HOME") ?? home + "/.local/share" }
