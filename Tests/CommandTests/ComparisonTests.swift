@@ -25,7 +25,8 @@ struct ComparisonTests {
     return found
   }
 
-  /// One history; each version is compared with the one before and an older one. The number of differences.
+  /// Tests one history: each version is compared with the one before and an older one. Returns the number of
+  /// differences.
   private func live(seed: UInt64) throws -> Int {
     var settings = RandomHistory.Settings(), random = SplitMix64(seed: seed)
     settings.commits = 15

@@ -21,7 +21,7 @@ struct Rounds {
     return state >> 33 % bound
   }
 
-  /// Makes the classes, if there are none.
+  /// Creates the classes, if there are none.
   func prepare() throws {
     let transaction = try writer.begin()
     if try transaction.tableKey(named: "class_Round") != nil { return transaction.rollback() }

@@ -96,7 +96,7 @@ struct ChangeTests {
     tree.forget(try tree.find("Person/.where").inode, lookups: 100)
     #expect(writable.put("Person/4.json", #"{"age": 21}"#) == nil)
     #expect(try #require(try tree.nextChange(reader)).namesStay)
-    // Two versions that are announced together, of which one made an object.
+    // Two versions that are announced together, one of which created an object.
     #expect(writable.put("Person/4.json", #"{"age": 51}"#) == nil)
     try tree.refresh()
     #expect(writable.put("Person/7001.json", "{}") == nil)

@@ -72,7 +72,7 @@ struct CheckedWriteTests {
     #expect(failure { try tree.unlink("Person/4.json") } == nil)
     #expect(failure { try tree.unlink("Person/4.json") }?.kind == "notFound")
     #expect(try tree.tree.text(".realm/rejected/Person/4.json") == #"{"age": "x"}"#)
-    // A good text makes up for the refused one, and a new file that was refused is not there.
+    // A valid text replaces the refused one, and a new file that was refused does not exist.
     #expect(tree.put("Person/11.json", #"{"age": "x"}"#) != nil)
     #expect(tree.put("Person/11.json", #"{"age": 5}"#) == nil)
     #expect(failure { try tree.unlink("Person/11.json") } == nil)

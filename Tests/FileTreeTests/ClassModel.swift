@@ -33,7 +33,8 @@ struct ClassModel {
     var name: String?
     /// The object that it is, or that the handle is on.
     var object: Int?
-    /// How often the object was made when the handle was opened: a handle does not follow to another object.
+    /// The number of times the object had been created when the handle was opened: a handle does not follow to another
+    /// object.
     var incarnation = 0
     /// True if a save or a close failed, and none has succeeded since.
     var hasFailed = false
@@ -84,7 +85,7 @@ struct ClassModel {
   }
 
   private(set) var objects: [Int: Properties]
-  /// The classes without objects that were made.
+  /// The classes that were added and have no objects.
   private(set) var emptyClasses: Set<String> = []
   var files: [String: File] = [:]
   private(set) var handles: [Int: Handle] = [:]
@@ -391,7 +392,7 @@ struct ClassModel {
         if handle.isEdit, let key = handle.file.object { emptied.remove(key) }
       } catch { /* noted in `state` */  }
     }
-    // A file that was made in the place of a removed object, and never written.
+    // A file that replaces a removed object and was never written to.
     if !handle.isEdit, isLast, case .clean = handle.file.state, handle.file.bytes.isEmpty,
       let key = handle.file.name.flatMap(Self.key), deletions[key] != nil
     {
@@ -474,7 +475,7 @@ struct ClassModel {
         files[name] = nil
         files[newName] = file
         file.name = newName
-        // As a scratch file it is not refused any more.
+        // As a scratch file it is no longer refused.
         (file.state, file.hasFailed) = (.clean, false)
         return
       }

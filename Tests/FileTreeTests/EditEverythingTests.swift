@@ -14,12 +14,12 @@ import TreeSupport
 struct EditEverythingTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let seconds = environment["EDIT_SECONDS"].flatMap(Double.init) ?? 10
-  /// A short run is the same each time.
+  /// A short run always makes the same edits.
   private static let count =
     environment["EDIT_EDITS"].flatMap(Int.init) ?? (environment["EDIT_SECONDS"] == nil ? 40 : nil)
   private static let checker = Fixture.shared.appendingPathComponent("tools/realmcheck.py").path
 
-  /// In a short run, large files would take the time of all others.
+  /// In a short run, large files would use up the time of all others.
   private static let fixtures = MutantRun.chosen(Fixture.own + Fixture.old + Fixture.sdk).filter { fixture in
     seconds > 60 || environment["EDIT_EDITS"] != nil
       || !["items-10k", "v23-kotlin-random_games"].contains(fixture.name)

@@ -47,7 +47,7 @@ struct MemoryTests {
     let observer = CommitObserver()
     let calls = Mutex(0)
     observer.set { _ in calls.withLock { $0 += 1 } }
-    // A function that was wrapped each time would be at the end of the stack long before, and the test of its time.
+    // If each call wrapped the function again, this would exhaust the stack, and the time of the test.
     for _ in 0..<1_000_000 { observer.notify() }
     #expect(calls.withLock { $0 } == 1_000_000)
   }

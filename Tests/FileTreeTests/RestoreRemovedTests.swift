@@ -122,7 +122,7 @@ struct RestoreRemovedTests {
     #expect(after["Holder/a.json"] == before["Holder/a.json"]?.replacing("\"one\": 1", with: "\"one\": 2"))
     #expect(try tree.problems().isEmpty)
 
-    // The other program made the object itself.
+    // The other program created the object itself.
     #expect(
       failure { try tree.unlink("Target/1.json") }?.kind == "refused forbidden",
       "the first removal after a refusal"
@@ -172,7 +172,7 @@ struct RestoreRemovedTests {
     try ended.run()
     let child = Caller(user: 0, group: 0, process: ended.processIdentifier)
     #expect(child.isProcess(of: child.now) && !WritableTree.me.isProcess(of: child.now))
-    // As if its number had belonged to a process that is gone.
+    // As if its number had belonged to a process that has ended.
     #expect(!child.isProcess(of: Caller.ThreadTime(thread: child.process, time: before.time)))
     let records = RemovalRecords(), place = Overlay.Place(directory: .root, name: [1])
     records.note(place, Removal(ObjKey(1), .init(text: [1, 2, 3], links: [])), by: child)

@@ -142,7 +142,7 @@ struct StagedTransactionTests {
     #expect(all[1].contains(#""n": 2"#) && all[1].contains(#""to": 2"#))
     #expect(all[2].contains(#""n": 1"#) && all[2].contains(#""to": 1"#))
     #expect(try tree.tree.text("Holder/a.json").contains("\"free\": [\n    1,\n    2\n  ]"))
-    // A key that was chosen is kept, or refused.
+    // A chosen key is kept, or refused.
     try begin(tree)
     #expect(tree.put("\(staged)/Free/7.json", #"{"n": 7}"#) == nil)
     #expect(tree.put("Free/7.json", #"{"n": 70}"#) == nil)
@@ -377,7 +377,7 @@ struct StagedTransactionTests {
     var main: State = [:]
     for id in 0..<4 { main[id] = [id, 0] }
     var open: [String: (base: State, now: State)] = [:]
-    // An object that is deleted and made again may be the same one or not, so it is not made again.
+    // An object that is deleted and created again may be the same one or not, so none is created again.
     var next = 10
     for step in 0..<60 {
       let name = "\(".realm/tx/")\(random.below(2))"

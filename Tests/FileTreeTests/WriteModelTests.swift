@@ -59,7 +59,7 @@ private final class Pair {
   /// The content of the file called `name`; empty if there is none.
   private func text(_ name: String) -> [UInt8] { (try? tree.text("Person/\(name)")).map { Array($0.utf8) } ?? [] }
 
-  /// Runs one operation on both; the kinds of their errors, "ok" for none.
+  /// Runs one operation on both. Returns the kinds of their errors, "ok" for none.
   func run(_ operation: Operation) -> (tree: String, model: String) {
     switch operation {
     case .open(let id, let name, let access):
@@ -234,7 +234,7 @@ private enum Operation {
     }
   }
 
-  /// How many commits it makes at most.
+  /// The maximum number of commits that it makes.
   var commits: UInt64 {
     switch self {
     case .open, .create, .write, .truncate: 0
@@ -243,7 +243,7 @@ private enum Operation {
   }
 }
 
-/// Picks operations that are worth trying.
+/// Generates operations with interesting effects.
 private struct OperationSource {
   var random: SplitMix64
   private var lastHandle = 0

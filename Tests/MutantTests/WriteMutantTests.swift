@@ -87,7 +87,7 @@ struct WriteMutantTests {
     }
   }
 
-  /// A transaction of some changes; how many were made.
+  /// Makes a transaction of some changes, and returns their number.
   private func change(_ writer: RealmWriter, _ random: inout SplitMix64) throws -> Int {
     let transaction = try writer.begin()
     var made = 0

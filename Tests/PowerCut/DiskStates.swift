@@ -30,7 +30,7 @@ struct DiskStates {
     let end: Int
   }
 
-  /// Checks `count` different states. `report` is given lines.
+  /// Checks `count` different states. `report` receives lines.
   mutating func run(count: Int, report: (String) -> Void) throws {
     defer { folder.remove() }
     let start = Date()

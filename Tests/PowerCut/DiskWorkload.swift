@@ -38,7 +38,7 @@ final class DiskWorkload {
     key = try Fixture.key()
   }
 
-  /// Runs everything once; `seed` chooses the random parts.
+  /// Runs everything once; `seed` determines the random parts.
   func run(seed: UInt64) throws {
     defer { scratch.remove() }
     for key in [nil, key] {
@@ -128,7 +128,7 @@ final class DiskWorkload {
       try end("history", file, old: old, new: .realm(key, Contents(snapshot)), isEncrypted: key != nil)
       try disk.mark("begin \(steps.count)")
     }
-    // The last one that began does not take place.
+    // The last step that began is not executed.
     try disk.mark("none \(steps.count)")
   }
 

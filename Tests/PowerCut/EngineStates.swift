@@ -5,7 +5,7 @@ import Foundation
 import RealmPages
 import TestSupport
 
-/// Makes recorded runs, seed after seed, and checks the files that a crash during them could leave.
+/// Records runs, one per seed, and checks the files that a crash during them could leave.
 struct EngineStates {
   private let folder: TemporaryFolder
   private var seen: Set<UInt64> = []
@@ -16,7 +16,7 @@ struct EngineStates {
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// Checks until `count` states were different, from `seed` on. `report` is given a line from time to time.
+  /// Checks until `count` states were different, from `seed` on. `report` receives a line from time to time.
   mutating func run(count: Int, seed: UInt64, report: (String) -> Void) throws {
     defer { folder.remove() }
     let key = try Fixture.key(), start = Date()

@@ -21,7 +21,7 @@ enum DiskFormat: String, CaseIterable {
     }
   }
 
-  /// Bytes: the smallest that the tools make.
+  /// The minimum size in bytes that the tools support.
   var size: Int {
     switch self {
     case .ext4, .ext4Journal: 48 << 20
@@ -34,7 +34,7 @@ enum DiskFormat: String, CaseIterable {
   /// written in part.
   var unit: Int { type == "ext4" ? 512 : 4096 }
 
-  /// The command that makes it in a file.
+  /// The command that creates it in a file.
   var maker: [String] {
     switch self {
     case .ext4, .ext4Journal: ["mkfs.ext4", "-q", "-F", "-b", "4096", "-J", "size=4", "-E", "nodiscard"]
@@ -109,7 +109,7 @@ final class RecordedDisk {
   private let mounted: MountedImage
   private let marks: FileHandle
 
-  /// The file system as it was made.
+  /// The newly created file system.
   var origin: URL { folder.appendingPathComponent("origin") }
   var log: URL { folder.appendingPathComponent("log") }
 
@@ -133,7 +133,7 @@ final class RecordedDisk {
     marks = try FileHandle(forWritingTo: fuse.appendingPathComponent("marks"))
   }
 
-  /// Puts a text into the log, after everything that the disk was given before.
+  /// Writes a text to the log, after everything that was written to the disk before.
   func mark(_ text: String) throws { try marks.write(contentsOf: Data(text.utf8)) }
 
   /// Ends the recording.

@@ -116,7 +116,7 @@ private final class Writer {
   }
 }
 
-/// A mount, and a thread that saves one object in it again and again.
+/// A mount, and a thread that saves one object in it repeatedly.
 private final class Saves {
   private let server = Process()
   private let point: URL

@@ -23,7 +23,7 @@ enum StateCheck {
     writesOn: Bool = true
   ) throws -> Int {
     if !mayBeNew {
-      // A reader that changes nothing comes first.
+      // First, a reader that changes nothing.
       let snapshot = try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable)).latest()
       let found = try match(snapshot, allowed)
       if !writesOn || RealmWriter.reasonAgainst(writing: snapshot) != nil { return found }

@@ -77,7 +77,7 @@ struct ChangeFeedTests {
     try withTemporaryPath { path in
       let items = try Items(path)
       let feed = try ChangeFeed(items.writer.realm, holdLimit: .zero)
-      // More than fits at once: lines wait for the reader, and with them both versions.
+      // More than fits: lines wait for the reader, and hold both versions.
       _ = try items.add(3000, textOf: 1000)
       try feed.advance()
       let size = feed.count

@@ -1,5 +1,5 @@
-// Lines of changes: their form, and that the objects of the older version with the lines applied are those of the
-// newer. SEED=n makes one history.
+// Lines of changes: their form, and that applying them to the objects of the older version gives those of the newer.
+// SEED=n tests one history.
 
 import Foundation
 import RealmPages

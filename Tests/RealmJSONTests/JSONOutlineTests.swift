@@ -80,7 +80,7 @@ struct JSONOutlineTests {
       decisions = outline.decisions
     }
     #expect(judged < 4 * 100_000)
-    // Its end is another text to judge.
+    // Its end is another text to check.
     outline.read(Array("\n".utf8).span.bytes)
     #expect(outline.decisions == decisions + 1 && outline.verdict == .complete)
     outline.read(Array("\n".utf8).span.bytes)

@@ -100,7 +100,7 @@ struct OtherTableTests {
       try transaction.undo(to: former)
       _ = try transaction.commit()
       var found = try Self.content(path)
-      // The link of such a table to an object that came back is not brought back, as nothing in these tables is.
+      // A link of such a table to a restored object is not restored, and neither is anything else in these tables.
       found["client_metadata"] = nil
       #expect(found["metadata"] == wanted["metadata"] && found["dotnet_guid_representation_fixed"] == "")
       #expect(found["pk"] == wanted["pk"])

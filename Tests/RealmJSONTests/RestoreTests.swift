@@ -1,6 +1,5 @@
-// Bringing a version back: afterwards all classes are as they were in it, whatever transactions did meanwhile. SEED=n
-// makes one history, RESTORE_HISTORIES=n as many (6); RESTORE_FOLDER=path keeps the files for other programs to
-// compare.
+// Restoring a version: afterwards all classes have its content, whatever transactions did since. SEED=n tests one
+// history, RESTORE_HISTORIES=n that many (6); RESTORE_FOLDER=path keeps the files for other programs to check.
 
 import Foundation
 import TestSupport

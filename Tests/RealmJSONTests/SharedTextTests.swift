@@ -36,7 +36,7 @@ struct SharedTextTests {
     return bytes
   }
 
-  /// Renders all objects in one walk; returns how many could be, and the size of the output.
+  /// Renders all objects in one walk. Returns the number of rendered ones, and the size of the output.
   private func export(_ bytes: [UInt8]) throws -> (objects: Int, size: Int) {
     let snapshot = try unsafe bytes.withUnsafeBytes { try unsafe Realm.snapshot(of: $0) }
     let renderer = ObjectRenderer(snapshot, sweep: Effort(snapshot)), out = OutputBuffer()

@@ -110,7 +110,7 @@ struct VersionTimelineTests {
     #expect(seed != nil || tally.whole > 2 * count)
   }
 
-  /// Makes a history and closes the realm; returns the content of each version.
+  /// Creates a history and closes the realm; returns the content of each version.
   private static func contents(
     seed: UInt64,
     _ path: String,

@@ -56,7 +56,7 @@ struct BackdatingTests {
         }
         #expect(Verifier(try realm.latest(), isStrict: true).problems() == [])
       }
-      // Without reuse the lists of free space alone take some MB.
+      // Without reuse, the free lists alone take several MB.
       #expect(sizes.allSatisfy { $0 <= 1 << 20 }, "\(sizes)")
       withExtendedLifetime(holds) {}
     }

@@ -1,4 +1,4 @@
-// The set that verification keeps of a whole file, against Swift's own.
+// The set that the verifier keeps for a whole file, compared with Swift's own.
 
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-// Where a commit writes: few places, and the same ones again and again.
+// The places to which a commit writes: few, and mostly the same ones.
 
 import Foundation
 import TestSupport

@@ -192,7 +192,7 @@ struct CrashTests {
     #expect(try opens([], nil) && opens(zeros, nil) && opens([], key) && opens(zeros + zeros, key))
     #expect(try !opens(zeros + zeros, nil))
     #expect(try !opens(Array("a text".utf8), nil) && !opens(zeros.dropLast() + [1], nil))
-    // A plain realm is not taken for an encrypted one that was never finished.
+    // A plain realm is not mistaken for an encrypted one that was never completed.
     #expect(try !opens(Array(Fixture.named("empty").bytes().prefix(4096)) + zeros, key))
   }
 }

@@ -22,7 +22,7 @@ private final class Versions {
     reader = try Realm(Configuration(path: path))
   }
 
-  /// Makes the next version.
+  /// Creates the next version.
   @discardableResult
   func commit<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
     let transaction = try writer.begin()

@@ -1,5 +1,5 @@
-// Differences between two versions: the older version with the differences applied is the newer one. SEED=n makes one
-// history, DIFFERENCE_HISTORIES=n as many (6).
+// Differences between two versions: applying them to the older version gives the newer one. SEED=n tests one history,
+// DIFFERENCE_HISTORIES=n that many (6).
 
 import Foundation
 import TestSupport

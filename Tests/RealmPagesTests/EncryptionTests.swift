@@ -135,7 +135,7 @@ struct EncryptionTests {
         let writer = try RealmWriter(Configuration(path: path, encryptionKey: key, mode: mode))
         for _ in 0..<3 { _ = try writer.begin().commit() }
         let slot = try Data(contentsOf: URL(fileURLWithPath: path)).prefix(EncryptedLayout.slotSize)
-        // A program that kept the former page under the slot that announced the new one must see another slot.
+        // A program that kept the former page with the slot that announced the new one must see a different slot.
         #expect(slot.prefix(32) == slot.suffix(32), "\(mode)")
         #expect(Verifier(try writer.realm.latest()).problems(limit: 3) == [])
       }

@@ -1,4 +1,4 @@
-// A file of which most is free becomes shorter while it is in use.
+// A file that is mostly free becomes shorter while it is in use.
 
 import Foundation
 import TestSupport

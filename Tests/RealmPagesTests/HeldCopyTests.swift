@@ -1,5 +1,5 @@
-// Copies, which are read without a lock file until they are written to: versions that are held meanwhile, and copies of
-// nothing. Found by `Simulator run`, seeds 151 and 148.
+// Copies, which are read without a lock file until they are first written: versions held at that time, and copies of
+// empty realms. Found by `Simulator run`, seeds 151 and 148.
 
 import Foundation
 import RealmPages
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Writing to copies")
 struct HeldCopyTests {
-  /// Runs `body` with a copy of a realm, as `backup` makes it.
+  /// Runs `body` with a copy of a realm, as created by `backup`.
   private func withCopy(_ isEncrypted: Bool, _ body: (Configuration) throws -> Void) throws {
     try withTemporaryPath { path in
       let configuration = Configuration(path: path, encryptionKey: isEncrypted ? try Fixture.key() : nil)

@@ -19,7 +19,7 @@ struct LeftoverTests {
     return try RealmWriter(memory: memory)
   }
 
-  /// The leftovers, of which there are no more than these; any damage is an issue.
+  /// The complete list of leftovers; any damage is an issue.
   private static func leftovers(_ realm: Realm) throws -> [String] {
     let problems = Verifier(try realm.latest(), isStrict: true).problems()
     #expect(problems.filter { !$0.isLeftover } == [])

@@ -18,7 +18,7 @@ struct MovedFileTests {
     _ = try transaction.commit()
   }
 
-  /// Counts in a transaction, during which `meanwhile` happens.
+  /// Counts in a transaction, during which `meanwhile` runs.
   private func count(
     _ writer: RealmWriter,
     _ durability: Durability = .full,
@@ -133,7 +133,7 @@ struct MovedFileTests {
       expectMoved { try count(first) }
       #expect(try stored(path + ".new") == 2)
       #expect(rename(path + ".new", path) == 0)
-      // The second is in the session of a name that does not exist any more, and leaves it soon.
+      // The second is in the session of a name that no longer exists, and leaves it soon.
       #expect(try waitUntil { try value(first.realm) == 2 && first.realm.location.place == .here })
       try count(first)
       #expect(try stored(path) == 3)
@@ -209,7 +209,7 @@ struct MovedFileTests {
       #expect(unlink(path + ".lock") == 0)
       try count(first)
       #expect(try stored(path) == 2 && access(path + ".lock", F_OK) == 0)
-      // Left without a request, too, so that another writer need not wait for long.
+      // It leaves without a request, too, so that another writer does not wait for long.
       #expect(unlink(path + ".lock") == 0)
       let second = try RealmWriter(Configuration(path: path))
       try count(second)

@@ -26,7 +26,7 @@ struct NewRowsTests {
     .objectID: .objectID(ObjectID(high: 0, low: 0)), .uuid: .uuid(UniqueID(high: 0, low: 0)),
   ]
 
-  /// A value of a size that grows with `row`, so that leaves become wider and take other forms on the way.
+  /// A value whose size grows with `row`, so that leaves become wider and change their form.
   private func value(_ type: ValueType, _ row: Int, _ random: inout SplitMix64) -> Value {
     // The numbers of the second cluster are negative, those of the third are large.
     var bits = Int64(bitPattern: random.next()) >> Int64(63 - (row < 512 ? row % 256 / 8 : min(63, row % 256)))

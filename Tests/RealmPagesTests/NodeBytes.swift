@@ -1,5 +1,5 @@
-// Nodes made by hand: a stretch of memory that a test fills, either with bytes as the format's description gives
-// them or with nodes of plain integers.
+// Nodes built by hand: memory that a test fills with bytes as in the description of the format, or with nodes of plain
+// integers.
 
 @testable import RealmPages
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("access by name")
 struct ObjectAccessTests {
-  /// Creates a realm with two people who like each other's dogs.
+  /// Creates a realm with two people and links to each other's dogs.
   private func people(_ folder: TemporaryFolder) throws -> RealmWriter {
     let writer = try RealmWriter(Configuration(path: folder.path("people.realm")), create: true)
     try writer.write { transaction in

@@ -1,4 +1,4 @@
-// Objects that are made together with their values.
+// Objects that are created together with their values.
 
 import RealmPages
 import TestSupport

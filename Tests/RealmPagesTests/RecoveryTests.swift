@@ -20,7 +20,7 @@ struct RecoveryTests {
       let damaged = folder.appendingPathComponent("damaged.realm"), saved = folder.appendingPathComponent("saved.realm")
       try Data(bytes).write(to: damaged)
       defer {
-        // Whatever happens: the damaged file is as it was, and nothing else is there.
+        // In any case, the damaged file is unchanged, and no other file exists.
         #expect((try? Data(contentsOf: damaged)) == Data(bytes))
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         #expect(Set(names).isSubset(of: ["damaged.realm", "saved.realm"]))
@@ -159,7 +159,7 @@ struct RecoveryTests {
     try recover(bytes) { report, saved in
       #expect(report.origin.contains("search") && report.version == original.version)
       #expect(report.parts.allSatisfy(\.isWhole) && report.firstProblem == nil && report.problems.isEmpty)
-      // A node of a former version is left, which could as well be of a newer one.
+      // A node of a former version is left, which could also be of a newer one.
       #expect(report.isUnreached && report.unreachedNodes == 1 && !report.isWhole)
       let (found, expected) = (try saved.table(named: "class_Person"), try original.table(named: "class_Person"))
       #expect(found?.objectCount == expected?.objectCount)

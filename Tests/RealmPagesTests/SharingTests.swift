@@ -210,7 +210,7 @@ struct SharingTests {
         process.executableURL = Self.program
         process.arguments = [path] + (isEncrypted ? [digits] : [])
         let output = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: log))
-        // Appending makes each line arrive whole.
+        // Appending keeps each line complete.
         _ = fcntl(output.fileDescriptor, F_SETFL, O_APPEND)
         process.standardOutput = output
         try process.run()

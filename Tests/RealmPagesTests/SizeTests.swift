@@ -1,4 +1,4 @@
-// The sizes that a realm is promised to take: many objects, properties and elements, large values, deep nesting.
+// The promised sizes of a realm: many objects, properties and elements, large values, deep nesting.
 //
 //     SIZES=full swift test --filter SizeTests    # millions instead of tens of thousands; minutes in a debug build
 

@@ -1,4 +1,4 @@
-// The verdict of a recovery: whole only where everything that the original had is there.
+// The verdict of a recovery is "whole" only if it has everything that the original had.
 //
 // DAMAGES=n sets the number of damaged files in all; SEED=n the first seed; FIXTURES=name,... keeps to some of them;
 // KEEP=path keeps the last damaged file.
@@ -187,7 +187,7 @@ struct VerdictTests {
     switch kind {
     case .cut: bytes.removeLast(1 + random.below(bytes.count - 1))
     case .zeros, .hole:
-      // Half of them over the header, or near it.
+      // Half of them in or near the header.
       let start = random.below(2) == 0 ? random.below(64) : random.below(bytes.count)
       let count = kind == .hole ? 512 << random.below(4) : 1 + random.below(64)
       for place in start..<min(bytes.count, start + count) { bytes[place] = 0 }

@@ -21,7 +21,7 @@ struct HistoryTests {
         guard let pass = try replicator.run() else { return passes }
         passes.append(pass)
       } catch {
-        // Such as a deadlock with a connection that was given up, which the server has not noticed yet.
+        // Such as a deadlock with an abandoned connection, which the server has not noticed yet.
         if !error.isTemporary { throw error }
       }
     }

@@ -36,7 +36,7 @@ final class ReplicaSetup {
 
   func check() throws { try HistoryTests.check(Realm(Configuration(path: path)), place, server.address) }
 
-  /// Makes people, each with a link to the one before.
+  /// Creates people, each with a link to the previous one.
   func add(_ ids: Range<Int64>) throws {
     let transaction = try writer.begin()
     var last: ObjKey?

@@ -1,4 +1,4 @@
-// Values of Encodable types on their way into a realm.
+// Encodable values that are converted to values of a realm.
 
 import Foundation
 import Testing

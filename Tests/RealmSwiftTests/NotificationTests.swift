@@ -77,7 +77,7 @@ private actor Listener {
       case .error(let error): listener.say("\(error)")
       }
     }
-    // At once: the observer is there when `observe` returns.
+    // The observer is registered when `observe` returns.
     try realm.write { dog.age = 7 }
     #expect(await lines.next(isolation: #isolation) == "a 7 [\"age\"]")
     let ofPlaces = await person.places.observe(on: listener) { listener, change in

@@ -92,7 +92,7 @@ struct Snippets<Nothing> {
 
   private let folder: TemporaryFolder
 
-  /// Makes a folder for the default realm.
+  /// Creates a folder for the default realm.
   init() throws {
     folder = try TemporaryFolder()
     Realm.Configuration.defaultConfiguration = Realm.Configuration(
@@ -179,7 +179,7 @@ struct Snippets<Nothing> {
     return realm.objects(Owner.self).map(\.years)
   }
 
-  /// How many dogs there are once a dog was made later.
+  /// Returns the number of dogs after one was created asynchronously.
   func later() throws -> Int {
     let queue = DispatchQueue(label: "later")
     let realm = try queue.sync { try Realm(queue: queue) }

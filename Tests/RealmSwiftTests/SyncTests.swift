@@ -505,7 +505,7 @@ struct SyncTests {
         configuration = user.configuration(realmURL: URL(string: "https://127.0.0.1/x"))
       }
       #expect(code == .syncFailed && text.contains("https"), "\(text)")
-      // The mirror is one realm, whichever way it is named.
+      // The mirror is one realm, whatever name is used for it.
       let realm = try Realm(configuration: Self.configuration(server, path))
       (code, text) = Self.error { _ = try Realm(fileURL: URL(fileURLWithPath: path)) }
       #expect(code == .alreadyOpen && text.contains("the mirror of realm://"))

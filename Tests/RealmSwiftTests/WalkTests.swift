@@ -73,7 +73,7 @@ class Counted: Object {
     let dogs = Array(realm.objects(Dog.self)), frozen = realm.freeze()
     #expect(dogs.map(\.age) == Array(0..<600))
     try realm.write {
-      // Half of the objects are gone, so the keys have gaps.
+      // Half of the objects were deleted, so the keys have gaps.
       for dog in dogs where dog.age % 2 == 1 { realm.delete(dog) }
       for dog in dogs where !dog.isInvalidated { dog.age += 1 }
       #expect(dogs[10].age == 11 && dogs[12].name == "dog 12")

@@ -45,7 +45,7 @@ struct MirrorLockTests {
     #expect(error?.description.contains("another process keeps the mirror") ?? false)
   }
 
-  /// A lock that another thread gives back.
+  /// A lock that another thread releases.
   private final class Held: @unchecked Sendable {
     // Unchecked: the other thread alone uses it.
     var lock: MirrorLock?

@@ -393,7 +393,7 @@ struct SessionTests {
         let stored = try #require(try MirrorState(in: mirror.writer.realm.latest()))
         #expect(stored == mirror.state)
       }
-      // Nothing holds the mirror of a session that was stopped: it opens again.
+      // A stopped session does not hold its mirror: it can be opened again.
       for _ in 0..<2 {
         try Self.session(server, uploads: true, path: path) { session in
           _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload && $0.version == newest }

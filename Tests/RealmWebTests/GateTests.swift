@@ -44,7 +44,7 @@ struct GateTests {
       }
     }
     #expect(try served.request("GET", "/", headers: ["X-Realmfs-Key": nil]).status == 200)
-    // With the cookie alone, the URL does not give out the key.
+    // With the cookie alone, the URL does not reveal the key.
     #expect(try served.request("GET", "/?token=\(served.token)").headers["location"] == "/")
   }
 

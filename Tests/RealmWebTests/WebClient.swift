@@ -61,7 +61,7 @@ final class Connection {
 
   deinit { close(socket) }
 
-  /// Sends bytes; false if the server does not take them.
+  /// Sends bytes; returns false if the server does not accept them.
   @discardableResult
   func send(_ bytes: [UInt8]) -> Bool {
     var rest = bytes[...]

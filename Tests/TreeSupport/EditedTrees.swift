@@ -1,5 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// Trees that random edits can be made in: the library's, below FUSE, and a mounted one.
+// Trees for random edits: the library's, below FUSE, and a mounted one.
 
 import FileTree
 import Foundation
