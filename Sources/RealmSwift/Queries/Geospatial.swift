@@ -175,10 +175,6 @@ public struct GeoCircle: RLMGeospatial {
 
 extension Query where T: OptionalProtocol, T.Wrapped: EmbeddedObject {
   /// Matches if the position in the embedded object is inside the region.
-  ///
-  /// ```swift
-  /// let near = shops.where { $0.location.geoWithin(GeoCircle(center: home, radius: .kilometers(5)!)) }
-  /// ```
   public func geoWithin<U: RLMGeospatial>(_ value: U) -> Query<Bool> {
     Query<Bool>(.within(node, value._rlmShape.shape))
   }
