@@ -266,7 +266,7 @@ class Jotting: Object {
     tokens.forEach { $0.invalidate() }
   }
 
-  @Test("a migration reads nested collections as arrays and dictionaries, and writes them")
+  @Test("a migration reads nested collections as lists and maps, and writes arrays and dictionaries")
   func migrated() throws {
     let configuration = folder.configuration(Jotting.self, named: "old")
     try autoreleased {
@@ -277,8 +277,8 @@ class Jotting: Object {
     next.schemaVersion = 1
     next.migrationBlock = { migration, _ in
       migration.enumerateObjects(ofType: "Jotting") { old, new in
-        let numbers = (old?["extra"] as? [String: Any])?["numbers"] as? [Any]
-        new?["extra"] = [numbers?.first ?? 0, ["a": [true]] as [String: Any]] as [Any]
+        let numbers = (old?["extra"] as? Map<String, AnyRealmValue>)?["numbers"]?.listValue
+        new?["extra"] = [numbers?.first ?? .int(0), ["a": [true]] as [String: Any]] as [Any]
       }
     }
     let note = try #require(try Realm(configuration: next).objects(Jotting.self).first)

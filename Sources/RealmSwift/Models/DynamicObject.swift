@@ -33,7 +33,7 @@ import RealmPages
       default: return super[key]
       }
     }
-    set { super[key] = newValue }
+    set { if schema.isDynamic { assign(newValue, to: key) } else { super[key] = newValue } }
   }
 
   /// The value of a property.
@@ -79,14 +79,125 @@ extension Realm {
   }
 }
 
+extension CollectionPlace {
+  /// The class of the objects in the collection.
+  var linkedClass: ManagedClass {
+    guard let name = type.schema?.properties[property].linkedName else {
+      Misuse.stop("The collection does not contain objects of one class.")
+    }
+    return context.managed(named: name)
+  }
+}
+
 extension RealmContext {
   /// Returns the class with this name; ends the process if the realm has no such class.
-  fileprivate func managed(named name: String) -> ManagedClass {
+  func managed(named name: String) -> ManagedClass {
     guard let schema = wanted.classes.first(where: { $0.name.isExactly(name) }) else {
       Misuse.stop("The realm does not have the class '\(name)': see objectTypes.")
     }
-    return managed(schema.type)
+    return managed(schema)
   }
+}
+
+// MARK: objects without a model
+
+extension RealmContext {
+  /// Creates an object of a class without a model. `value` is a dictionary, an array with one value for each property
+  /// in order, or another object.
+  func create(_ value: Any, _ type: ManagedClass) -> DynamicObject {
+    guard let schema = type.schema else { Misuse.stop("the class '\(type.name)' has no properties") }
+    if schema.isEmbedded { Misuse.stop("Embedded objects cannot be created directly: '\(schema.name)'.") }
+    let values = ValueAssignment.entries(of: value, for: schema)
+    // A migration sets a new primary key at its end.
+    let primaryKey = apply { try $0.table(type.key).primaryKey?.name }.flatMap { schema.index(of: $0) }
+    let key = apply { transaction throws -> ObjKey in
+      guard let primaryKey else { return try transaction.create(type.key) }
+      let property = schema.properties[primaryKey]
+      guard let given = values.first(where: { schema.index(of: $0.0) == primaryKey }),
+        let key = property.storageType.valueType.engineValue(given.1)
+      else { throw Realm.Error(.fail, "an object of '\(schema.name)' needs a value for '\(property.name)'") }
+      return try transaction.create(type.key, primaryKey: key)
+    }
+    let object = DynamicObject(self, type, key.value)
+    for (name, value) in values where schema.index(of: name) != primaryKey { object[name] = value }
+    return object
+  }
+}
+
+extension _Persistable {
+  /// Returns a scalar as the engine stores it, after converting it to this type; nil if that is not possible.
+  fileprivate static func engineValue(_ value: Any?) -> Value? {
+    _rlmIsPlain ? _rlmCast(DynamicObject.stored(value))?._rlmPlain().value : nil
+  }
+}
+
+extension DynamicObject {
+  /// Returns the stored value of an enumeration or a custom type; other values as they are.
+  fileprivate static func stored(_ value: Any?) -> Any? {
+    switch value {
+    case let custom as any PersistableEnum: custom.rawValue
+    case let custom as any FailableCustomPersistable: custom.persistableValue
+    default: value
+    }
+  }
+
+  /// Sets a property of an object without a model. Dictionaries, arrays and objects without a realm become objects of
+  /// the class that the property links to.
+  fileprivate func assign(_ value: Any?, to name: String) {
+    guard let context, let type = managedClass, let index = schema.index(of: name) else {
+      Misuse.stop("'\(schema.name)' has no property '\(name)'.")
+    }
+    context.checkWrite()
+    let property = schema.properties[index]
+    guard let target = property.targetName, let value, !ValueAssignment.isNil(value) else {
+      return super[name] = Self.stored(value)
+    }
+    let targetClass = context.managed(named: target)
+    if targetClass.schema?.isEmbedded == true { return embed(value, property, type.columnKeys[index], targetClass) }
+    func object(_ value: Any) -> Any {
+      if ValueAssignment.isNil(value) || (value as? ObjectBase)?.context != nil { return value }
+      return context.create(ValueAssignment.unwrapped(value), targetClass)
+    }
+    switch (property.type.collection, value) {
+    case (nil, _): super[name] = object(value)
+    case (.dictionary, let entries as [String: Any]): super[name] = entries.mapValues { object($0) }
+    case (.list, let values as [Any]), (.set, let values as [Any]): super[name] = values.map { object($0) }
+    default: super[name] = value
+    }
+  }
+
+  /// Stores copies of objects in a property for embedded objects.
+  private func embed(_ value: Any, _ property: ModelProperty, _ column: ColKey, _ target: ManagedClass) {
+    guard let context, let type = managedClass, let schema = target.schema else { return }
+    let key = ObjKey(objectKey)
+    func fill(_ made: ObjKey, _ value: Any) {
+      let object = DynamicObject(context, target, made.value)
+      for (name, value) in ValueAssignment.entries(of: ValueAssignment.unwrapped(value), for: schema) {
+        object[name] = value
+      }
+    }
+    func refuse() -> Never {
+      Misuse.stop("The value '\(value)' does not fit the property '\(type.name).\(property.name)'.")
+    }
+    switch property.type.collection {
+    case nil: fill(context.apply { try $0.setEmbedded(type.key, key, column) }, value)
+    case .list, .set:
+      guard let values = value as? any Sequence else { refuse() }
+      let elements = Self.elements(of: values)
+      context.apply { try $0.clear(type.key, key, column) }
+      for (index, element) in elements.enumerated() {
+        fill(context.apply { try $0.insertEmbedded(type.key, key, column, at: index) }, element)
+      }
+    case .dictionary:
+      guard let entries = value as? [String: Any] else { refuse() }
+      context.apply { try $0.clear(type.key, key, column) }
+      for (name, value) in entries {
+        fill(context.apply { try $0.setEmbedded(type.key, key, column, entry: Array(name.utf8)) }, value)
+      }
+    }
+  }
+
+  private static func elements(of values: some Sequence) -> [Any] { values.map { $0 } }
 }
 
 extension AnyRealmValue {

@@ -49,6 +49,7 @@ enum PredicateFormat {
       }
       // Accepts %ld, %lld, %lu and similar.
       if kind == "l" { while let more = rest.next(), more == "l" {} }
+      if argument is any RLMGeospatial { replaceIn(&text) }
       text += "$\(values.count)"
       values.append(value(of: argument, format))
     }
@@ -56,6 +57,13 @@ enum PredicateFormat {
     // The arguments are referenced by number: $0.
     if next == 0 { values = arguments.map { value(of: $0, format) } }
     return .bound(text, values)
+  }
+
+  /// Replaces the operator IN at the end of a text by the operator for regions.
+  private static func replaceIn(_ text: inout String) {
+    var head = text[...]
+    while head.last?.isWhitespace == true { head.removeLast() }
+    if head.uppercased().hasSuffix(" IN") { text = head.dropLast(2) + "GEOWITHIN " }
   }
 
   /// The words of format strings that differ from the query language.
@@ -105,6 +113,7 @@ enum PredicateFormat {
     case AnyRealmValue.list, AnyRealmValue.dictionary:
       Misuse.stop("A list or dictionary of mixed values cannot be an argument of a format string: use where.")
     case let value as AnyRealmValue: return value._rlmAny.map { Self.value(of: $0, format) } ?? .null
+    case let region as any RLMGeospatial: return region._rlmShape.text._rlmEngineValue.value
     case let list as any Sequence:
       var values: [Value] = []
       for element in list { values.append(value(of: element, format)) }

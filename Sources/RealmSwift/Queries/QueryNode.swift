@@ -13,6 +13,8 @@ indirect enum QueryNode {
   case matches(QueryNode)
   /// If `isAny`, the left side is a collection, and at least one of its elements must match.
   case compare(QueryNode, Comparison, QueryNode, TextOptions = [], isAny: Bool = false)
+  /// The left side is a path to embedded objects with positions.
+  case within(QueryNode, GeoShape)
   case and(QueryNode, QueryNode)
   case or(QueryNode, QueryNode)
   case not(QueryNode)
@@ -24,7 +26,7 @@ indirect enum QueryNode {
     case .path(let place): place.collection == nil ? [] : [place]
     case .compare(let a, _, let b, _, _), .and(let a, let b), .or(let a, let b):
       a.pathsOfCollections.union(b.pathsOfCollections)
-    case .not(let inner): inner.pathsOfCollections
+    case .not(let inner), .within(let inner, _): inner.pathsOfCollections
     }
   }
 }
@@ -81,6 +83,11 @@ struct QueryBuilder {
     case .not(let inner): return .not(predicate(inner))
     case .compare(let left, let comparison, let right, let options, let isAny):
       return .compare(expression(left, isAny ? .any : nil), comparison, expression(right), options, column: 1)
+    case .within(let left, let shape):
+      guard case .path(let place) = left else {
+        Misuse.stop("Invalid query: only a property can be within a region.")
+      }
+      return .within(path(place, nil), shape, column: 1)
     // A Boolean property is itself a condition.
     case .path, .value, .matches:
       return .compare(expression(node), .equal, .constant(.value(.bool(true))), [], column: 1)
@@ -93,7 +100,7 @@ struct QueryBuilder {
     case .value(.list(let values)): return .list(values.map { .value($0) }, quantifier, column: 1)
     case .value(let value): return .constant(.value(value))
     case .matches(let condition): return subquery(condition)
-    case .all, .compare, .and, .or, .not:
+    case .all, .compare, .within, .and, .or, .not:
       Misuse.stop("Invalid query: a condition cannot be compared.")
     }
   }

@@ -12,7 +12,8 @@ public struct Results<Element: RealmCollectionValue> {
 
   init(_ place: CollectionPlace) {
     if let type = Element._rlmType.linkedClass?.type {
-      self.init(ResultsSource(place.context, .collection(place, place.context.managed(type))))
+      let managed = type == DynamicObject.self ? place.linkedClass : place.context.managed(type)
+      self.init(ResultsSource(place.context, .collection(place, managed)))
     } else {
       self.init(ResultsSource(place.context, .values(place, ascending: nil)))
     }

@@ -35,7 +35,7 @@ extension RealmContext {
   /// Returns the class in this context that corresponds to a class of another version.
   func counterpart(of type: ManagedClass) -> ManagedClass {
     guard let schema = type.schema else { Misuse.stop("the class '\(type.name)' has no model") }
-    return managed(schema.type)
+    return managed(schema)
   }
 
   /// Returns the collection in this context that corresponds to a collection of another version; nil if its owner, or

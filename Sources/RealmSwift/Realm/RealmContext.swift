@@ -11,7 +11,7 @@ final class RealmContext {
 
   let file: RealmFile
   let configuration: Realm.Configuration
-  let wanted: WantedClasses
+  private(set) var wanted: WantedClasses
   /// True if the realm stays at its version and is used by all threads.
   let isFrozen: Bool
   let confinement: Confinement
@@ -118,6 +118,11 @@ final class RealmContext {
     checkThread()
     if isFrozen { return }
     cancel()
+    end()
+  }
+
+  /// Releases the version being read. All objects become invalid, also those of a frozen realm.
+  func end() {
     for type in classes.values { type.end() }
     classes = [:]
     hold = nil
@@ -276,39 +281,61 @@ final class RealmContext {
 
   // MARK: classes
 
+  /// Makes the realm represent its objects by other classes: in a migration, by those that the file has.
+  func represent(_ classes: WantedClasses) {
+    for type in self.classes.values { type.end() }
+    self.classes = [:]
+    wanted = classes
+  }
+
+  /// Moves all classes to the changed columns of their tables.
+  func followColumns() throws {
+    let snapshot = try snapshot()
+    for type in classes.values {
+      if let table = try snapshot.table(type.key) { type.move(to: table, generation) }
+    }
+  }
+
+  /// Returns the class of a schema; ends the process if the realm does not have it.
+  func managed(_ schema: ClassSchema) -> ManagedClass {
+    // All dynamic schemas have the same type.
+    schema.isDynamic ? managed(schema, ObjectIdentifier(schema)) : managed(schema.type)
+  }
+
   /// Returns the class of a model; ends the process if the realm does not have it.
   func managed(_ type: ObjectBase.Type) -> ManagedClass {
     Misuse.unwrap { try revive() }
-    if isFrozen { return frozenClass(type) }
-    if let known = classes[ObjectIdentifier(type)] { return known }
-    guard let found = find(ClassSchema.of(type)) else {
-      Misuse.stop("The realm does not have the class '\(ClassSchema.of(type).name)': see objectTypes.")
-    }
-    classes[ObjectIdentifier(type)] = found
-    return found
+    if !isFrozen, let known = classes[ObjectIdentifier(type)] { return known }
+    return managed(ClassSchema.of(type), ObjectIdentifier(type))
   }
 
-  /// Like `managed`, but for a frozen realm, whose classes are used by several threads.
-  private func frozenClass(_ type: ObjectBase.Type) -> ManagedClass {
-    let schema = ClassSchema.of(type)
-    let found = frozenLock.withLock { () -> ManagedClass? in
-      if let known = classes[ObjectIdentifier(type)] { return known }
-      let found = find(schema)
-      classes[ObjectIdentifier(type)] = found
-      return found
+  private func managed(_ schema: ClassSchema, _ identifier: ObjectIdentifier) -> ManagedClass {
+    // The classes of a frozen realm are used by several threads.
+    if isFrozen { frozenLock.lock() }
+    defer { if isFrozen { frozenLock.unlock() } }
+    if let known = classes[identifier] { return known }
+    guard let found = find(schema) else {
+      Misuse.stop("The realm does not have the class '\(schema.name)': see objectTypes.")
     }
-    guard let found else { Misuse.stop("The realm does not have the class '\(schema.name)': see objectTypes.") }
+    classes[identifier] = found
     return found
   }
 
   private func find(_ schema: ClassSchema) -> ManagedClass? {
     guard wanted.classes.contains(where: { $0 === schema }) else { return nil }
     return Misuse.unwrap {
-      guard let table = try snapshot().table(named: Table.classPrefix + schema.name) else { return nil }
+      guard let table = try table(ofClass: schema.name) else { return nil }
       let type = ManagedClass(schema, self, table, generation)
       found.append(type)
       return type
     }
+  }
+
+  /// Returns the table of a class, also if the transaction added it; nil if there is none.
+  func table(ofClass name: String) throws -> Table? {
+    let name = Table.classPrefix + name
+    guard isDirty, let transaction else { return try snapshot().table(named: name) }
+    return try transaction.engine.tableKey(named: name).flatMap { try snapshot().table($0) }
   }
 
   /// Returns the model of a table; nil if no model of the realm has it.
@@ -380,7 +407,7 @@ final class RealmContext {
       return object(table, key) as? T
     }
     if type == DynamicObject.self {
-      return schema(of: table).flatMap { DynamicObject(self, self.managed($0.type), key) as? T }
+      return schema(of: table).flatMap { DynamicObject(self, self.managed($0), key) as? T }
     }
     let managed = managed(type)
     return managed.key == table ? object(managed, key) as? T : nil
@@ -388,7 +415,7 @@ final class RealmContext {
 
   /// Like `object(of:_:_:)`, but as an instance of the table's own model; nil if no model has the table.
   func object(_ table: TableKey, _ key: Int64) -> ObjectBase? {
-    schema(of: table).map { object(managed($0.type), key) }
+    schema(of: table).map { object(managed($0), key) }
   }
 
   /// Returns a new instance that represents the object with this key.
@@ -434,7 +461,7 @@ extension PropertyPlace {
   func write(_ value: (WriteTarget) -> EngineValue) {
     guard let context = object.context, let type = object.managedClass else { Misuse.stop("the object is not managed") }
     context.checkWrite()
-    if type.schema?.primaryKeyIndex == index {
+    if let schema = type.schema, schema.primaryKeyIndex == index, !schema.isDynamic {
       Misuse.stop("The primary key of '\(type.name)' cannot be changed after the object was added to a realm.")
     }
     let value = value(WriteTarget(context: context, policy: context.policy))

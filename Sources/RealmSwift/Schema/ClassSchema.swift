@@ -20,11 +20,16 @@ struct ModelProperty: @unchecked Sendable {
   /// The name of the property in the linking class, for linking objects.
   let originProperty: String?
 
-  /// The target class of a link.
-  var linkedClass: ClassSchema? { type.linkedClass.map { ClassSchema.of($0.type) } }
+  /// The name of the target class of a link, for a property without a model.
+  var targetName: String?
+
+  /// The model of the target class of a link.
+  var linkedClass: ClassSchema? { targetName == nil ? type.linkedClass.map { ClassSchema.of($0.type) } : nil }
 
   /// The name of that class. Does not inspect its properties, which may refer back to this class.
-  var linkedName: String? { type.linkedClass.map { $0.type._realmObjectName() ?? String(describing: $0.type) } }
+  var linkedName: String? {
+    targetName ?? type.linkedClass.map { $0.type._realmObjectName() ?? String(describing: $0.type) }
+  }
 
   /// True if the property is a column of the table.
   var isStored: Bool { !type.isLinkingObjects }
@@ -51,7 +56,7 @@ struct ModelProperty: @unchecked Sendable {
   }
 }
 
-/// A model class.
+/// A model class, or a class as a file has it.
 final class ClassSchema: Sendable {
   let reference: ClassReference
   /// The name in the realm.
@@ -66,6 +71,8 @@ final class ClassSchema: Sendable {
 
   var type: ObjectBase.Type { reference.type }
   var isEmbedded: Bool { kind == .embedded }
+  /// True if the schema comes from a file: all objects are dynamic.
+  var isDynamic: Bool { type == DynamicObject.self }
   var primaryKey: ModelProperty? { primaryKeyIndex.map { properties[$0] } }
 
   /// Returns the index of the property with this name, in the class or in the realm.
@@ -118,11 +125,26 @@ final class ClassSchema: Sendable {
     self.properties = properties
     offsets = properties.map(\.offset)
     primaryKeyIndex = properties.firstIndex(where: \.isPrimaryKey)
+    indexes = Self.indexes(of: properties)
+    unknownNames = Set([primaryKey].compactMap { $0 }).union(indexed).subtracting(properties.map(\.name))
+  }
+
+  /// Creates the schema of a class in a file, with the properties that its columns are.
+  init(dynamic name: String, _ kind: TableKind, _ properties: [ModelProperty]) {
+    reference = ClassReference(type: DynamicObject.self)
+    (self.name, self.kind, self.properties) = (name, kind, properties)
+    // Dynamic objects have no storage for values: they are always managed.
+    offsets = []
+    primaryKeyIndex = properties.firstIndex(where: \.isPrimaryKey)
+    indexes = Self.indexes(of: properties)
+    unknownNames = []
+  }
+
+  private static func indexes(of properties: [ModelProperty]) -> [String: Int] {
     var indexes: [String: Int] = [:]
     for (index, property) in properties.enumerated() { indexes[property.storedName] = index }
     for (index, property) in properties.enumerated() { indexes[property.name] = index }
-    self.indexes = indexes
-    unknownNames = Set([primaryKey].compactMap { $0 }).union(indexed).subtracting(properties.map(\.name))
+    return indexes
   }
 
   /// Returns true if objects of both classes have the same stored properties.

@@ -6,6 +6,9 @@ import RealmPages
 /// A block that migrates objects to a new schema. It receives the schema version of the file.
 public typealias MigrationBlock = @Sendable (_ migration: Migration, _ oldSchemaVersion: UInt64) -> Void
 
+/// An object in a migration, with properties accessed by name.
+public typealias MigrationObject = DynamicObject
+
 /// A block that is called with the old and the new state of an object; nil where the object does not exist.
 public typealias MigrationObjectEnumerateBlock = (_ oldObject: MigrationObject?, _ newObject: MigrationObject?) -> Void
 
@@ -34,13 +37,14 @@ extension Realm {
 
 /// A migration of a realm, with its old and new objects. Valid only in the migration block.
 public final class Migration {
-  private let context: RealmContext
-  private let former: Snapshot
-  private let oldSide: MigrationSide
-  private let newSide: MigrationSide
+  /// The realm before the migration.
+  private let old: RealmContext
+  /// The realm in the transaction of the migration.
+  private let new: RealmContext
+  private let models: WantedClasses
   private struct Deleted: Hashable {
     let name: String
-    let key: ObjKey
+    let key: Int64
   }
   /// The objects that `delete` removed, which are not enumerated again. Their keys may belong to created objects.
   private var deleted: Set<Deleted> = []
@@ -49,78 +53,68 @@ public final class Migration {
   /// The classes to remove when the migration ends.
   private(set) var removed: [TableKey] = []
 
-  init(_ context: RealmContext, from former: Snapshot) {
-    (self.context, self.former) = (context, former)
-    oldSide = MigrationSide(.former(former))
-    newSide = MigrationSide(.transaction(context))
+  /// Begins a migration in the open transaction of `context`, which represents objects by dynamic objects until `end`.
+  init(_ context: RealmContext) throws {
+    let former = try context.file.reader.hold()
+    old = try RealmContext(
+      context.file,
+      context.configuration,
+      WantedClasses(in: former.snapshot),
+      frozenAt: former
+    )
+    (new, models) = (context, context.wanted)
+    context.represent(try models.dynamic(in: context))
   }
 
-  /// Ends the migration: its objects can no longer be used.
+  /// Ends the migration. Its objects become invalid.
   func end() {
-    oldSide.isOver = true
-    newSide.isOver = true
+    old.end()
+    new.represent(models)
   }
 
-  /// Calls `block` with each object of a class that existed before the migration.
+  /// The schema before the migration.
+  public var oldSchema: Schema { Schema(objectSchema: old.wanted.classes.map { ObjectSchema($0) }) }
+
+  /// The schema after the migration.
+  public var newSchema: Schema { Schema(objectSchema: new.wanted.classes.map { ObjectSchema($0) }) }
+
+  /// Calls `block` with each object of a class that existed before the migration. The new object is nil if it was
+  /// deleted or if the class no longer exists. For a class that did not exist, calls `block` with its new objects.
   public func enumerateObjects(ofType typeName: String, _ block: MigrationObjectEnumerateBlock) {
     if emptied.contains(typeName) { return }
-    let keys = Misuse.unwrap { () throws -> [ObjKey] in
-      guard let table = try former.table(named: Table.classPrefix + typeName) else { return [] }
+    let oldClass = Self.managed(typeName, old), newClass = Self.managed(typeName, new)
+    guard let enumerated = oldClass ?? newClass else { return }
+    let keys = Misuse.unwrap { () throws -> [Int64] in
+      let context = oldClass == nil ? new : old
+      guard let table = try context.snapshot().table(enumerated.key) else { return [] }
       let cursor = ObjectCursor(table)
-      var keys: [ObjKey] = []
-      while try cursor.next() { keys.append(cursor.key) }
+      var keys: [Int64] = []
+      while try cursor.next() { keys.append(cursor.key.value) }
       return keys
     }
     for key in keys where !deleted.contains(Deleted(name: typeName, key: key)) {
-      block(oldSide.object(typeName, key), newSide.object(typeName, key))
+      let newObject = newClass.flatMap { new.contains($0, key) ? DynamicObject(new, $0, key) : nil }
+      block(oldClass.map { DynamicObject(old, $0, key) }, newObject)
     }
+  }
+
+  private static func managed(_ typeName: String, _ context: RealmContext) -> ManagedClass? {
+    context.wanted.classes.first { $0.name.isExactly(typeName) }.map { context.managed($0) }
   }
 
   /// Creates an object with the values of a dictionary, of an array in the order of the properties, or of an object.
   @discardableResult
   public func create(_ typeName: String, value: Any = [String: Any]()) -> MigrationObject {
-    let table = newSide.table(typeName), value = values(of: value, typeName)
-    let columns = context.apply { try $0.columns(of: table) }
-    var primaryKey = context.apply { try $0.table(table).primaryKey }
-    primaryKey = primaryKey.flatMap { key in columns.first { $0.key == key.key } }
-    let key = context.apply { transaction throws -> ObjKey in
-      guard let primaryKey else { return try transaction.create(table) }
-      guard let given = value[primaryKey.name], let value = newSide.engineValue(given, primaryKey) else {
-        throw Realm.Error(.fail, "an object of '\(typeName)' needs a value for '\(primaryKey.name)'")
-      }
-      return try transaction.create(table, primaryKey: value)
-    }
-    let object = MigrationObject(newSide, typeName, table, key)
-    for (name, value) in value where name != primaryKey?.name { object[name] = value }
-    return object
+    new.create(value, new.managed(named: typeName))
   }
 
   /// Deletes an object of the new schema.
   public func delete(_ object: MigrationObject) {
-    if object.side !== newSide { Misuse.stop("Only new objects of a migration can be deleted.") }
-    deleted.insert(Deleted(name: object.className, key: object.key))
-    context.apply { try $0.delete(object.table, object.key) }
-  }
-
-  /// Returns the values for a new object by property name.
-  private func values(of value: Any, _ typeName: String) -> [String: Any] {
-    let names = context.wanted.classes.first { $0.name.isExactly(typeName) }?.properties.filter(\.isStored)
-    switch value {
-    case let values as [String: Any]: return values
-    case let values as [Any]:
-      guard let names, values.count <= names.count else {
-        Misuse.stop("There are \(values.count) values for the \(names?.count ?? 0) properties of '\(typeName)'.")
-      }
-      return Dictionary(zip(names.map(\.storedName), values)) { $1 }
-    case let object as MigrationObject: return object.values
-    case let object as ObjectBase:
-      let entries = object.schema.properties.enumerated().compactMap { index, property -> (String, Any)? in
-        guard property.isStored, let value = property.storage.anyValue(of: object, index) else { return nil }
-        return (property.storedName, value)
-      }
-      return Dictionary(entries) { $1 }
-    default: Misuse.stop("An object of '\(typeName)' cannot be created from a value of type \(type(of: value)).")
+    guard object.context === new, let type = object.managedClass else {
+      Misuse.stop("Only new objects of a migration can be deleted.")
     }
+    deleted.insert(Deleted(name: type.name, key: object.objectKey))
+    new.apply { try $0.delete(type.key, ObjKey(object.objectKey)) }
   }
 
   /// Deletes the objects of a class, and the class itself if the realm is not opened with it. Returns true if the class
@@ -128,9 +122,9 @@ public final class Migration {
   @discardableResult
   public func deleteData(forType typeName: String) -> Bool {
     emptied.insert(typeName)
-    return context.apply { transaction throws -> Bool in
+    return new.apply { transaction throws -> Bool in
       guard let key = try transaction.tableKey(named: Table.classPrefix + typeName) else { return false }
-      if context.wanted.classes.contains(where: { $0.name.isExactly(typeName) }) {
+      if models.classes.contains(where: { $0.name.isExactly(typeName) }) {
         let cursor = ObjectCursor(try transaction.table(key))
         var keys: [ObjKey] = []
         while try cursor.next() { keys.append(cursor.key) }
@@ -145,8 +139,8 @@ public final class Migration {
 
   /// Moves the values of an old property to a new property of the same type.
   public func renameProperty(onType typeName: String, from oldName: String, to newName: String) {
-    let table = newSide.table(typeName)
-    context.apply { transaction in
+    let table = new.managed(named: typeName).key
+    new.apply { transaction in
       let columns = try transaction.columns(of: table)
       guard let old = columns.first(where: { $0.name.isExactly(oldName) }) else {
         throw Realm.Error(.fail, "'\(typeName)' had no property '\(oldName)', or still has it")
@@ -161,5 +155,6 @@ public final class Migration {
       try transaction.renameColumn(table, old.key, to: newName)
       if old.isNullable != new.isNullable { _ = try transaction.setNullable(table, old.key, new.isNullable) }
     }
+    Misuse.unwrap { try new.followColumns() }
   }
 }

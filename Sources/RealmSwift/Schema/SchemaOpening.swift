@@ -63,7 +63,7 @@ enum SchemaOpening {
     try context.change { try wanted.begin(in: $0) }
     var removed: [TableKey] = []
     if let stored, stored < version, let block = configuration.migrationBlock {
-      let migration = Migration(context, from: former)
+      let migration = try Migration(context)
       block(migration, stored)
       migration.end()
       removed = migration.removed

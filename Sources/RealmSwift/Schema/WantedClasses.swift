@@ -6,6 +6,9 @@ import RealmPages
 struct WantedClasses: Sendable {
   let classes: [ClassSchema]
 
+  /// Creates classes that a file has, which need no check.
+  init(dynamic classes: [ClassSchema]) { self.classes = classes }
+
   /// Throws if classes are missing or violate a rule.
   init(_ types: [ObjectBase.Type]?) throws {
     var classes: [ClassSchema]
