@@ -489,7 +489,11 @@ struct QueryBinder {
   private func held(_ constant: ConstantSyntax, _ other: BoundExpression?) throws(QueryError) -> HeldValue {
     func refuse(_ problem: String) -> QueryError { QueryError(column: constant.column, problem: problem) }
     switch constant.kind {
-    case .stored(let table, let key): return HeldValue(.link(table, key))
+    case .stored(let table, let key):
+      if let target = other?.target, target.key != table {
+        throw refuse("the links lead to \(target.title), not to the table with key \(table.value)")
+      }
+      return HeldValue(.link(table, key))
     case .text(let text): return HeldValue(try argument(text, other, refuse))
     case .key(let key):
       guard let target = other?.target else { throw refuse("an object can only be compared with a link") }

@@ -68,6 +68,7 @@ struct QueryErrorTests {
       ("null != leaves", 6, "holds no nulls"),
       ("str.@type == 'string'", 1, "@type needs values of type mixed"),
       ("intList BETWEEN {1, 2}", 9, "BETWEEN needs ALL before a list"), ("ANY int == 3", 9, "need a list"),
+      ("leaf == L0:3", 9, "the links lead to Leaf, not to the table with key 0"),
       ("leaf == next", 6, "a link to Leaf cannot be compared with one to Node"), ("leaf < null", 6, "links can only"),
       ("peers.@sum.intList > 1", 1, "intList is a collection; intList.@sum has one result for each object"),
       ("intDict[0] == 1", 9, "its entries have keys"), ("intDict.@values[0] == 1", 17, "nothing can follow @values"),
