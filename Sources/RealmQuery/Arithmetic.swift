@@ -6,6 +6,7 @@ import RealmPages
 struct Accumulator {
   private let aggregate: Aggregate
   private let type: ValueType
+  private let takesNaN: Bool
   private var count: Int64 = 0
   private var extreme: ValueView?
   private var whole: Int64 = 0
@@ -14,21 +15,27 @@ struct Accumulator {
   private var real = 0.0
   private var decimal = Decimal128(parsing: "0")
 
-  /// Creates an accumulator without values. `type` is the type of the result.
-  init(_ aggregate: Aggregate, type: ValueType) { (self.aggregate, self.type) = (aggregate, type) }
+  /// Creates an accumulator without values. `type` is the type of the result. If `takesNaN` is true, NaN of the types
+  /// float and double is a value: less than all others, and any sum with it is NaN.
+  init(_ aggregate: Aggregate, type: ValueType, takesNaN: Bool = false) {
+    (self.aggregate, self.type, self.takesNaN) = (aggregate, type, takesNaN)
+  }
 
   /// An empty accumulator of the same kind.
-  var emptied: Accumulator { Accumulator(aggregate, type: type) }
+  var emptied: Accumulator { Accumulator(aggregate, type: type, takesNaN: takesNaN) }
 
-  /// Adds a value. Values other than numbers are used only for the minimum and maximum; NaN is ignored.
+  /// Adds a value. Values other than numbers are used only for the minimum and maximum.
   mutating func add(_ value: ValueView) {
+    if value.isNaN {
+      if case .decimal128 = value { return }
+      if !takesNaN { return }
+    }
     switch aggregate {
     case .min, .max:
-      if value.isNull || value.isNaN { return }
+      if value.isNull { return }
       if let extreme, value.order(extreme) * (aggregate == .min ? 1 : -1) >= 0 { return }
       extreme = value
     case .sum, .average:
-      if value.isNaN { return }
       switch value {
       case .int(let number):
         let (sum, overflow) = whole.addingReportingOverflow(number)

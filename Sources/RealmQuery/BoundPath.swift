@@ -95,6 +95,7 @@ final class BoundPath {
         throw unknown(name, column)
       }
       let property = table.columns[index]
+      if property.type == .link, property.collection != nil, case .all = rest.first?.element { rest = rest.dropFirst() }
       if property.type == .link, property.collection != nil, property.collection != .set, isSelection(rest.first),
         let (step, _) = rest.popFirst()
       {
@@ -131,7 +132,10 @@ final class BoundPath {
         }
       } else {
         goal = .property(index)
-        if case .name("@values") = rest.first?.element, property.collection == .dictionary { rest = rest.dropFirst() }
+        if case .name("@values") = rest.first?.element, property.collection == .dictionary {
+          rest = rest.dropFirst()
+          if let (_, column) = rest.first { throw QueryError(column: column, problem: "nothing can follow @values") }
+        }
         try bindSelection(&rest, property)
       }
       if let (_, column) = rest.first {
@@ -154,7 +158,7 @@ final class BoundPath {
 
   private func unknown(_ name: String, _ column: Int) -> QueryError {
     let hint = KnownNames(table.columns.map(\.name)).hint(for: name)
-    return QueryError(column: column, problem: "\(table.className ?? table.name) has no property \(name); \(hint)")
+    return QueryError(column: column, problem: "\(table.title) has no property \(name); \(hint)")
   }
 
   private func enter(_ target: TableKey?, _ column: Int) throws(QueryError) {
@@ -197,7 +201,7 @@ final class BoundPath {
     guard let column = origin.columns.first(named: property, \.name), column.targetTable == table.key else {
       throw QueryError(
         column: propertyPlace,
-        problem: "\(className) has no property \(property) that links to \(table.className ?? table.name)"
+        problem: "\(className) has no property \(property) that links to \(table.title)"
       )
     }
     if snapshot.fileFormat < 10 {
@@ -233,6 +237,13 @@ final class BoundPath {
       if property.collection == .set {
         throw QueryError(column: column, problem: "\(property.name) is a set: its elements have no index")
       }
+      if property.collection == .dictionary, selection.count == 1 {
+        switch selection[0] {
+        case .index, .last:
+          throw QueryError(column: column, problem: "\(property.name) is a dictionary: its entries have keys, no index")
+        default: break
+        }
+      }
       if property.type != .mixed && selection.count > 1 {
         throw QueryError(column: column, problem: "only values of type mixed hold collections in collections")
       }
@@ -251,7 +262,14 @@ final class BoundPath {
   private func checkEnding(_ path: PathSyntax) throws(QueryError) {
     let column = path.elements.last?.column ?? path.column
     switch ending {
-    case .value, .type: break
+    case .value: break
+    case .type:
+      guard case .property(let index) = goal,
+        table.columns[index].type == .mixed
+          || table.columns[index].collection == .dictionary
+      else {
+        throw QueryError(column: column, problem: "@type needs values of type mixed; the others have a fixed type")
+      }
     case .count:
       if case .property(let index) = goal, !isCountable(table.columns[index]) {
         throw QueryError(column: column, problem: "\(table.columns[index].name) has no size")
@@ -262,6 +280,12 @@ final class BoundPath {
           throw QueryError(column: column, problem: "\(aggregate.rawValue).\(name) needs links before it")
         }
         guard let index = table.columns.firstIndex(named: name, \.name) else { throw unknown(name, column) }
+        if table.columns[index].collection != nil {
+          throw QueryError(
+            column: column,
+            problem: "\(name) is a collection; \(name).\(aggregate.rawValue) has one result for each object"
+          )
+        }
         aggregated = index
         try checkNumbers(table.columns[index], aggregate, column)
       } else {
@@ -383,8 +407,14 @@ final class BoundPath {
   /// The name that selects the keys of a dictionary, unless the dictionary has such a key.
   private static let keysName = "@keys".utf8
 
-  /// True if ALL and NONE may precede the path, which includes paths that select single elements of collections.
+  /// True if ANY, ALL and NONE may precede the path, which includes paths that select single elements of collections.
   var canBeQuantified: Bool { isList || !selection.isEmpty }
+
+  /// True if the path ends with a collection of values, or with several elements of one.
+  var isListOfValues: Bool {
+    guard isList, case .property(let index) = goal, case .value = ending else { return false }
+    return table.columns[index].collection != nil
+  }
 
   /// The property, if the path is just a single-value property of the starting class.
   var plainProperty: Int? { hops.isEmpty ? propertyAlongLinks : nil }
@@ -418,13 +448,16 @@ final class BoundPath {
   }
 
   /// True if the path always has exactly one value.
-  var isSingle: Bool { !isList && selection.isEmpty }
+  var isSingle: Bool {
+    if case (.count, .objects) = (ending, goal), hops.count > 1 { return false }
+    return !isList && selection.isEmpty
+  }
 
-  /// Counts each object once, no matter how many routes lead to it, unless the path is a sum or average. For callers
-  /// that need the set of values, not their frequency or order.
+  /// Counts each object once, no matter how many routes lead to it, unless the path is a sum, average or number of
+  /// backlinks. For callers that need the set of values, not their frequency or order.
   func takeEachOnce() {
-    switch ending {
-    case .aggregate(.sum, _), .aggregate(.average, _): break
+    switch (ending, goal) {
+    case (.aggregate(.sum, _), _), (.aggregate(.average, _), _), (_, .allBacklinks): break
     default: isDistinct = true
     }
   }
@@ -442,15 +475,9 @@ final class BoundPath {
     }
   }
 
-  /// Returns the types of the values. A property with a fixed type has this type even if it is null.
+  /// Returns the types of the values.
   private func types(_ cursor: ObjectCursor) throws -> Operand {
-    if case .objects = goal { return .one(.int(512)) }
-    if case .property(let index) = goal, table.columns[index].collection == nil,
-      let type = TypeName.of(table.columns[index].type)
-    {
-      return .one(type)
-    }
-    return try values(cursor).mapped(TypeName.of)
+    try values(cursor).mapped(TypeName.of)
   }
 
   private func count(_ cursor: ObjectCursor) throws -> Operand {
@@ -460,7 +487,10 @@ final class BoundPath {
       var counts: [ValueView] = []
       try walk(to: hops.count - 1, cursor) { (object) throws in
         var count: Int64 = 0
-        try self.links(self.hops.count - 1, object) { (link) throws in if !link.isNull { count += 1 } }
+        try self.links(self.hops.count - 1, object) { (link) throws in
+          // As in Realm, null entries of a dictionary count after other links only.
+          if !link.isNull || self.hops.count > 1 && self.endsInDictionary { count += 1 }
+        }
         counts.append(.int(count))
       }
       // If no object is reached before the last step, there is nothing to count.
@@ -507,7 +537,17 @@ final class BoundPath {
     var collections: [[ValueView]] = []
     switch goal {
     case .objects:
-      try forEach(cursor, isLast: true) { (link) throws in values.append(link) }
+      guard case .element(_, .key) = hops.last else {
+        try forEach(cursor, isLast: true) { (link) throws in values.append(link) }
+        break
+      }
+      try walk(to: hops.count - 1, cursor) { (object) throws in
+        var entry: [ValueView] = []
+        try self.links(self.hops.count - 1, object) { (link) throws in entry.append(link.isNull ? .null : link) }
+        collections.append(entry)
+      }
+      if isSingleEntry, collections.count == 1, let link = collections[0].first { return .one(link) }
+      return Operand(collections: collections)
     case .allBacklinks: return try count(cursor)
     case .keys(let index):
       try visit(cursor) { (object) throws in
@@ -541,12 +581,15 @@ final class BoundPath {
 
   /// True if a path along single links selects one entry of a dictionary property.
   private var isSingleEntry: Bool {
-    guard case .property(let index) = goal else { return false }
+    guard case .property(let index) = goal else {
+      guard case .element(_, .key) = hops.last else { return false }
+      return Self.areSingle(hops.dropLast())
+    }
     return table.columns[index].collection == .dictionary && hasOnlyLinks && !selection.isEmpty && !selects
   }
 
   private func aggregate(_ aggregate: Aggregate, _ cursor: ObjectCursor) throws -> Operand {
-    let empty = Accumulator(aggregate, type: resultType(of: aggregate))
+    let empty = Accumulator(aggregate, type: resultType(of: aggregate), takesNaN: takesNaN(aggregate))
     if let aggregated {
       var sum = empty
       try visit(cursor) { (object) throws in sum.add(try object.value(aggregated)) }
@@ -560,6 +603,17 @@ final class BoundPath {
       results.append(sum.result)
     }
     return isList ? .many(results) : .one(results.first ?? empty.result)
+  }
+
+  /// True if an aggregate does not ignore NaN. As in Realm, it does so where all values have the same type, except for
+  /// the minimum and maximum of dictionaries.
+  private func takesNaN(_ aggregate: Aggregate) -> Bool {
+    if let aggregated { return table.columns[aggregated].type == .mixed }
+    guard case .property(let index) = goal, table.columns[index].type != .mixed else { return true }
+    switch aggregate {
+    case .min, .max: return table.columns[index].collection == .dictionary
+    case .sum, .average: return false
+    }
   }
 
   /// Steps into nested collections and appends one array for each collection that the last step selects from, with the
@@ -666,22 +720,36 @@ final class BoundPath {
     }
   }
 
-  /// True if the last step yields null when it does not lead to an object.
+  /// True if the last step yields null when it does not lead to an object. As in Realm, lists of links have no nulls.
   private var givesNull: Bool {
     switch hops.last {
-    case .link, .element(_, .key): true
-    case .collection(let property): isWithNullEntries && lastOrigin.columns[property].collection == .dictionary
+    case .link: hasOnlyLinks
+    case .element(_, .key): true
+    case .collection: isWithNullEntries && endsInDictionary
     default: false
     }
+  }
+
+  /// True if the last step follows all entries of a dictionary.
+  private var endsInDictionary: Bool {
+    guard case .collection(let property) = hops.last else { return false }
+    return lastOrigin.columns[property].collection == .dictionary
   }
 
   /// The class from which the last step starts.
   private var lastOrigin: Table { hops.count > 1 ? cursors[hops.count - 2].table : start }
 
   /// True if the path is a single step along links. Realm has special rules for comparing such paths with constants.
-  var isOneStep: Bool {
+  var isOneStep: Bool { hops.count == 1 && endsWithLinks }
+
+  /// True if the path may have more than one link, none of which is null.
+  var isListOfLinks: Bool { isList && endsWithLinks }
+
+  /// True if the path ends with links, not with one element of a list or dictionary of links.
+  private var endsWithLinks: Bool {
     guard case .objects = goal, case .value = ending else { return false }
-    return hops.count == 1
+    if case .element = hops.last { return false }
+    return true
   }
 
   /// Counts null entries of a dictionary of links as values.
@@ -739,10 +807,11 @@ final class BoundPath {
 
   /// Returns true if no object is reached because a link before the last step is null.
   func leadsNowhere(_ cursor: ObjectCursor) throws -> Bool {
-    guard !hops.isEmpty else { return false }
-    if case .objects = goal { return false }
+    // A link at the end may be null.
+    let end = if case .objects = goal { hops.count - 1 } else { hops.count }
+    if end <= 0 { return false }
     var isReached = false
-    try forEach(cursor, isLast: false) { (_) throws in isReached = true }
+    try walk(to: end, cursor) { (_) throws in isReached = true }
     return !isReached
   }
 
@@ -756,6 +825,11 @@ final class BoundPath {
     guard case .objects = goal, case .value = ending, let last = hops.last else { return false }
     return !Self.areSingle([last])
   }
+}
+
+extension Table {
+  /// The name of the class, or of the table if it is not a class.
+  var title: String { className ?? name }
 }
 
 extension ValueView {

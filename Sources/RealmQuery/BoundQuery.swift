@@ -106,6 +106,18 @@ struct QueryBinder {
       return result
     case .compare(let left, let comparison, let right, let options, let column):
       return try compare(left, comparison, right, options, column)
+    case .between(let subject, let low, let high, let column):
+      let bound = try bind(subject, like: nil)
+      if let path = bound.path, path.isListOfValues, bound.quantifier != .all {
+        throw QueryError(
+          column: column,
+          problem: "BETWEEN needs ALL before a list, because other elements could meet the second bound"
+        )
+      }
+      return .all([
+        try compare(subject, .greaterOrEqual, .constant(low), [], column),
+        try compare(subject, .lessOrEqual, .constant(high), [], column),
+      ])
     case .within(let path, let shape, let column): return try within(path, shape, column)
     }
   }
@@ -182,13 +194,15 @@ struct QueryBinder {
         throw error.adding(hint: quotesHint(rightSyntax))
       }
     }
-    try check(left, comparison, right, column)
+    try check(left, comparison, right, text, column)
     var rightQuantifier = right.quantifier
     if comparison == .isIn && rightQuantifier == nil { rightQuantifier = .any }
     if right.isConstant, let path = left.path, path.isOneStep, left.quantifier == nil || left.quantifier == .any {
       // As in Realm, comparing links with a list of objects means comparing them with any of the objects.
-      if comparison == .equal && rightQuantifier == nil { rightQuantifier = .any }
-      if comparison == .equal || comparison == .notEqual { path.takeNullEntries() }
+      if comparison == .equal || comparison == .notEqual {
+        rightQuantifier = rightQuantifier ?? .any
+        path.takeNullEntries()
+      }
     }
     let (leftQuantifier, quantifier) = (left.quantifier, rightQuantifier)
     let areListsCompared = leftQuantifier == nil && quantifier == nil && !left.isSingle && !right.isSingle
@@ -199,6 +213,8 @@ struct QueryBinder {
         && (right.constant != nil || rightQuantifier == .any && (comparison == .equal || comparison == .isIn)),
       areTypes: left.isTypeName
     )
+    options.isNullLeast = options.isPlain && left.type == .string
+    options.isNaNUnordered = options.isPlain && left.type != .mixed
     // As in Realm:
     if text.contains(.ignoresCase), comparison == .contains, left.type == .data { options.isNullInNull = false }
     var bound = BoundPredicate { (cursor) throws in
@@ -250,23 +266,38 @@ struct QueryBinder {
     _ left: BoundExpression,
     _ comparison: Comparison,
     _ right: BoundExpression,
+    _ text: TextOptions,
     _ column: Int
   ) throws(QueryError) {
     func refuse(_ problem: String) -> QueryError { QueryError(column: column, problem: problem) }
-    for side in [left, right]
-    where side.quantifier != nil && side.quantifier != .any && !(side.path?.canBeQuantified ?? side.isList) {
-      throw refuse("ALL and NONE need a list")
+    func isList(_ side: BoundExpression) -> Bool { side.path?.canBeQuantified ?? side.isList }
+    for case let (side, quantifier?) in [(left, left.quantifier), (right, right.quantifier)]
+    where quantifier == .any ? side.path?.propertyAlongLinks != nil : !isList(side) {
+      throw refuse("ANY, ALL and NONE need a list")
     }
-    if comparison == .isIn && !right.isList { throw refuse("IN needs a list after it") }
+    if comparison == .isIn && !isList(right) { throw refuse("IN needs a list after it") }
+    for (side, other) in [(left, right), (right, left)]
+    where side.path?.isListOfLinks ?? false && other.constant?.isNull ?? false {
+      throw refuse("a list of links holds no nulls; count its links with @count, or test each object in a SUBQUERY")
+    }
     if left.isTypeName != right.isTypeName { throw refuse("@type can only be compared with the name of a type") }
     if left.isTypeName && comparison != .equal && comparison != .notEqual && comparison != .isIn {
       throw refuse("@type can only be compared with ==, != and IN")
+    }
+    if !left.isTypeName, [left.type, right.type].allSatisfy({ $0 == nil || $0 == .link }) {
+      switch comparison {
+      case .equal, .notEqual, .isIn: break
+      default: throw refuse("links can only be compared with ==, != and IN")
+      }
     }
     guard let a = left.type, let b = right.type else {
       if comparison.isOfTexts, !left.isTypeName {
         for side in [left.type, right.type].compactMap({ $0 }) where !Self.isText(side) {
           throw refuse("\(comparison.rawValue) compares strings")
         }
+      }
+      if comparison.isOfTexts || !text.isEmpty, left.type == .mixed, right.constant?.isNull ?? false {
+        throw refuse("\(comparison.rawValue) compares strings, not null")
       }
       return
     }
@@ -280,11 +311,11 @@ struct QueryBinder {
     if comparison.isOfTexts && !Self.isText(b) {
       throw refuse("\(comparison.rawValue) compares strings, not \(Self.name(b))")
     }
-    if a == .link {
-      switch comparison {
-      case .equal, .notEqual, .isIn: break
-      default: throw refuse("links can only be compared with ==, != and IN")
-      }
+    if !text.isEmpty && !Self.isText(b) {
+      throw refuse("\(comparison.rawValue)[\(text.letters)] compares strings, not \(Self.name(b))")
+    }
+    if a == .link, let target = left.target, let other = right.target, target.key != other.key {
+      throw refuse("a link to \(target.title) cannot be compared with one to \(other.title)")
     }
   }
 
@@ -367,7 +398,13 @@ struct QueryBinder {
       return bound
     case .list(let constants, let quantifier, _):
       var values: [HeldValue] = []
-      for constant in constants { values.append(try held(constant, other)) }
+      for constant in constants {
+        let value = try held(constant, other)
+        if other?.type == .link, let type = value.view.type, type != .link {
+          throw QueryError(column: constant.column, problem: "\(Self.name(type)) cannot be compared with a link")
+        }
+        values.append(value)
+      }
       let types = Set(values.compactMap(\.view.type))
       let held = values, views = values.map(\.view)
       return BoundExpression(
@@ -452,7 +489,11 @@ struct QueryBinder {
   private func held(_ constant: ConstantSyntax, _ other: BoundExpression?) throws(QueryError) -> HeldValue {
     func refuse(_ problem: String) -> QueryError { QueryError(column: constant.column, problem: problem) }
     switch constant.kind {
-    case .stored(let table, let key): return HeldValue(.link(table, key))
+    case .stored(let table, let key):
+      if let target = other?.target, target.key != table {
+        throw refuse("the links lead to \(target.title), not to the table with key \(table.value)")
+      }
+      return HeldValue(.link(table, key))
     case .text(let text): return HeldValue(try argument(text, other, refuse))
     case .key(let key):
       guard let target = other?.target else { throw refuse("an object can only be compared with a link") }
@@ -470,7 +511,7 @@ struct QueryBinder {
       } catch { throw refuse(error.description) }
       guard let found else { throw refuse("there is no class \(className)") }
       if let target = other?.target, target.key != found.key {
-        throw refuse("the links lead to \(target.className ?? target.name), not to \(className)")
+        throw refuse("the links lead to \(target.title), not to \(className)")
       }
       return HeldValue(object.map { .link(found.key, $0) } ?? .null)
     // A link is compared as a link to the target class of the other side.
@@ -503,10 +544,10 @@ struct QueryBinder {
       if text == "null" { return .null }
       guard let target = other?.target else { throw refuse("an object can only be compared with a link") }
       guard let primaryKey = target.primaryKey else {
-        throw refuse("objects of \(target.className ?? target.name) have no primary key that an argument can name")
+        throw refuse("objects of \(target.title) have no primary key that an argument can name")
       }
       guard let value = Self.value(text, primaryKey.type), let key = PrimaryKey(value) else {
-        throw refuse("argument '\(text)' is not a primary key of \(target.className ?? target.name)")
+        throw refuse("argument '\(text)' is not a primary key of \(target.title)")
       }
       let object: ObjKey?
       do throws(EngineError) { object = try target.objectKey(primaryKey: key) } catch {
@@ -540,7 +581,7 @@ struct QueryBinder {
 
   private static func converted(_ value: Value, _ text: String?, to type: ValueType?) -> Value {
     switch (value, type) {
-    case (.int(let number), .decimal128): .decimal128(Decimal128(parsing: text ?? String(number)))
+    case (.int(let number), .decimal128): .decimal128(Decimal128(parsing: String(number)))
     case (.double(let number), .decimal128): .decimal128(Decimal128(parsing: text ?? String(number)))
     case (.double(let number), .float): .float(Float(number))
     case (.double(let number), .int): Int64(exactly: number).map { .int($0) } ?? value

@@ -46,9 +46,12 @@ enum Operand {
 struct ComparisonOptions {
   /// The differences to ignore in strings.
   var text: TextOptions = []
-  /// True if a property is compared with a constant. A null string then sorts before all others, every string contains
-  /// null, and NaN is not equal to itself.
+  /// True if a property is compared with a constant. Every string then contains null.
   var isPlain = false
+  /// True if NaN follows IEEE 754, as when a property of a fixed type is compared with a constant.
+  var isNaNUnordered = false
+  /// True if null sorts before all other values, as when a string property is compared with a constant.
+  var isNullLeast = false
   /// True if a null string contains null, when a property is compared with a constant.
   var isNullInNull = true
   /// True if the values are types, as bit sets. Types with a common bit are equal.
@@ -69,7 +72,6 @@ extension Comparison {
       return collections.contains { holds(.many($0), leftQuantifier, right, rightQuantifier, options) }
     case (_, .collections(let collections)):
       return collections.contains { holds(left, leftQuantifier, .many($0), rightQuantifier, options) }
-    case (.one(let a), .one(let b)): return holds(a, b, options)
     case (.many(let a), .many(let b)) where leftQuantifier == nil && rightQuantifier == nil && self != .isIn:
       // Two lists are compared element by element.
       if a.count != b.count { return self == .notEqual }
@@ -82,7 +84,7 @@ extension Comparison {
   }
 
   private static func quantify(_ operand: Operand, _ quantifier: Quantifier?, _ body: (ValueView) -> Bool) -> Bool {
-    if case .one(let value) = operand { return body(value) }
+    if quantifier != Quantifier.none, case .one(let value) = operand { return body(value) }
     return switch quantifier ?? .any {
     case .any: operand.values.contains(where: body)
     case .all: operand.values.allSatisfy(body)
@@ -97,9 +99,9 @@ extension Comparison {
     switch (a.isNull, b.isNull) {
     case (true, true): return self == .equal || self == .isIn || self == .lessOrEqual || self == .greaterOrEqual
     case (true, false):
-      if options.isPlain, case .string = b, self == .less || self == .lessOrEqual { return true }
-      return self == .notEqual
-    case (false, true): return self == .notEqual
+      return self == .notEqual || options.isNullLeast && (self == .less || self == .lessOrEqual)
+    case (false, true):
+      return self == .notEqual || options.isNullLeast && (self == .greater || self == .greaterOrEqual)
     case (false, false): break
     }
     guard a.isComparable(b) else { return self == .notEqual }
@@ -109,7 +111,7 @@ extension Comparison {
     }
     // As in Realm, NaN is less than all numbers and equal to itself, but a property compared with a constant of its own
     // type follows IEEE 754.
-    if options.isPlain, a.isNaN || b.isNaN, a.hasFloatType(of: b) { return self == .notEqual }
+    if options.isNaNUnordered, a.isNaN || b.isNaN, a.hasFloatType(of: b) { return self == .notEqual }
     let order = a.order(b)
     return switch self {
     case .equal, .isIn: order == 0
@@ -127,7 +129,7 @@ extension Comparison {
       if self == .like { return a.isNull && b.isNull }
       // Every string begins with, ends with and contains null. So does null, if a property is compared with a constant.
       if options.isPlain { return unsafe b.isNull && (a.isNull ? options.isNullInNull : a.textBytes != nil) }
-      return unsafe self == .contains && b.isNull && a.textBytes != nil
+      return self == .contains && b.isNull && !a.isNull
     }
     guard a.isComparable(b), let text = unsafe a.textBytes, let part = unsafe b.textBytes else { return false }
     return unsafe TextMatch.holds(self, text, part, options.text)

@@ -117,7 +117,7 @@ struct QueryLexer {
       index += 1
       return .operation("@" + takeName())
     case UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
-    case UInt8(ascii: ".") where isDigit(peek(1)) && !endsPath: return try number()
+    case UInt8(ascii: ".") where isDigit(peek(1)): return try number()
     case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "*"), UInt8(ascii: "/"), UInt8(ascii: "("),
       UInt8(ascii: ")"), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ","),
       UInt8(ascii: "."), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "="), UInt8(ascii: "!"):
@@ -135,14 +135,6 @@ struct QueryLexer {
     guard let (text, options) = known.first(where: { isNext($0.0) }) else { return nil }
     index += text.utf8CodeUnitCount
     return options
-  }
-
-  /// True if a path could continue here, so that a period is not part of a number.
-  private var endsPath: Bool {
-    switch tokens.last?.kind {
-    case .word, .operation, .symbol("]"), .symbol(")"): true
-    default: false
-    }
   }
 
   private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }

@@ -183,10 +183,7 @@ struct QueryParser {
       guard case .list(let bounds, nil, _) = try collection(), bounds.count == 2 else {
         throw QueryError(column: column, problem: "BETWEEN needs two bounds: {1, 10}")
       }
-      return .and([
-        .compare(left, .greaterOrEqual, .constant(bounds[0]), [], column: column),
-        .compare(left, .lessOrEqual, .constant(bounds[1]), [], column: column),
-      ])
+      return .between(left, bounds[0], bounds[1], column: column)
     }
     if takeKeyword("GEOWITHIN") {
       guard case .path(let path) = left else {

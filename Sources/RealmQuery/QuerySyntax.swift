@@ -111,6 +111,7 @@ package indirect enum PredicateSyntax: Sendable {
   case or([PredicateSyntax])
   case not(PredicateSyntax)
   case compare(ExpressionSyntax, Comparison, ExpressionSyntax, TextOptions, column: Int)
+  case between(ExpressionSyntax, ConstantSyntax, ConstantSyntax, column: Int)
   /// `GEOWITHIN`
   case within(PathSyntax, GeoShape, column: Int)
 }
@@ -144,7 +145,7 @@ extension PredicateSyntax {
       default: return false
       }
       return pattern.contains(UInt8(ascii: "%")) && !pattern.contains(where: TextMatch.isWildcard)
-    case .compare, .within: return false
+    case .compare, .between, .within: return false
     }
   }
 }

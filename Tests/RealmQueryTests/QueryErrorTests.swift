@@ -62,6 +62,32 @@ struct QueryErrorTests {
   }
 
   @Test(
+    "a query that cannot mean what it says is refused with a hint",
+    arguments: [
+      ("peers.next == null", 12, "holds no nulls; count its links with @count"),
+      ("null != leaves", 6, "holds no nulls"),
+      ("str.@type == 'string'", 1, "@type needs values of type mixed"),
+      ("intList BETWEEN {1, 2}", 9, "BETWEEN needs ALL before a list"), ("ANY int == 3", 9, "need a list"),
+      ("leaf == L0:3", 9, "the links lead to Leaf, not to the table with key 0"),
+      ("leaf == next", 6, "a link to Leaf cannot be compared with one to Node"), ("leaf < null", 6, "links can only"),
+      ("peers.@sum.intList > 1", 1, "intList is a collection; intList.@sum has one result for each object"),
+      ("intDict[0] == 1", 9, "its entries have keys"), ("intDict.@values[0] == 1", 17, "nothing can follow @values"),
+      ("anyList ==[c] 100", 9, "==[c] compares strings, not an integer"),
+      ("`any` BEGINSWITH null", 7, "BEGINSWITH compares strings, not null"),
+      ("peers IN {O1, 3}", 15, "an integer cannot be compared with a link"),
+    ] as [(String, Int, String)]
+  )
+  func meaningless(text: String, column: Int, problem: String) throws {
+    do {
+      _ = try query(text, "Node", in: "queries/graph")
+      Issue.record("'\(text)' was taken")
+    } catch let error as QueryError {
+      #expect(error.column == column, "\(error)")
+      #expect(error.problem.contains(problem), "\(error)")
+    }
+  }
+
+  @Test(
     "lists after IN and BETWEEN accept the brackets of SQL and of JSON",
     arguments: [
       ("age IN {20, 21}", "age IN (20, 21)"), ("age IN {20, 21}", "age IN [20,21]"), ("age IN {20}", "age IN (20)"),
