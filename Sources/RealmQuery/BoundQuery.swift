@@ -150,7 +150,7 @@ struct QueryBinder {
         case .list(var list) = try cursor.value(coordinates), list.count >= 2,
         case .double(let longitude) = try list.value(at: 0), case .double(let latitude) = try list.value(at: 1)
       else { return false }
-      return region.contains(GeoPoint(longitude: longitude, latitude: latitude))
+      return region.contains(GeoPosition(longitude: longitude, latitude: latitude))
     }
     return BoundPredicate { (object) throws in
       let keys = try path.objects(object)

@@ -4,7 +4,7 @@
 import Glibc
 
 /// A position in degrees.
-package struct GeoPoint: Sendable, Equatable {
+package struct GeoPosition: Sendable, Equatable {
   package let longitude: Double
   package let latitude: Double
 
@@ -22,11 +22,11 @@ package struct GeoPoint: Sendable, Equatable {
 /// The right side of GEOWITHIN.
 package enum GeoShape: Sendable {
   /// The positions at a distance of at most `radius` radians.
-  case circle(GeoPoint, radius: Double)
+  case circle(GeoPosition, radius: Double)
   /// A box with these opposite corners. Its edges are geodesics, too.
-  case box(GeoPoint, GeoPoint)
+  case box(GeoPosition, GeoPosition)
   /// Closed rings: the outer one, then the holes.
-  case polygon([[GeoPoint]])
+  case polygon([[GeoPosition]])
 }
 
 /// A direction from the center of the sphere.
@@ -74,8 +74,8 @@ struct GeoRegion: Sendable {
       form = .circle(center.vector, squaredChord: 4 * half * half)
     case .box(let a, let b):
       let corners = [
-        a, GeoPoint(longitude: a.longitude, latitude: b.latitude), b,
-        GeoPoint(longitude: b.longitude, latitude: a.latitude), a,
+        a, GeoPosition(longitude: a.longitude, latitude: b.latitude), b,
+        GeoPosition(longitude: b.longitude, latitude: a.latitude), a,
       ]
       form = .polygon([try Ring(corners)])
     case .polygon(let rings):
@@ -96,7 +96,7 @@ struct GeoRegion: Sendable {
   }
 
   /// Returns true if the region contains a point. Whether a point exactly on an edge is inside depends on rounding.
-  func contains(_ point: GeoPoint) -> Bool {
+  func contains(_ point: GeoPosition) -> Bool {
     guard point.isValid else { return false }
     let vector = point.vector
     switch form {
@@ -105,7 +105,7 @@ struct GeoRegion: Sendable {
     }
   }
 
-  fileprivate static func check(_ point: GeoPoint) throws(GeoProblem) {
+  fileprivate static func check(_ point: GeoPosition) throws(GeoProblem) {
     if !point.isValid {
       throw GeoProblem(
         "[\(point.longitude), \(point.latitude)] is not a longitude in -180...180 and a latitude in -90...90"
@@ -130,7 +130,7 @@ private struct Ring: Sendable {
   /// equator or on a meridian with a round number, where the points of queries often are.
   private static let reference = Vector(x: 0.00457, y: 1, z: 0.0321)
 
-  init(_ points: [GeoPoint]) throws(GeoProblem) {
+  init(_ points: [GeoPosition]) throws(GeoProblem) {
     for point in points { try GeoRegion.check(point) }
     guard let first = points.first, first == points.last else {
       throw GeoProblem("a ring ends where it begins: repeat the first point at the end")

@@ -266,10 +266,10 @@ struct QueryParser {
     }
     guard takeKeyword("GEOPOLYGON") else { throw unexpected("geoCircle, geoBox or geoPolygon") }
     try expect("(")
-    var rings: [[GeoPoint]] = []
+    var rings: [[GeoPosition]] = []
     repeat {
       try expect("{")
-      var ring: [GeoPoint] = []
+      var ring: [GeoPosition] = []
       repeat { ring.append(try point()) } while take(",")
       try expect("}")
       rings.append(ring)
@@ -288,14 +288,14 @@ struct QueryParser {
   }
 
   /// Reads `[LONGITUDE, LATITUDE]`, which an altitude may follow. Altitudes are ignored.
-  private mutating func point() throws(QueryError) -> GeoPoint {
+  private mutating func point() throws(QueryError) -> GeoPosition {
     try expect("[")
     let longitude = try coordinate("a longitude in degrees")
     try expect(",")
     let latitude = try coordinate("a latitude in degrees")
     if take(",") { _ = try coordinate("an altitude") }
     try expect("]")
-    return GeoPoint(longitude: longitude, latitude: latitude)
+    return GeoPosition(longitude: longitude, latitude: latitude)
   }
 
   private mutating func coordinate(_ wanted: String) throws(QueryError) -> Double {

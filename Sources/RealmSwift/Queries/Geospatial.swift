@@ -15,7 +15,7 @@ public struct _GeoShape {
 
   /// The region in the syntax of the query language.
   var text: String {
-    func point(_ point: RealmQuery.GeoPoint) -> String { "[\(point.longitude), \(point.latitude)]" }
+    func point(_ point: GeoPosition) -> String { "[\(point.longitude), \(point.latitude)]" }
     switch shape {
     case .box(let a, let b): return "geoBox(\(point(a)), \(point(b)))"
     case .circle(let center, let radius): return "geoCircle(\(point(center)), \(radius))"
@@ -45,7 +45,7 @@ public struct GeoPoint: Hashable, Sendable {
 
   fileprivate init?(_ degrees: (Double, Double)) { self.init(latitude: degrees.0, longitude: degrees.1) }
 
-  fileprivate var corner: RealmQuery.GeoPoint { .init(longitude: longitude, latitude: latitude) }
+  fileprivate var corner: GeoPosition { .init(longitude: longitude, latitude: latitude) }
 }
 
 /// A box with two opposite corners. Its edges are geodesics.
