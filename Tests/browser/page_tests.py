@@ -429,6 +429,10 @@ def test_editing(page):
         page.click("dialog .danger")
         page.until("document.getElementById('object').hidden", "the object is deleted")
         equal((stored(path, "dog"), "dog 3" in realmfs("cat", path, "Dog")), (None, False), "an object is deleted")
+        page.click("#undo")
+        wait_until(lambda: stored(path, "dog") == "dog 3", "undo of the deletion")
+        page.until(f"{CELL}?.textContent === 'dog 3' && !document.querySelector('.row.deleted')", "the row", 3, 0)
+        expect(True, "a deletion is undone, with the links")
 
         page.click("#create")
         page.until("document.querySelector('dialog textarea')", "the new object")

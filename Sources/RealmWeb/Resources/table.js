@@ -49,6 +49,7 @@ export class Table {
       this.body.replaceChildren();
       this.rowElements.clear();
       this.marked.clear();
+      this.gone.clear();
     }
     if (!same || position) this.pending = position?.top ?? 0;
     this.loadColumns();
@@ -377,9 +378,13 @@ export class Table {
   async changedBy(changes) {
     const changed = new Map(changes.filter(({ cls }) => cls === this.cls?.name).map(({ key, change }) => [key, change]));
     if (!changed.size) return;
-    for (const [key, change] of changed) (change === "delete" ? this.gone : this.marked).add(key);
+    for (const { key } of this.rows) if (changed.get(key) === "delete") this.gone.add(key);
+    for (const [key, change] of changed) {
+      if (change !== "delete") this.marked.add(key);
+      if (change === "create") this.gone.delete(key);
+    }
     for (const page of this.pages.values()) page.stale = true;
-    const isDeleted = this.rows.some(({ key }) => this.gone.has(key));
+    const isDeleted = this.gone.size > 0;
     if (!isDeleted) await this.fetchInView();
     this.render();
     setTimeout(() => {
