@@ -185,7 +185,7 @@ private struct Scratch: @unchecked Sendable {
       memory.storeBytes(of: byte, toByteOffset: place, as: UInt8.self)
     }
     let lock = try LockFile(configuration, deadline: .now), list = VersionList(lock)
-    let listed = try list.grabNewest()
+    let listed = try list.pinNewest()
     _ = try list.contains(topRef: listed.topRef)
     for version in 1...3 as ClosedRange<UInt64> {
       _ = try list.purge()

@@ -1,6 +1,6 @@
 // The fuzzer's targets for external input other than realm files: texts of objects, schemas, queries and tables, keys,
-// the changesets in a file's history, and the messages of a sync server. A parser must accept any bytes or report an
-// error; it must not crash, hang or read out of bounds. FUZZ_TARGET selects the target.
+// the changesets in a file's history, the messages of a sync server, and the requests of a browser. A parser must
+// accept any bytes or report an error; it must not crash, hang or read out of bounds. FUZZ_TARGET selects the target.
 
 import CLinux
 import Glibc
@@ -13,7 +13,7 @@ import RealmQuery
 
 /// The kind of text that an input is parsed as.
 private enum Target: String {
-  case json, object, schema, query, csv, key, changeset, message, synced
+  case json, object, schema, query, csv, key, changeset, message, synced, request
 
   /// The target that the environment selects.
   static let chosen = getenv("FUZZ_TARGET").flatMap { Target(rawValue: String(cString: $0)) } ?? .json
@@ -25,6 +25,7 @@ private struct Sample: @unchecked Sendable {
   let writer: RealmWriter
   let snapshot: Snapshot
   let table: Table
+  let server: SampleServer
 
   /// The sample, which has properties of every kind.
   static let shared: Sample = {
@@ -54,7 +55,7 @@ private struct Sample: @unchecked Sendable {
       _ = try transaction.commit()
       let snapshot = try writer.realm.latest()
       guard let table = try snapshot.table(named: "class_Person") else { abort() }
-      return Sample(writer: writer, snapshot: snapshot, table: table)
+      return Sample(writer: writer, snapshot: snapshot, table: table, server: SampleServer(writer))
     } catch { abort() }
   }()
 }
@@ -78,10 +79,14 @@ public func fuzzTexts(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   return 0
 }
 
-/// A compressed message can expand to 1040 times its size.
+/// A compressed message can expand to 1040 times its size. The cost of a request also depends on the sample, whose
+/// bytes are searched.
 private let budget = Budget(
-  heap: .init(fixed: 256 << 10, perByte: Target.chosen == .message ? 2048 : 128),
-  requests: .init(fixed: 8 << 20, perByte: Target.chosen == .message ? 8192 : 1024),
+  heap: .init(fixed: Target.chosen == .request ? 4 << 20 : 256 << 10, perByte: Target.chosen == .message ? 2048 : 128),
+  requests: .init(
+    fixed: Target.chosen == .request ? 64 << 20 : 8 << 20,
+    perByte: Target.chosen == .message ? 8192 : 1024
+  ),
   time: .init(fixed: 1_000_000, perByte: 1000)
 )
 
@@ -107,7 +112,11 @@ private func take(_ bytes: [UInt8]) throws {
     transaction.rollback()
   case .schema: _ = try SchemaDescription(JSONText(bytes))
   case .query:
-    let query = try Query(String(decoding: bytes, as: UTF8.self), of: Sample.shared.table, in: Sample.shared.snapshot)
+    let query = try ObjectQuery(
+      String(decoding: bytes, as: UTF8.self),
+      of: Sample.shared.table,
+      in: Sample.shared.snapshot
+    )
     _ = try query.keys(until: .now + .seconds(5))
   case .csv:
     let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
@@ -124,6 +133,7 @@ private func take(_ bytes: [UInt8]) throws {
     _ = try KeyForm.key(in: secret)
   case .changeset: _ = try ChangesetDecoder(bytes)
   case .message: try takeFrames(bytes)
+  case .request: Sample.shared.server.take(bytes)
   case .synced:
     let transaction = try Sample.shared.writer.beginReplaying()
     do {

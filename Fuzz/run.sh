@@ -9,7 +9,7 @@
 #   Fuzz/run.sh --build         build only
 #   Fuzz/run.sh FILE...         run single realm files, to examine a crash
 #   FUZZ_TARGET=query Fuzz/run.sh FILE...     the same for a text: json, object, schema, query, csv, key, changeset,
-#                                             message, synced;
+#                                             message, synced, request;
 #                               or for another kind of file: write, encrypted, lock
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,33 +25,38 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 build() {
   echo "fuzz: building" >&2
   rm -rf "$work/objects"
-  mkdir -p "$work/CLinux" "$work/objects"
-  printf 'module CLinux { umbrella "%s" export * }\n' "$root/Sources/CLinux/include" >"$work/CLinux/module.modulemap"
   local flags=(-swift-version 6 -package-name realmfs -parse-as-library -O -wmo -g "-sanitize=fuzzer,address"
     -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault
     -enable-upcoming-feature MemberImportVisibility
-    -enable-testing -I "$work/CLinux" -I "$work")
-  for module in COpenSSL CIntelDecimal CSQLite CXLSXWriter CTLS CZlib; do flags+=(-I "$root/Sources/$module"); done
+    -enable-testing -I "$work")
+  for module in COpenSSL CIntelDecimal CSQLite CTLS CZlib; do flags+=(-I "$root/Sources/$module"); done
   local helper module files
-  for helper in Sources/CLinux/*.c; do
-    clang -O1 -g -fsanitize=address -I Sources/CLinux/include -c "$helper" -o "$work/objects/$(basename "$helper").o"
+  for module in CLinux CXLSXWriter CMicroHTTPD CWebResources; do
+    mkdir -p "$work/$module" "$work/objects/$module"
+    printf 'module %s { umbrella "%s" export * }\n' $module "$root/Sources/$module/include" >"$work/$module/module.modulemap"
+    flags+=(-I "$work/$module")
+    for helper in Sources/"$module"/*.c; do
+      clang -O1 -g -fsanitize=address -I Sources/CLinux/include -I "Sources/$module/include" -c "$helper" \
+        -o "$work/objects/$module/$(basename "$helper").o"
+    done
   done
-  for module in Threads RealmPages RealmJSON RealmNames RealmQuery RealmTransfer RealmSync; do
+  for module in Threads RealmPages RealmJSON RealmNames RealmQuery RealmTransfer RealmSync RealmWeb; do
     mapfile -t files < <(find "$root/Sources/$module" -name '*.swift' | sort)
-    (cd "$work/objects" && swiftc "${flags[@]}" -module-name $module -num-threads "$(nproc)" \
+    mkdir -p "$work/objects/$module"
+    (cd "$work/objects/$module" && swiftc "${flags[@]}" -module-name $module -num-threads "$(nproc)" \
       -emit-module -emit-module-path "$work/$module.swiftmodule" -c "${files[@]}")
   done
-  local libraries=(-lcrypto -lbidgcc000 -lsqlite3 -lxlsxwriter -lssl -lz)
+  local libraries=(-lcrypto -lbidgcc000 -lsqlite3 -lssl -lz)
   # The linker warns of each symbol of the sanitizer that it does not export.
   swiftc "${flags[@]}" -module-name FuzzOpen Fuzz/{FuzzOpen,Budget}.swift \
-    Tests/TestSupport/{SplitMix64,Mutator,ObjectWalk}.swift "$work"/objects/*.o \
+    Tests/TestSupport/{SplitMix64,Mutator,ObjectWalk}.swift "$work"/objects/*/*.o \
     "${libraries[@]}" -o "$work/fuzz-open" 2> >(grep -v 'Cannot export local symbol' >&2)
-  swiftc "${flags[@]}" -module-name FuzzTexts Fuzz/{FuzzTexts,Budget}.swift \
-    Sources/realmfs/{KeyForm,SecretBuffer}.swift "$work"/objects/*.o "${libraries[@]}" -o "$work/fuzz-texts" \
+  swiftc "${flags[@]}" -module-name FuzzTexts Fuzz/{FuzzTexts,FuzzRequest,Budget}.swift \
+    Sources/realmfs/Keys/{KeyForm,SecretBuffer}.swift "$work"/objects/*/*.o "${libraries[@]}" -o "$work/fuzz-texts" \
     2> >(grep -v 'Cannot export local symbol' >&2)
 }
 
-sources=(Fuzz/*.swift Sources/{RealmPages,RealmJSON,RealmNames,RealmQuery,RealmTransfer,RealmSync,Threads,CLinux} Tests/TestSupport)
+sources=(Fuzz/*.swift Sources/{RealmPages,RealmJSON,RealmNames,RealmQuery,RealmTransfer,RealmSync,RealmWeb,Threads,CLinux,CXLSXWriter,CMicroHTTPD} Tests/TestSupport)
 if [ ! -x "$work/fuzz-texts" ] || [ -n "$(find "${sources[@]}" -newer "$work/fuzz-texts" -print -quit)" ]; then
   build
 fi
@@ -101,8 +106,8 @@ printf '\1\50\60\0\30\2\16\0\0\0\0\0\1' >"$work/seeds-lock/one"
 fuzz write fuzz-open $((seconds / 8)) -max_len=65536 "$work/corpus-write" "$work/seeds"
 fuzz encrypted fuzz-open $((seconds / 16)) -max_len=65536 "$work/corpus-encrypted" "$work/seeds-encrypted"
 fuzz lock fuzz-open $((seconds / 16)) -max_len=2048 "$work/corpus-lock" "$work/seeds-lock"
-targets=(json object schema query csv key changeset message synced)
+targets=(json object schema query csv key changeset message synced request)
 for target in "${targets[@]}"; do
   mkdir -p "$work/corpus-$target"
-  fuzz "$target" fuzz-texts $(((seconds / 2 + 8) / 9)) -max_len=4096 "$work/corpus-$target" "Fuzz/corpus/$target"
+  fuzz "$target" fuzz-texts $(((seconds / 2 + 9) / 10)) -max_len=4096 "$work/corpus-$target" "Fuzz/corpus/$target"
 done

@@ -97,25 +97,28 @@ public final class ObjectQuery {
     }
   }
 
-  /// Returns the keys of the matching objects, in the order of the query, or in key order if it has none.
+  /// Returns the keys of the matching objects, in the order of the query, or in key order if it has none. Returns only
+  /// the first `count` of them, which costs less than sorting all.
   ///
   /// Cost: O(log n + hits) with an index, otherwise proportional to the number of objects in the class. Memory: 8 bytes
-  /// per hit.
+  /// per hit; to sort all, 48 bytes.
   ///
   /// - Throws: also `timedOut` if the query is not finished by `deadline`, or if `isCancelled` returns true, which is
   ///   called for every 256th object.
   public func keys(
+    first count: Int = .max,
     until deadline: ContinuousClock.Instant? = nil,
     isCancelled: (() -> Bool)? = nil
   ) throws(QueryFailure) -> [ObjKey] {
     try QueryFailure.of { () throws in
       var work = QueryWork(deadline: deadline, isCancelled: isCancelled)
       guard let first = stages.first else { return [] }
-      var limit = Int.max
+      var limit = first.ordering.isEmpty && stages.count == 1 ? count : .max
       if case .limit(let count) = first.ordering.first { limit = count }
       var keys = try matches(first.predicate, limit: limit, &work)
-      try order(&keys, by: first.ordering, &work)
-      return try pass(keys, stages.dropFirst(), &work)
+      try order(&keys, by: first.ordering, first: stages.count == 1 ? count : .max, &work)
+      keys = try pass(keys, stages.dropFirst(), &work)
+      return keys.count > count ? Array(keys.prefix(count)) : keys
     }
   }
 
@@ -153,12 +156,18 @@ public final class ObjectQuery {
     return keys
   }
 
-  private func order(_ keys: inout [ObjKey], by ordering: [Ordering], _ work: inout QueryWork) throws {
+  /// Applies an ordering. Of the result, only the first `count` are needed.
+  private func order(
+    _ keys: inout [ObjKey],
+    by ordering: [Ordering],
+    first count: Int = .max,
+    _ work: inout QueryWork
+  ) throws {
     for (index, part) in ordering.enumerated() {
       switch part {
       case .limit(let count): keys = Array(keys.prefix(count))
       case .sort(let by):
-        var limit = Int.max
+        var limit = index + 1 == ordering.count ? count : .max
         if index + 1 < ordering.count, case .limit(let count) = ordering[index + 1] { limit = count }
         keys = try ObjectSorter(keys: keys, by: by, cursor: ObjectCursor(table)).sorted(limit: limit, &work)
       case .distinct(let paths): keys = try distinct(keys, paths, &work)

@@ -17,13 +17,13 @@ struct ObjectSorter {
   /// Cost: one read of each object (two if all strings have a common prefix) and a few passes over the words, plus
   /// another read of each object among the first `limit` whose word equals another one.
   func sorted(limit: Int, _ work: inout QueryWork) throws -> [ObjKey] {
-    try places(Array(keys.indices), by: 0, from: 0, limit, &work).map { keys[$0] }
+    try places(keys.indices, by: 0, from: 0, limit, &work).map { keys[$0] }
   }
 
   /// Sorts the objects at `places` by the path `index` and those after it, and returns the first `limit`. Strings are
   /// known to be equal before `offset`.
   private func places(
-    _ places: [Int],
+    _ places: some Collection<Int>,
     by index: Int,
     from offset: Int,
     _ limit: Int,
@@ -75,7 +75,7 @@ struct ObjectSorter {
   /// Returns the words of the values of the path `index`, starting at `offset` in strings, for the objects that may be
   /// among the first `limit`. Nil if words cannot represent the order.
   private func words(
-    of places: [Int],
+    of places: some Collection<Int>,
     by index: Int,
     from offset: Int,
     _ limit: Int,
@@ -109,7 +109,12 @@ struct ObjectSorter {
   }
 
   /// Sorts like `places`, but by comparing values.
-  private func compared(_ places: [Int], by index: Int, _ limit: Int, _ work: inout QueryWork) throws -> [Int] {
+  private func compared(
+    _ places: some Collection<Int>,
+    by index: Int,
+    _ limit: Int,
+    _ work: inout QueryWork
+  ) throws -> [Int] {
     let by = by[index...], paths = by.map(\.path)
     var items: [(place: Int, values: [OrderingValue])] = []
     items.reserveCapacity(places.count)

@@ -50,6 +50,41 @@ struct RowTests {
     #expect(try keys(served.get("classes/Person/rows?sort=-name")) == backwards.reversed())
   }
 
+  @Test("a page after an object key begins with the next object, even if that one was deleted")
+  func after() throws {
+    let served = try ServedRealm("people", writes: true).open()
+    let rows = "classes/Person/rows?limit=3"
+    let all = try keys(served.get("classes/Person/rows?limit=500"))
+    #expect(try keys(served.get(rows + "&after=\(all[1])")) == Array(all[2..<5]))
+    #expect(try served.change("DELETE", "classes/Person/objects/\(all[1])").status == 200)
+    #expect(try keys(served.get(rows + "&after=\(all[1])")) == Array(all[2..<5]))
+    #expect(try keys(served.get(rows + "&after=\(all[all.count - 1])")).isEmpty)
+    let some = try keys(served.get("classes/Person/rows?query=age%20%3E%2025"))
+    #expect(try keys(served.get(rows + "&query=age%20%3E%2025&after=\(some[0])")) == Array(some[1..<4]))
+    for wrong in ["sort=age&after=1", "position=0&after=1", "query=age%20%3E%2025%20SORT(age%20ASC)&after=1"] {
+      #expect(try served.request("GET", "/api/\(rows)&\(wrong)").status == 400, "\(wrong)")
+    }
+    #expect(try served.request("GET", "/api/\(rows)&after=x").status == 404)
+  }
+
+  @Test("the first pages of a sorted class, which are found without sorting all, agree with the others")
+  func firstPages() throws {
+    let served = try ServedRealm { transaction in
+      let table = try transaction.addTable("class_A")
+      let number = try transaction.addColumn(table, ColumnSpec("number", .int))
+      for index in 0..<3000 {
+        try transaction.set(table, try transaction.create(table), number, .int(Int64(index * 7 % 100)))
+      }
+    }.open()
+    for target in ["classes/A/rows?sort=number", "classes/A/rows?sort=-number&query=number%20%3C%2090"] {
+      let first = try served.get(target + "&position=500&limit=500")
+      let other = try served.get(target + "&position=600&limit=500")
+      #expect(try keys(first)[100...].elementsEqual(keys(other)[..<400]))
+      #expect(first["count"] as? Int == other["count"] as? Int)
+      #expect(first["count"] as? Int == (target.contains("query") ? 2700 : 3000))
+    }
+  }
+
   @Test("an error in a query is reported with its column")
   func queryErrors() throws {
     let served = try ServedRealm("people").open()

@@ -157,6 +157,7 @@ public final class DeletedObjects {
       })
     else { return }
     if !node.isInner {
+      arena.space.noteRead(ref, node.byteSize)
       let cluster = ifReadable { () throws(EngineError) in try Cluster(arena, node, offset: offset) }
       if let cluster { body(cluster) }
       return

@@ -8,7 +8,7 @@ extension WebAPI {
   /// The maximum number of bytes of the response; more objects are left out.
   private static let deletedLimit = 8 << 20
 
-  /// The time after which the search ends and `more` is true. Writers are locked out until then.
+  /// The time after which the search ends and `more` is true.
   private static let deletedTime = Duration.seconds(20)
 
   /// Ends the search.
@@ -16,7 +16,7 @@ extension WebAPI {
 
   func deleted(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
     let limit = try request.target.number("limit", 1...Self.maxDeleted) ?? 100
-    return try browsed.withWriterLock { (newest, _) throws(WebError) in
+    return try browsed.search { (newest) throws(WebError) in
       _ = try newest.table(ofClass: className)
       let out = OutputBuffer()
       out.append("{\"version\":")

@@ -5,7 +5,7 @@ import RealmPages
 
 extension WebAPI {
   /// The maximum number of objects read, and of different values counted.
-  private static let maxScanned = 200_000, maxValues = 20_000
+  private static let maxScanned = 2_000_000, maxValues = 20_000
 
   func facets(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
     let target = request.target

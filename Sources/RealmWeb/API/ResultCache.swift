@@ -1,9 +1,17 @@
-// The object keys of recent results, so that a page of a sorted or filtered class costs no more than its rows.
+// Recent results, so that a page of a sorted or filtered class costs no more than its rows.
 
 import RealmPages
 import Synchronization
 
-/// Caches object keys by version, class, query and order.
+/// The objects that match a query, in its order.
+struct QueryResult: Sendable {
+  /// All keys, or only the first ones.
+  let keys: [ObjKey]
+  /// The number of all objects.
+  let count: Int
+}
+
+/// Caches results by version, class, query and order.
 final class ResultCache: Sendable {
   struct Request: Hashable, Sendable {
     /// `Snapshot.identity`.
@@ -11,12 +19,14 @@ final class ResultCache: Sendable {
     let table: TableKey
     let query: String
     let sort: String
+    /// True for a result with only the first keys.
+    let isBeginning: Bool
   }
 
   /// One result. Concurrent requests for the same result wait for the first of them.
   private final class Entry: Sendable {
-    let keys = Mutex<[ObjKey]?>(nil)
-    let count = Atomic(0)
+    let result = Mutex<QueryResult?>(nil)
+    let keyCount = Atomic(0)
   }
 
   /// The most recently used first.
@@ -24,21 +34,21 @@ final class ResultCache: Sendable {
 
   private static let maxEntries = 4
   /// The maximum number of keys in all results together; a single result may exceed it.
-  private static let maxKeys = 4_000_000
+  private static let maxKeys = 500_000
 
-  /// Returns the keys that `find` returned for an earlier identical request; otherwise calls `find`. If `find` returns
-  /// nil, because the version has been overwritten, nothing is cached.
-  func keys(
+  /// Returns the result of an earlier identical request; otherwise calls `find`. A result that is not valid, because
+  /// the version has been overwritten, is not cached.
+  func result(
     _ request: Request,
-    _ find: () throws(WebError) -> (keys: [ObjKey], isValid: Bool)
-  ) throws(WebError) -> [ObjKey] {
+    _ find: () throws(WebError) -> (result: QueryResult, isValid: Bool)
+  ) throws(WebError) -> QueryResult {
     let entry = entries.withLock { entries in
       let index = entries.firstIndex { $0.request == request }
       let found = index.map { entries.remove(at: $0) } ?? (request, Entry())
       entries.insert(found, at: 0)
       var sum = 0
       for (place, item) in entries.enumerated() {
-        sum += item.entry.count.load(ordering: .relaxed)
+        sum += item.entry.keyCount.load(ordering: .relaxed)
         if place > 0, place >= Self.maxEntries || sum > Self.maxKeys {
           entries.removeSubrange(place...)
           break
@@ -46,14 +56,14 @@ final class ResultCache: Sendable {
       }
       return found.1
     }
-    return try entry.keys.withLock { (known) throws(WebError) in
+    return try entry.result.withLock { (known) throws(WebError) in
       if let known { return known }
       let found = try find()
       if found.isValid {
-        known = found.keys
-        entry.count.store(found.keys.count, ordering: .relaxed)
+        known = found.result
+        entry.keyCount.store(found.result.keys.count, ordering: .relaxed)
       }
-      return found.keys
+      return found.result
     }
   }
 }

@@ -1,5 +1,6 @@
 // `/api/classes/CLASS/rows`: a page of the objects of a class.
 
+import CLinux
 import RealmJSON
 import RealmPages
 import RealmQuery
@@ -8,11 +9,19 @@ extension WebAPI {
   /// The maximum duration of a query.
   static let queryTime = Duration.seconds(60)
   private static let maxRows = 500
+  /// The number of objects up to which the first ones of an order are found without sorting all.
+  private static let maxFirst = 1000
+  /// The size of a result, in keys, after which unused memory is returned to the system.
+  private static let largeResult = 100_000
 
   func rows(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
     let target = request.target
     let position = try target.number("position", 0...Int(Int32.max)) ?? 0
     let limit = try target.number("limit", 0...Self.maxRows) ?? 100
+    let after = try target["after"].map { (text) throws(WebError) in try Self.objectKey(text) }
+    if after != nil, target["position"] != nil || !(target["sort"] ?? "").isEmpty {
+      throw WebError(400, "after: pages of a sorted class, and those with a position, have no object key to follow")
+    }
     return try browsed.onNewest { (snapshot) throws(WebError) in
       let table = try snapshot.table(ofClass: className)
       var columns = Array(table.columns.indices)
@@ -37,15 +46,16 @@ extension WebAPI {
       var count = table.objectCount
       try WebError.converting { () throws in
         if let selection {
-          let keys = try keys(selection, request)
-          count = keys.count
-          for (place, key) in keys.dropFirst(position).prefix(limit).enumerated() {
+          let result = try result(of: selection, first: position + limit, request)
+          count = result.count
+          let first = try after.map { key in try Self.place(after: key, in: result, selection) } ?? position
+          for (place, key) in result.keys.dropFirst(first).prefix(limit).enumerated() {
             if place > 0 { out.append(",") }
             guard try cursor.seek(key) else { throw EngineError.damaged("object \(key) is missing") }
             rows.append(cursor, columns, to: out)
           }
         } else if limit > 0 {
-          var hasNext = try cursor.seek(position: position)
+          var hasNext = try after.map { key in try cursor.seek(after: key) } ?? cursor.seek(position: position)
           for place in 0..<limit where hasNext {
             if place > 0 { out.append(",") }
             rows.append(cursor, columns, to: out)
@@ -76,6 +86,14 @@ extension WebAPI {
       if query.isEmpty, sort.isEmpty { return nil }
     }
 
+    /// Selects the objects of another selection, in another order.
+    private init(_ selection: Selection, sort: String) {
+      (table, snapshot, query, self.sort) = (selection.table, selection.snapshot, selection.query, sort)
+    }
+
+    /// The selection without its sort order.
+    fileprivate var unsorted: Selection { Selection(self, sort: "") }
+
     fileprivate func bound() throws(WebError) -> ObjectQuery {
       var conditions: [QueryCondition] = query.isEmpty ? [] : [.query(query)]
       if !sort.isEmpty {
@@ -93,22 +111,51 @@ extension WebAPI {
     }
   }
 
-  /// Returns the keys of a selection. Ends early if the client of the request has disconnected.
-  func keys(_ selection: Selection, _ client: WebRequest) throws(WebError) -> [ObjKey] {
+  /// Returns the position of the first object of a result after an object key.
+  private static func place(
+    after key: ObjKey,
+    in result: QueryResult,
+    _ selection: Selection
+  ) throws(WebError) -> Int {
+    if try selection.bound().isOrdered { throw WebError(400, "after: the query has an order; use position instead") }
+    var (low, high) = (0, result.keys.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if result.keys[middle] > key { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+
+  /// Returns at least the first `first` objects of a selection. Ends early if the client of the request has
+  /// disconnected.
+  func result(
+    of selection: Selection,
+    first: Int,
+    _ client: WebRequest
+  ) throws(WebError) -> QueryResult {
+    let isBeginning = !selection.sort.isEmpty && first <= Self.maxFirst
     let identity: String
     do throws(EngineError) { identity = try selection.snapshot.identity() } catch { throw WebError(error) }
     let request = ResultCache.Request(
       version: identity,
       table: selection.table.key,
       query: selection.query,
-      sort: selection.sort
+      sort: selection.sort,
+      isBeginning: isBeginning
     )
     // Report a malformed query without waiting for other requests.
     let query = try selection.bound()
-    return try results.keys(request) { () throws(WebError) in
+    let counted = isBeginning && !selection.query.isEmpty ? try selection.unsorted.bound() : nil
+    return try results.result(request) { () throws(WebError) in
+      let end = ContinuousClock.now.advanced(by: Self.queryTime)
       do throws(QueryFailure) {
-        let keys = try query.keys(until: .now.advanced(by: Self.queryTime)) { client.isAbandoned }
-        return (keys, browsed.realm.isCurrent(selection.snapshot))
+        let keys = try query.keys(first: isBeginning ? Self.maxFirst : .max, until: end) { client.isAbandoned }
+        var count = keys.count
+        if isBeginning, count == Self.maxFirst {
+          count = try counted?.keys(until: end) { client.isAbandoned }.count ?? selection.table.objectCount
+        }
+        if count > Self.largeResult { clinux_trim_heap() }
+        return (QueryResult(keys: keys, count: count), browsed.realm.isCurrent(selection.snapshot))
       } catch { throw WebError(error) }
     }
   }

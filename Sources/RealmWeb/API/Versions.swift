@@ -54,27 +54,47 @@ final class FormerRealm: Sendable {
 extension BrowsedRealm {
   /// How long to wait for writers in other programs.
   private static let timeout = Duration.seconds(3)
+  /// The number of searches that commits may interrupt.
+  private static let searches = 5
 
-  /// Runs `body` on the newest version while no program can commit, with the realm that holds it.
-  func withWriterLock<R>(_ body: (Snapshot, Realm) throws(WebError) -> R) throws(WebError) -> R {
-    let outcome: Result<R, WebError>
-    do throws(EngineError) {
-      if let writer {
-        outcome = try writer.withWriterLock(timeout: Self.timeout) { newest in
-          Result { () throws(WebError) in try body(newest, writer.realm) }
-        }
-      } else {
-        outcome = try realm.withWriterLock(timeout: Self.timeout) { newest, realm in
-          Result { () throws(WebError) in try body(newest, realm) }
-        }
-      }
-    } catch { throw WebError(error) }
-    return try outcome.get()
+  /// Runs `body`, which searches the whole file, on the newest version. Programs can commit during the search, which
+  /// may overwrite any part of the file that the newest version does not use. So if one has committed, the result is
+  /// discarded, an error included, and the search is repeated. Writers are locked out only while the version is read
+  /// before and after the search, because a commit in progress has no number yet.
+  ///
+  /// - Throws: also 503 if each of several searches was interrupted.
+  func search<R>(_ body: (Snapshot) throws(WebError) -> R) throws(WebError) -> R {
+    for _ in 0..<Self.searches {
+      let start = try betweenCommits()
+      let outcome = Result { () throws(WebError) in try body(start.hold.snapshot) }
+      if try betweenCommits().identity == start.identity { return try outcome.get() }
+    }
+    throw WebError(503, "other programs commit faster than the file can be searched; try again when they are idle")
   }
 
-  /// Runs `body` with the versions in the file while no program can commit.
+  /// Holds the newest version at a moment at which no commit is in progress.
+  private func betweenCommits() throws(WebError) -> (hold: VersionHold, identity: String) {
+    let outcome: Result<(hold: VersionHold, identity: String), EngineError>
+    do throws(EngineError) {
+      if let writer {
+        outcome = try writer.withWriterLock(timeout: Self.timeout) { _ in newest() }
+      } else {
+        outcome = try realm.withWriterLock(timeout: Self.timeout) { _, _ in newest() }
+      }
+      return try outcome.get()
+    } catch { throw WebError(error) }
+  }
+
+  private func newest() -> Result<(hold: VersionHold, identity: String), EngineError> {
+    Result { () throws(EngineError) in
+      let hold = try realm.hold()
+      return (hold, try hold.snapshot.identity())
+    }
+  }
+
+  /// Runs `body` with the versions in the file.
   fileprivate func withTimeline<R>(_ body: (VersionTimeline) throws(WebError) -> R) throws(WebError) -> R {
-    try withWriterLock { (newest, realm) throws(WebError) in
+    try search { (newest) throws(WebError) in
       try body(WebError.converting { () throws in try VersionTimeline(newest, of: realm) })
     }
   }

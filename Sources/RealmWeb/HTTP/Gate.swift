@@ -117,7 +117,7 @@ final class Gate: Sendable {
 
   // MARK: tickets
 
-  private static let maxTickets = 32
+  private static let maxTickets = 128
 
   /// Issues a ticket, which replaces the key in one read request. Browsers do not send the page's headers when they
   /// follow a download link.

@@ -1,4 +1,4 @@
-// Requests to the server, and JSON that keeps all digits of large integers.
+// Requests to the server.
 
 /** An error reported by the server, or a failed connection (status 0). */
 export class ApiError extends Error {
@@ -7,18 +7,6 @@ export class ApiError extends Error {
     Object.assign(this, { status, column });
   }
 }
-
-/** Parses JSON. Integers beyond 2^53 become BigInt, so that they keep all digits. */
-export const parseJSON = (text) => JSON.parse(text, (key, value, context) => {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  if (/^-?\d+$/.test(context.source)) return BigInt(context.source);
-  if (Number.isFinite(value)) return value;
-  throw new SyntaxError(`the number ${context.source} is too large`);
-});
-
-/** Returns the JSON text of a parsed value. */
-export const toJSON = (value, indent) =>
-  JSON.stringify(value, (key, part) => typeof part === "bigint" ? JSON.rawJSON(String(part)) : part, indent);
 
 /** The server's key, from the URL of the first page. Cookies are shared by all ports of a host; storage is not. */
 const key = (() => {
@@ -30,19 +18,14 @@ const key = (() => {
   } catch { return given ?? ""; }
 })();
 
-/** Sends a request; the response may have any status. */
-export async function send(path, options = {}) {
+async function request(path, options = {}) {
   const headers = { "X-Realmfs-Key": key, ...options.method && { "Content-Type": "application/json" } };
-  try { return await fetch(`/api/${path}`, { ...options, headers }); } catch (error) {
+  const response = await fetch(`/api/${path}`, { ...options, headers }).catch((error) => {
     throw error.name === "AbortError" ? error : new ApiError(0, "no answer from realmfs: it may have ended");
-  }
-}
-
-async function request(path, options) {
-  const response = await send(path, options);
+  });
   const text = await response.text();
   let answer = {};
-  try { answer = text ? parseJSON(text) : {}; } catch (error) {
+  try { answer = text ? JSON.parse(text) : {}; } catch (error) {
     if (response.ok) throw new ApiError(response.status, `the answer to ${path} is ${error.message}`);
   }
   if (response.ok) return answer;
@@ -85,21 +68,18 @@ export const api = {
   object: (cls, key) => request(object(cls, key) + shown()),
   backlinks: (cls, key, limit) => request(`${object(cls, key)}/backlinks${shown({ limit })}`),
   blobPath: (cls, key, property) => `${object(cls, key)}/blob/${name(property)}${shown()}`,
-  async blob(cls, key, property) {
-    const response = await send(api.blobPath(cls, key, property));
-    if (!response.ok) throw new ApiError(response.status, `status ${response.status}`);
-    return response.blob();
-  },
   facets: (cls, property, limit) => request(`classes/${name(cls)}/facets${shown({ property, limit })}`),
   search: (text, signal) => request(`search${shown({ text, limit: 200 })}`, { signal }),
   deleted: (cls) => request(`classes/${name(cls)}/deleted?limit=500`),
   exportPath: (values) => `export${shown(values)}`,
-  /** Downloads the response to a request. A ticket authorizes it in place of the key. */
-  async download(path) {
+  /** The URL of a request that the browser makes without the page's headers. A ticket authorizes it once. */
+  async ticketed(path) {
     const { ticket } = await request("ticket", { method: "POST", body: "{}" });
+    return `/api/${path}${path.includes("?") ? "&" : "?"}ticket=${ticket}`;
+  },
+  async download(path) {
     const link = document.createElement("a");
-    link.href = `/api/${path}${path.includes("?") ? "&" : "?"}ticket=${ticket}`;
-    Object.assign(link, { download: "" }).click();
+    Object.assign(link, { href: await api.ticketed(path), download: "" }).click();
   },
   // A preview's `expect` makes the server reject the change if the preview is out of date.
   preview: (cls, key, body) => request(`${object(cls, key)}?preview=1`, { method: "PATCH", body }),

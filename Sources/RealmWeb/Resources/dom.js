@@ -64,11 +64,11 @@ export function closePopup(refocus = false) {
 }
 
 /** Opens a panel at an element. The arrow keys move through its items; Esc closes it. */
-export function popup(anchor, content, { role = "dialog", label, at, refocus = anchor, className = "" } = {}) {
+export function popup(anchor, content, { role = "dialog", label, refocus = anchor, className = "" } = {}) {
   closePopup();
   const panel = el("div", { className: `popup ${className}`, set: { role, "aria-label": label } }, ...content);
   document.body.append(panel);
-  const box = (at ?? anchor).getBoundingClientRect();
+  const box = anchor.getBoundingClientRect();
   panel.style.left = `${Math.max(8, Math.min(box.left, innerWidth - panel.offsetWidth - 8))}px`;
   const below = innerHeight - box.bottom;
   if (below < panel.offsetHeight + 12 && box.top > below) panel.style.bottom = `${innerHeight - box.top + 4}px`;
@@ -96,15 +96,11 @@ function movePopup(event, panel) {
   event.stopPropagation();
 }
 
-/** A menu of buttons and links: `{ label, act }`, `{ label, href }`, or null for a line between groups. */
+/** A menu of buttons: `{ label, act, disabled }`. */
 export function menu(anchor, entries, options = {}) {
-  popup(anchor, entries.map((entry) => {
-    if (!entry) return el("hr");
-    const act = () => { closePopup(true); entry.act?.(); };
-    const more = { textContent: entry.label, set: { role: "menuitem" }, on: { click: act } };
-    return entry.href ? el("a", { href: entry.href, download: "", ...more })
-      : el("button", { type: "button", disabled: Boolean(entry.disabled), ...more });
-  }), { role: "menu", ...options });
+  popup(anchor, entries.map(({ label, act, disabled }) =>
+    button(label, () => { closePopup(true); act(); }, { disabled: Boolean(disabled), set: { role: "menuitem" } })),
+  { role: "menu", ...options });
 }
 
 /** Asks in a modal dialog; resolves to true if confirmed. `confirm` may be async, and throws to refuse. */

@@ -1,5 +1,5 @@
 // The page: addresses, panes, keys, and the reaction to commits.
-import { answered, api, ownVersions, parseJSON, toJSON } from "./api.js";
+import { answered, api, ownVersions } from "./api.js";
 import { ask, byId, bytes, closePopup, count, digits, dim, el, menu, on, plain, shown } from "./dom.js";
 import { follow } from "./live.js";
 import { create, ObjectPane } from "./object.js";
@@ -48,13 +48,13 @@ async function show() {
     const content = [el("p", { textContent: "The object has edits that are not saved." })];
     if (!await ask({ title: "Discard the edits?", action: "Discard", danger: true, content })) {
       history.pushState(null, "", state.shown || "#/");
-      return undefined;
+      return;
     }
     object.close();
   }
   state.shown = location.hash;
-  if (route.cls && !state.classes.has(route.cls)) return message(`There is no class ${plain(route.cls)}.`);
-  if (route.key?.startsWith("=")) return resolve(route);
+  if (route.cls && !state.classes.has(route.cls)) { message(`There is no class ${plain(route.cls)}.`); return; }
+  if (route.key?.startsWith("=")) { resolve(route); return; }
   state.route = route;
   byId("search").value = route.search ?? "";
   const cls = state.classes.get(route.cls);
@@ -68,7 +68,6 @@ async function show() {
     byId("message").textContent = "Choose a class.";
     object.close();
   }
-  return undefined;
 }
 
 function showClass(cls, route, former) {
@@ -88,7 +87,7 @@ function showClass(cls, route, former) {
 async function resolve(route) {
   const cls = state.classes.get(route.cls);
   try {
-    const answer = await api.rows(cls.name, { query: findByPrimaryKey(cls, parseJSON(route.key.slice(1))), limit: 1 });
+    const answer = await api.rows(cls.name, { query: findByPrimaryKey(cls, JSON.parse(route.key.slice(1))), limit: 1 });
     if (!answer.rows.length) return message(`${plain(cls.name)} has no object ${plain(route.key.slice(1))}.`);
     return go(address(cls.name, answer.rows[0].key), { replace: true });
   } catch (error) { return message(error.message); }
@@ -269,7 +268,7 @@ async function showDeleted() {
 const showFormer = (row) => ask({
   title: `Deleted after version ${row.lastVersion}`, content: [
     row.confidence === "certain" ? null : el("p", { textContent: "Some values may be those of another state." }),
-    el("pre", {}, shown(toJSON(row.json, 2), { lines: true })),
+    el("pre", {}, shown(JSON.stringify(row.json, null, 2), { lines: true })),
   ].filter(Boolean),
 });
 
@@ -380,10 +379,6 @@ const table = new Table(byId("grid"), {
   },
   failed,
   former: (number) => byId("show-deleted").setAttribute("aria-pressed", String(number > 0)),
-  deleted: (number) => {
-    byId("refresh").hidden = !number;
-    byId("refresh").textContent = `${count(number, "row")} deleted · Refresh`;
-  },
 });
 const query = new QueryLine({
   run: (text) => {
@@ -401,7 +396,6 @@ let endFollowing;
 
 function listen() {
   addEventListener("popstate", show);
-  on("skip", "click", (event) => { event.preventDefault(); byId("grid").focus(); });
   addEventListener("keydown", pressed);
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#/']");
@@ -418,7 +412,6 @@ function listen() {
     const text = event.target.value.trim();
     if (event.key === "Enter" && text) go(`#/?${new URLSearchParams({ search: text })}`);
   });
-  on("refresh", "click", () => table.reload({ keep: true }));
   on("columns", "click", (event) => table.columnsPanel(event.currentTarget));
   on("download", "click", (event) => download(event.currentTarget));
   on("create", "click", () => create(state.classes.get(state.route.cls), ({ version, key }) => {
@@ -442,7 +435,6 @@ function listen() {
 }
 
 async function start() {
-  if (!JSON.rawJSON) throw new Error("This browser is too old for the page: it lacks JSON.rawJSON.");
   listen();
   const info = state.info = await api.info();
   state.version = await loadClasses();

@@ -1,5 +1,5 @@
 // One object: as a form, as JSON and by the links to it; edited, deleted and created if the realm is writable.
-import { api, parseJSON, toJSON } from "./api.js";
+import { api } from "./api.js";
 import { ask, button, byId, count, digits, dim, el, own, plain, shown } from "./dom.js";
 import { address, beginning, brief, full, localDate, nameOf, typeName } from "./values.js";
 
@@ -139,7 +139,8 @@ export class ObjectPane {
     const { json, values, cut, errors } = this.object;
     // Links in rows include the object keys, which the JSON of the object does not contain.
     const isWhole = own(cut, property.name) === undefined && ["link", "mixed"].includes(property.kind);
-    const value = own(isWhole || !json ? values : json, property.name);
+    const known = own(isWhole || !json ? values : json, property.name);
+    const value = property.kind === "int" ? known?.$numberLong ?? known : known;
     const problem = own(errors, property.name);
     const isKey = property.name === this.cls.primaryKey;
     const canEdit = this.events.writable() && json && editable.has(property.kind) && !property.collection && !isKey
@@ -150,10 +151,9 @@ export class ObjectPane {
     const label = el(canEdit ? "label" : "span", { className: "label" }, shown(property.name),
       dim(plain(`${isKey ? "primary key, " : ""}${typeName(property)}`)));
     if (canEdit) label.htmlFor = id;
-    const blob = property.kind === "data" && !property.collection && value !== null && {
-      property: property.name, download: () => api.download(api.blobPath(this.cls.name, this.key, property.name)),
-      fetch: () => api.blob(this.cls.name, this.key, property.name),
-    };
+    const path = api.blobPath(this.cls.name, this.key, property.name);
+    const blob = property.kind === "data" && !property.collection && value !== null
+      && { property: property.name, download: () => api.download(path), url: () => api.ticketed(path) };
     const content = problem ? problemLine(problem) : canEdit ? this.control(property, value, id) : full(value, property, blob);
     return el("div", { className: "field" }, label, el("div", { className: "value" }, content));
   }
@@ -284,13 +284,27 @@ function written(text, property) {
   return JSON.stringify(text);
 }
 
-/** The properties of the object in `text` that differ from those in `former`, as JSON. Numbers stay as written. */
+/** The properties of the object in `text` that differ from those in `former`, as JSON. */
 function differing(former, text) {
-  const exact = (key, value, context) => typeof value === "number" ? JSON.rawJSON(context.source) : value;
-  const [before, after] = [former, text].map((json) =>
-    new Map(Object.entries(JSON.parse(json, exact)).map(([name, value]) => [name, JSON.stringify(value)])));
-  for (const [name, source] of after) if (before.get(name) === source) after.delete(name);
-  return after;
+  const before = members(former);
+  return [...members(text)].filter(([name, source]) => before.get(name) !== source);
+}
+
+/** The members of a JSON object as text, so that numbers stay as written. */
+function members(text) {
+  const found = new Map();
+  if (Object(JSON.parse(text)).constructor !== Object) throw new Error("expected an object: { … }");
+  let depth = 0, name, value = "";
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|\S/g)) {
+    if (token === "}" || token === "]") depth -= 1;
+    if (depth === 0 || depth === 1 && token === ",") {
+      if (name) found.set(JSON.parse(name), value);
+      [name, value] = [undefined, ""];
+    } else if (!name) name = token;
+    else if (depth > 1 || value || token !== ":") value += token;
+    if (token === "{" || token === "[") depth += 1;
+  }
+  return found;
 }
 
 /** Links to an object, by class and property. */
@@ -309,24 +323,17 @@ const jsonEditor = (value, on) =>
 const groupName = (link) => `${link.class}.${link.property}`;
 const problemLine = (text) => el("p", { className: "problem pad", set: { role: "alert" } }, shown(text));
 
-const defaults = {
-  int: "0", float: "0", double: "0", decimal: "\"0\"", bool: "false", string: "\"\"", data: "\"\"",
-  date: "\"2000-01-01T00:00:00Z\"", objectId: "\"000000000000000000000000\"",
-  uuid: "\"00000000-0000-0000-0000-000000000000\"",
-};
+const defaults = { int: 0, float: 0, double: 0, bool: false };
 
 /** Asks for a new object as JSON; the initial text contains the required properties. */
 export function create(cls, saved) {
   const lines = cls.properties.filter((property) => property.name === cls.primaryKey
-    || (!property.collection && !property.nullable && property.kind in defaults))
-    .map((property) => `  ${JSON.stringify(property.name)}: ${defaults[property.kind] ?? "null"}`);
+    || (!property.collection && !property.nullable))
+    .map((property) => `  ${JSON.stringify(property.name)}: ${defaults[property.kind] ?? "\"\""}`);
   const editor = jsonEditor(`{\n${lines.join(",\n")}\n}`);
   editor.rows = Math.min(20, lines.length + 3);
   return ask({
     title: el("span", {}, "New ", shown(cls.name)), action: "Create", content: [editor],
-    confirm: async () => {
-      parseJSON(editor.value);
-      saved(await api.create(cls.name, editor.value));
-    },
+    confirm: async () => saved(await api.create(cls.name, editor.value)),
   });
 }

@@ -76,15 +76,9 @@ export class QueryLine {
     this.placeMark();
   }
 
-  /** Columns count characters, so a surrogate pair counts as one. */
+  /** Columns count characters, and all characters of the line have the same width. */
   placeMark() {
-    if (!this.column) return;
-    const before = [...this.input.value].slice(0, this.column - 1).join("");
-    const style = getComputedStyle(this.input);
-    const context = document.createElement("canvas").getContext("2d");
-    context.font = style.font;
-    const left = context.measureText(before).width + parseFloat(style.paddingLeft) - this.input.scrollLeft;
-    this.mark.style.left = `${Math.max(0, Math.min(left, this.input.clientWidth - 10))}px`;
+    if (this.column) this.mark.style.left = `clamp(0px, ${this.column - 1}ch + ${10 - this.input.scrollLeft}px, 100% - 1ch)`;
   }
 
   /** The class at the end of a path of links, or undefined. */
@@ -197,11 +191,9 @@ export class QueryLine {
 
 /** Opens the list of a property's values; choosing one adds it to the query. */
 export async function showFacets(cls, property, anchor, { query, run, refocus }) {
-  const place = { getBoundingClientRect: () => box };
-  const box = anchor.getBoundingClientRect();
   const status = el("p", { className: "dim", textContent: "Counting…", set: { role: "status" } });
   const panel = popup(anchor, [el("h3", {}, shown(property.name)), status],
-    { label: plain(`Values of ${property.name}`), at: place, refocus, className: "facets" });
+    { label: plain(`Values of ${property.name}`), refocus, className: "facets" });
   panel.tabIndex = -1;
   panel.focus();
   let answer;

@@ -11,6 +11,8 @@ const heightLimit = 12_000_000;
 const pageSize = 100;
 const pagesKept = 40;
 const manyColumns = 60;
+/** How long changed and deleted rows are marked, in milliseconds. */
+const markTime = 2500;
 
 const widths = {
   int: 110, bool: 80, float: 110, double: 130, decimal: 130, date: 190, objectId: 210, uuid: 300, link: 170,
@@ -19,7 +21,7 @@ const widths = {
 const isSortable = (property) => !property.collection && !["embedded", "link", "backlinks"].includes(property.kind);
 
 export class Table {
-  /** `events` has open(row), sort(sort), facets(property, anchor), counted(count), failed(error), deleted(number), former(number). */
+  /** `events` has open(row), sort(sort), facets(property, anchor), counted(count), failed(error), former(number). */
   constructor(grid, events) {
     Object.assign(this, { grid, events, pages: new Map(), rowElements: new Map(), columns: [], top: 0, layout: 0 });
     Object.assign(this, { count: 0, deletedRows: [], active: { row: 0, column: 0 }, gone: new Set(), marked: new Set(), generation: 0 });
@@ -47,6 +49,7 @@ export class Table {
       this.body.replaceChildren();
       this.rowElements.clear();
       this.marked.clear();
+      this.gone.clear();
     }
     if (!same || position) this.pending = position?.top ?? 0;
     this.loadColumns();
@@ -58,10 +61,9 @@ export class Table {
     this.generation += 1;
     for (const page of this.pages.values()) page.abort?.abort();
     this.pages = keep ? new Map([...this.pages].map(([at, page]) => [at, { rows: page.rows, stale: true }])) : new Map();
-    this.gone.clear();
-    this.events.deleted(0);
     this.arrange();
     await this.fetchInView();
+    this.gone.clear();
   }
 
   /** Shows deleted objects, struck through, after the last row. */
@@ -159,7 +161,6 @@ export class Table {
       { label: "Sort ascending", act: () => this.sortBy(property, false), disabled: !isSortable(property) },
       { label: "Sort descending", act: () => this.sortBy(property, true), disabled: !isSortable(property) },
       { label: "Values and counts…", act: () => this.events.facets(property, anchor), disabled: property.collection },
-      null,
       { label: "Hide column", act: () => this.hide(column, true), disabled: this.columns.length === 1 },
     ], { label: `Column ${property.name}`, refocus: this.grid });
   }
@@ -327,8 +328,6 @@ export class Table {
   }
 
   async fetch(at, former) {
-    // A page fetched after rows were deleted is inconsistent with the earlier pages.
-    if (!former && this.gone.size) return this.reload();
     const page = { rows: former?.rows, abort: new AbortController() };
     const { generation } = this;
     this.pages.set(at, page);
@@ -375,37 +374,24 @@ export class Table {
     return move !== 0;
   }
 
-  /** Marks changed rows. Deleted rows stay, struck through, until the rows are fetched again. */
+  /** Marks changed rows. Deleted rows are struck through before the rows are fetched again. */
   async changedBy(changes) {
     const changed = new Map(changes.filter(({ cls }) => cls === this.cls?.name).map(({ key, change }) => [key, change]));
     if (!changed.size) return;
     for (const { key } of this.rows) if (changed.get(key) === "delete") this.gone.add(key);
-    if (this.gone.size) {
-      this.events.deleted(this.gone.size);
-      await this.mergeInView(changed);
-    } else {
-      for (const page of this.pages.values()) page.stale = true;
-      await this.fetchInView();
+    for (const [key, change] of changed) {
+      if (change !== "delete") this.marked.add(key);
+      if (change === "create") this.gone.delete(key);
     }
-    for (const [key, change] of changed) if (change !== "delete") this.marked.add(key);
+    for (const page of this.pages.values()) page.stale = true;
+    const isDeleted = this.gone.size > 0;
+    if (!isDeleted) await this.fetchInView();
     this.render();
     setTimeout(() => {
       for (const key of changed.keys()) this.marked.delete(key);
+      if (isDeleted) this.reload({ keep: true });
       this.render();
-    }, 2500);
-  }
-
-  /** Fetches changed rows in view while deleted rows are shown: positions differ, so rows are found by key. */
-  async mergeInView(changed) {
-    const [first, end] = this.range;
-    const position = Math.max(0, first - this.gone.size);
-    const { generation } = this;
-    const answer = await this.request(position, Math.min(500, end - position)).catch(() => ({ rows: [] }));
-    if (generation !== this.generation) return;
-    const fresh = new Map(answer.rows.map((row) => [row.key, row]));
-    for (const page of this.pages.values()) {
-      page.rows = page.rows?.map((row) => changed.get(row.key) === "update" && fresh.get(row.key) || row);
-    }
+    }, markTime);
   }
 
   go(row, column, { scroll = true } = {}) {

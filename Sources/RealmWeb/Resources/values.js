@@ -101,19 +101,15 @@ export function address(cls, key, { query, sort } = {}) {
   return parameters.size ? `${path}?${parameters}` : path;
 }
 
-/** JSON in which large integers keep all digits; dictionaries are shown without their wrappers. */
-const json = (value) => JSON.stringify(value, (key, inner) => typeof inner === "bigint"
-  ? JSON.rawJSON?.(inner) ?? String(inner) : inner && typeof inner === "object" ? unwrapped(inner) : inner);
-
-/** The primary key in an address: the JSON of the key. */
-const idAddress = (id) => `=${typeof id === "bigint" ? id : json(id)}`;
+/** JSON in which dictionaries are shown without their wrappers. */
+const json = (value) => JSON.stringify(value, (key, inner) => inner && typeof inner === "object" ? unwrapped(inner) : inner);
 
 /** A link: rows contain the object key, complete objects the primary key or, without one, the object key. */
 export function linkTo(value, property) {
   const cls = value?.class ?? property?.target;
   const id = value?.id !== undefined ? value.id : value?.key === undefined ? value : undefined;
   const byKey = property?.targetClass?.primaryKey === null && id !== undefined ? String(id) : undefined;
-  const key = value?.key ?? byKey ?? idAddress(id);
+  const key = value?.key ?? byKey ?? `=${JSON.stringify(id)}`;
   const label = value?.label ?? id ?? (property?.kind === "embedded" ? cls : `#${value.key}`);
   return el("a", { className: "link", href: address(cls, key), title: plain(`${cls} ${label}`) },
     shown(label === "" ? "(empty)" : String(label)));
@@ -183,7 +179,7 @@ function short(value, property) {
 
 /** The beginning of a value as JSON, or of a string as text. */
 export function brief(value, limit) {
-  const text = typeof value === "string" ? value : json(value) ?? "nothing";
+  const text = typeof value === "string" ? value : value?.$numberLong ?? json(value) ?? "nothing";
   return text.length > limit ? `${text.slice(0, limit)}…` : text;
 }
 
@@ -231,14 +227,10 @@ const isImage = (data) =>
   /^(\u0089PNG|\u00ff\u00d8\u00ff|GIF8|RIFF[^]{4}WEBP)/.test(String.fromCharCode(...data.slice(0, 12)));
 
 async function showImage(box, at) {
-  try {
-    const source = URL.createObjectURL(await at.fetch());
-    const image = el("img", { alt: plain(`Image in ${at.property}`) });
-    image.src = source;
-    box.append(image);
-    await image.decode().catch(() => image.replaceWith(dim("damaged image")));
-    URL.revokeObjectURL(source);
-  } catch (error) { box.append(dim(plain(error.message))); }
+  const damaged = () => image.replaceWith(dim("damaged image"));
+  const image = el("img", { alt: plain(`Image in ${at.property}`), on: { error: damaged } });
+  box.append(image);
+  image.src = await at.url().catch(() => "");
 }
 
 /** A collection or an embedded object. Its content is created when it is expanded, a thousand elements at a time. */

@@ -1,4 +1,5 @@
 // `realmfs browse`: shows a realm in a web browser until ended by a signal or by the page.
+import CLinux
 import Glibc
 import RealmJSON
 import RealmPages
@@ -22,6 +23,8 @@ enum BrowseCommand {
     try checkSelection(arguments, source)
     // Data that SQLite sorts for a download must not reach the disk either.
     if source.realm.configuration.encryptionKey != nil { unsafe _ = setenv("SQLITE_TMPDIR", "/dev/shm", 1) }
+    // The memory of one thread's arena is not reused by the others.
+    clinux_limit_heaps(2)
     let browser = RealmBrowser(source.realm, path: source.path, writer: writer)
     let url: String
     let redirect = arguments.has(.open) ? RedirectFile() : nil
