@@ -508,9 +508,9 @@ extension Options {
         """,
       ],
       examples: [
-        "realmfs merge monday.realm people.realm phone.realm -o merged.realm",
-        "realmfs merge --prefer theirs monday.realm people.realm phone.realm -o merged.realm",
-        "realmfs merge people.realm friends.realm -o all.realm",
+        "realmfs merge monday.realm people.realm phone.realm -o out.realm",
+        "realmfs merge monday.realm people.realm phone.realm -o b.realm --prefer ours",
+        "realmfs merge --prefer theirs people.realm phone.realm -o all.realm",
       ]
     ),
     CommandSpec(
