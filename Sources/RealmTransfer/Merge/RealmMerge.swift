@@ -29,9 +29,11 @@ public final class RealmMerge {
     public let reason: String
     /// The paths of the values that differ, such as `address.city`; empty if the whole object is concerned.
     public let properties: [String]
-    /// The object as JSON in the base and on both sides; nil where it does not exist.
+    /// The object as JSON in the base; nil if it does not exist there.
     public let base: String?
+    /// The object as JSON in ours; nil if it does not exist there.
     public let ours: String?
+    /// The object as JSON in theirs; nil if it does not exist there.
     public let theirs: String?
   }
 

@@ -492,9 +492,9 @@ extension Options {
         """,
         """
         What both sides changed differently is a conflict, for example if an object is deleted on one side and \
-        changed, or linked to, on the other. OUT then has the value of OURS, OUT.conflicts has the base and both sides of each \
-        such object, as CLASS/NAME.json, and the exit code is 1. --prefer decides conflicts for one side, prints them, \
-        and the exit code is 0. If a class or property has different definitions, nothing is merged.
+        changed, or linked to, on the other. OUT then has the value of OURS, OUT.conflicts has the base and both sides \
+        of each such object, as CLASS/NAME.json, and the exit code is 1. --prefer decides conflicts for one side, \
+        prints them, and the exit code is 0. If a class or property has different definitions, nothing is merged.
         """,
         """
         New objects of both sides without a primary key are all kept. If OURS has another new object under a key, that \
