@@ -108,7 +108,7 @@ INSTALLED = \
   Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
   $(foreach text,README.md LICENSE CHANGELOG.md SECURITY.md,$(text):$(DOCDIR)/$(text)) \
   $(foreach text,SEMANTICS COMMANDS RELIABILITY COOKBOOK TROUBLESHOOTING SYNC POSTGRESQL BROWSER FORENSICS,docs/$(text).md:$(DOCDIR)/docs/$(text).md) \
-  docs/terminal.svg:$(DOCDIR)/docs/terminal.svg docs/browse.png:$(DOCDIR)/docs/browse.png \
+  docs/SKILL.md:$(DOCDIR)/SKILL.md docs/terminal.svg:$(DOCDIR)/docs/terminal.svg docs/browse.png:$(DOCDIR)/docs/browse.png \
   $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/docs/format/$(text))
 # The names by which mount(8) and umount(8) find the program, and their manual page.
 HELPERS = mount.fuse.realmfs umount.fuse.realmfs

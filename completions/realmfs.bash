@@ -3,7 +3,7 @@ _realmfs() {
   local cur=$2 prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} kind
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount tx exec status info schema class property cat export import query set insert delete undo versions deleted diff watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount tx exec status info schema class property cat export import query set insert delete undo versions deleted diff merge watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help --help --version" -- "$cur"))
     return
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
@@ -25,6 +25,7 @@ _realmfs() {
     query:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     deleted:--format) COMPREPLY=($(compgen -W "jsonl json table record csv tsv" -- "$cur")); return ;;
     deleted:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
+    merge:--prefer) COMPREPLY=($(compgen -W "ours theirs" -- "$cur")); return ;;
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
@@ -48,6 +49,7 @@ _realmfs() {
     versions:-*) COMPREPLY=($(compgen -W "--changes --immutable --key-file --key-fd --key-command --key-env --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     deleted:-*) COMPREPLY=($(compgen -W "--restore --former --hash --immutable --format --json-style --key-file --key-fd --key-command --key-env --json --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     diff:-*) COMPREPLY=($(compgen -W "--class --previous --version --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    merge:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -o --output --prefer --conflicts --force -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --diff --changes --since --key-file --key-fd --key-command --key-env --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     browse:-*) COMPREPLY=($(compgen -W "--immutable --listen --write --idle-timeout --open --static --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
@@ -66,7 +68,7 @@ _realmfs() {
     verify-replica:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --source-of --schema -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
-    help:*) COMPREPLY=($(compgen -W "mount umount tx exec status info schema class property cat export import query set insert delete undo versions deleted diff watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help" -- "$cur")); return ;;
+    help:*) COMPREPLY=($(compgen -W "mount umount tx exec status info schema class property cat export import query set insert delete undo versions deleted diff merge watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help" -- "$cur")); return ;;
   esac
   {
     IFS= read -r -d '' kind && mapfile -d '' -t COMPREPLY

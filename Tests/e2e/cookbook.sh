@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tour and every recipe of docs/COOKBOOK.md print what the document shows; tables fit terminals of 80 and 200 columns.
+# The tour and every recipe of docs/COOKBOOK.md, and docs/SKILL.md, print what they show; tables fit terminals of 80 and
+# 200 columns.
 source "$(dirname "$0")/lib.sh"
 
 for tool in jq sqlite3 git; do
@@ -9,6 +10,8 @@ for tool in jq sqlite3 git; do
   }
 done
 python3 "$(dirname "$0")/cookbook.py" "$repository/docs/COOKBOOK.md" "$fixtures" "$realmfs"
+python3 "$(dirname "$0")/cookbook.py" "$repository/docs/SKILL.md" "$fixtures" "$realmfs"
+equal "the page for agents is one screen" "yes" "$([ "$(wc -l <"$repository/docs/SKILL.md")" -le 80 ] && echo yes)"
 equal "there are at least 30 recipes" "yes" \
   "$([ "$(grep -cE '^## [0-9]+\.' "$repository/docs/COOKBOOK.md")" -ge 30 ] && echo yes)"
 equal "there is a tour" "## Tour" "$(grep -m1 '^## ' "$repository/docs/COOKBOOK.md")"

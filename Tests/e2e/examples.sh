@@ -22,6 +22,10 @@ prepare() {
       mkdir many && printf '{"name":"Balto"}\n' >many/Dog.jsonl
       ;;
     diff) cp people.realm monday.realm && realmfs set --quiet people.realm Person/4 age=99 ;;
+    merge)
+      cp people.realm monday.realm && cp people.realm phone.realm
+      realmfs set --quiet people.realm Person/4 age=99 && realmfs set --quiet phone.realm Person/4 name=Ann
+      ;;
     upgrade) cp "$fixtures/old/v9-core-5.23.9.realm" old.realm ;;
     check) cp people.realm archive.realm && realmfs seal archive.realm >/dev/null ;;
     seal) cp people.realm archive.realm ;;

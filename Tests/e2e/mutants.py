@@ -308,6 +308,9 @@ class Plan:
         yield ["replicate"], ["replicate", *self.key, "--once", self.present, "host=/nowhere dbname=none"]
         yield ["diff", "to"], ["diff", *self.key, "--json", self.file, self.present]
         yield ["diff", "from"], ["diff", *self.key, "--json", self.present, self.file]
+        for name, files in (("base", (self.present, self.file, self.file)), ("ours", (self.file, self.present, self.file)),
+                            ("theirs", (self.file, self.file, self.present)), ("union", (self.file, self.present))):
+            yield ["merge", name], ["merge", *self.key, *files, "-o", out + "merged" + name]
         for words in (["backup"], ["recover"], ["convert", "--local"]):
             yield words, [words[0], *self.key, *words[1:], self.present, out + words[0] + ".realm"]
         for name in self.names():

@@ -21,6 +21,8 @@ public final class ObjectRenderer {
   /// True if strings are charged to the work budget, for a traversal that renders each property once. In a damaged
   /// file, several objects can share one string; in a valid file, only objects with an enumerated property do.
   package var chargesTexts = false
+  /// Keys that links to objects without a primary key show instead of the keys of the objects.
+  package var renumbered: [ObjectReference: ObjKey] = [:]
 
   /// Limits that are reached only in a damaged or malicious file.
   struct Limits {
@@ -422,7 +424,10 @@ public final class ObjectRenderer {
 
   /// Returns the primary key of the object at the target cursor, or its object key if the class has no primary key.
   private func primaryKey(_ target: TablePlan, _ key: ObjKey) throws(RenderError) -> ValueView {
-    guard let index = target.table.primaryKeyIndex else { return .int(key.value) }
+    guard let index = target.table.primaryKeyIndex else {
+      if renumbered.isEmpty { return .int(key.value) }
+      return .int((renumbered[ObjectReference(table: target.table.key, key: key)] ?? key).value)
+    }
     let value = try target.targetCursor.read(index)
     switch value {
     case .null, .int, .string, .objectID, .uuid: return value

@@ -40,6 +40,19 @@ public final class RealmComparison {
   /// True if objects are compared cluster by cluster first; a test sets both values.
   package var comparesClusters = true
 
+  /// True if a property that only the new class has is a difference of each object in which its value is not the
+  /// default. The old text is then empty.
+  var comparesNewProperties = false
+
+  /// The keys of the object of the difference that `body` receives; nil on a side without the object.
+  private(set) var keys: (old: ObjKey?, new: ObjKey?) = (nil, nil)
+
+  /// Keys that links of the new realm show for objects without a primary key, instead of their own.
+  var renumbered: [ObjectReference: ObjKey] {
+    get { new.renderer.renumbered }
+    set { new.renderer.renumbered = newValue }
+  }
+
   /// Receives messages about damaged items that are omitted.
   public var onComplaint: (String) -> Void = { _ in }
 
@@ -174,6 +187,7 @@ public final class RealmComparison {
           try compare(cursor, pair, pair.properties, body)
         } else {
           let (file, text) = try show(cursor, old)
+          keys = (cursor.key, nil)
           try body(.removed(className: name, name: file, text: text))
         }
       }
@@ -185,13 +199,15 @@ public final class RealmComparison {
         if isEqual { return }
         if let back, try back.counterpart(of: cursor) != nil { return }
         let (file, text) = try show(cursor, new)
+        keys = (nil, cursor.key)
         try body(.added(className: name, name: file, text: text))
       }
     }
   }
 
   private func equalObjects(_ pair: ClassPair?) -> EqualObjects? {
-    comparesClusters ? pair?.equalObjects(old.snapshot, new.snapshot) : nil
+    guard comparesClusters, let pair, !comparesNewProperties || pair.added.isEmpty else { return nil }
+    return pair.equalObjects(old.snapshot, new.snapshot)
   }
 
   /// Calls `body` with the objects of a table, or only with those in `difference`, and with true if the object is one
@@ -271,7 +287,34 @@ public final class RealmComparison {
       }
       changes.append((cursor.table.columns[index].name, texts.0, texts.1))
     }
+    if comparesNewProperties {
+      for index in pair.added {
+        if let text = try newText(index, of: other) { changes.append((other.table.columns[index].name, "", text)) }
+      }
+    }
+    keys = (cursor.key, other.key)
     if !changes.isEmpty { try body(.changed(className: pair.name, name: try fileName(of: cursor), changes)) }
+  }
+
+  /// Returns the text of a property that only the new class has; nil if the value is the default.
+  private func newText(_ index: Int, of cursor: ObjectCursor) throws(TransferError) -> String? {
+    func render(_ body: () throws(RenderError) -> Void) throws(TransferError) -> String {
+      new.text.reset()
+      try new.renderer.sparing(body)
+      return new.text.string
+    }
+    let text = try render { () throws(RenderError) in
+      try new.renderer.render(property: index, of: cursor, into: new.text)
+    }
+    if ["null", "[]", "{}"].contains(text) { return nil }
+    let initial = try cursor.table.columns[index].defaultValue.map { (value) throws(TransferError) in
+      try render { () throws(RenderError) in
+        try value.withView { (view) throws(RenderError) in
+          try new.renderer.render(view, property: index, of: cursor, into: new.text)
+        }
+      }
+    }
+    return text == initial ? nil : text
   }
 
   /// Renders a property of both objects into the text buffers of both sides.
@@ -308,6 +351,8 @@ private final class ClassPair {
   let newCursor: ObjectCursor
   /// The indices of the common properties.
   let properties: [(old: Int, new: Int)]
+  /// The indices of the properties that only the new class has.
+  let added: [Int]
   /// For each property of the old class, true if it is a set or may contain sets in embedded objects. Sets are equal if
   /// their elements are equal in any order.
   let holdsSets: [Bool]
@@ -319,6 +364,7 @@ private final class ClassPair {
     properties = old.columns.enumerated().compactMap { index, column in
       new.columns.firstIndex { $0.name.isExactly(column.name) }.map { (index, $0) }
     }
+    added = new.columns.indices.filter { index in !old.columns.contains { $0.name.isExactly(new.columns[index].name) } }
     holdsSets = old.columns.map { $0.collection == .set || $0.type == .link }
     // Objects are matched by primary key if both classes have the same one.
     let isSame = old.primaryKey != nil && (old.primaryKey?.name).isExactly(new.primaryKey?.name)

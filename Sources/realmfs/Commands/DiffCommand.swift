@@ -20,7 +20,8 @@ enum DiffCommand {
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
-    let old = try open(arguments.operands[0], key), new = try open(arguments.operands[1], key)
+    let old = try RealmSource(toRead: arguments.operands[0], key)
+    let new = try RealmSource(toRead: arguments.operands[1], key)
     let printer = DifferencePrinter(isJSON: arguments.has(.json))
     for _ in 0..<RealmSource.attempts {
       let (before, after) = (try old.latest(), try new.latest())
@@ -81,19 +82,6 @@ enum DiffCommand {
   }
 
   // MARK: comparing
-
-  /// Opens one of the files. The key applies only to a file that is encrypted.
-  private static func open(_ path: String, _ key: EncryptionKey?) throws(CommandFailure) -> RealmSource {
-    do throws(CommandFailure) {
-      return try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
-    } catch {
-      guard error.code == .wrongKey, key != nil else { throw error }
-      // Only the other file may be encrypted. If this one cannot be opened without a key either, report the first
-      // error.
-      guard let plain = try? RealmSource.pinned(Configuration(path: path, mode: .immutable)) else { throw error }
-      return plain
-    }
-  }
 
   private static func run(
     _ old: Snapshot,

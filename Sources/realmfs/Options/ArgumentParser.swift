@@ -178,8 +178,9 @@ extension Arguments {
     if operands.count > expected.count, expected.last?.mayRepeat != true {
       throw usage("unexpected argument '\(operands[expected.count])'\(hint(operands[expected.count]))")
     }
-    if operands.count < expected.count, !expected[operands.count].isOptional {
-      let missing = expected[operands.count]
+    // The first argument of merge is optional.
+    if operands.count < expected.count(where: { !$0.isOptional }) {
+      let missing = expected.filter { !$0.isOptional }[operands.count]
       let instead = missing.absentWith.map { "--\($0.rawValue)" }.joined(separator: " or ")
       throw usage("\(missing.name) is missing" + (instead.isEmpty ? "" : ", or \(instead)"))
     }

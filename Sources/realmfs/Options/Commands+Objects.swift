@@ -470,6 +470,50 @@ extension Options {
       ]
     ),
     CommandSpec(
+      name: .merge,
+      arguments: [
+        ArgumentSpec(
+          "BASE",
+          "the realm from which both were made; omit it if there is none",
+          completion: .file,
+          isOptional: true
+        ),
+        ArgumentSpec("OURS", "a Realm file", completion: .file),
+        ArgumentSpec("THEIRS", "another Realm file", completion: .file),
+      ],
+      summary: "merge two realms into a new one",
+      description: [
+        """
+        OUT is a copy of OURS with the changes that were made from BASE to THEIRS; the merged files do not change. \
+        Objects are matched by primary key, or by object key in a class without one, and merged property by property: \
+        lists by their changes, like diff3(1), sets and dictionaries by their elements, embedded objects by their \
+        properties. Classes and properties that one side added or removed are added or removed. Without BASE, or if \
+        BASE is an empty file, OUT has the objects of both, and objects with the same primary key must be equal.
+        """,
+        """
+        What both sides changed differently is a conflict, for example if an object is deleted on one side and \
+        changed, or linked to, on the other. OUT then has the value of OURS, OUT.conflicts has the base and both sides \
+        of each such object, as CLASS/NAME.json, and the exit code is 1. --prefer decides conflicts for one side, \
+        prints them, and the exit code is 0. If a class or property has different definitions, nothing is merged.
+        """,
+        """
+        New objects of both sides without a primary key are all kept. If OURS has another new object under a key, that \
+        of THEIRS gets a new key, and the links to it follow. Only if both sides added the same objects under the same \
+        keys are they merged. Without BASE, different objects under one key are a conflict; with an empty realm as \
+        BASE, both are kept.
+        """,
+        """
+        OUT is encrypted if OURS is, with the same key, and has its owner and permissions. A key is used for the files \
+        that are encrypted. The texts of conflicts are not encrypted; only their owner can read them.
+        """,
+      ],
+      examples: [
+        "realmfs merge monday.realm people.realm phone.realm -o out.realm",
+        "realmfs merge monday.realm people.realm phone.realm -o b.realm --prefer ours",
+        "realmfs merge --prefer theirs people.realm phone.realm -o all.realm",
+      ]
+    ),
+    CommandSpec(
       name: .watch,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
       summary: "print a line for each new version of a realm",

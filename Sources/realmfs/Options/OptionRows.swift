@@ -8,7 +8,10 @@ extension Options {
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
   static let readers: [CommandName] =
-    [.mount, .exec, .info, .schema, .cat, .export, .import, .query, .versions, .diff, .watch, .browse, .create, .check]
+    [
+      .mount, .exec, .info, .schema, .cat, .export, .import, .query, .versions, .diff, .merge, .watch, .browse, .create,
+      .check,
+    ]
     + editors
     + copiers
     + [.seal, .pull, .replicate, .verifyReplica]
@@ -517,8 +520,8 @@ extension Options {
     OptionSpec(
       .json,
       on: [
-        .status, .info, .class, .property, .export, .import, .set, .insert, .delete, .undo, .versions, .diff, .watch,
-        .check,
+        .status, .info, .class, .property, .export, .import, .set, .insert, .delete, .undo, .versions, .diff, .merge,
+        .watch, .check,
         .seal, .version,
         .pull, .verifyReplica,
         .deleted,
@@ -599,6 +602,29 @@ extension Options {
     OptionSpec(.asymmetric, on: [.class], "with add: objects of the class are only uploaded to a server"),
     OptionSpec(.force, on: [.class, .property], "with rm: also remove the objects or values"),
     OptionSpec(
+      .output,
+      short: "o",
+      value: "OUT",
+      on: [.merge],
+      completion: .file,
+      "the new realm; required"
+    ),
+    OptionSpec(
+      .prefer,
+      value: "SIDE",
+      on: [.merge],
+      completion: .words(RealmMerge.Side.allCases.map(\.rawValue)),
+      "decide each conflict for this side: ours or theirs"
+    ),
+    OptionSpec(
+      .conflicts,
+      value: "DIR",
+      on: [.merge],
+      completion: .directory,
+      "write conflicts to this directory instead of OUT.conflicts"
+    ),
+    OptionSpec(.force, on: [.merge], "replace OUT, which may be one of the merged files"),
+    OptionSpec(
       .dotNetGuids,
       on: [.mount, .cat, .export, .query],
       excludes: [.sync, .inMemory],
@@ -616,7 +642,7 @@ extension Options {
     OptionSpec(
       .quiet,
       short: "q",
-      on: editors + [.import, .export, .pull, .replicate, .deleted],
+      on: editors + [.import, .export, .merge, .pull, .replicate, .deleted],
       "do not report what was done"
     ),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),

@@ -4,7 +4,7 @@
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, exec, status, info, schema, `class`, property, cat, export, `import`, query, set, insert,
     delete,
-    undo, versions, deleted, diff, watch,
+    undo, versions, deleted, diff, merge, watch,
     browse, create
   case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case replicate
@@ -25,6 +25,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case filter = "where"
   case execute = "exec"
   case changes, diff, since
+  case output, prefer, conflicts
   case inTransaction = "tx"
   case jsonStyle = "json-style"
   case keyFile = "key-file"

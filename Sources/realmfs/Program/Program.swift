@@ -107,6 +107,7 @@ enum Program {
     case .versions: try VersionsCommand.run(arguments)
     case .deleted: try DeletedCommand.run(arguments)
     case .diff: try DiffCommand.run(arguments)
+    case .merge: try MergeCommand.run(arguments)
     case .watch: try WatchCommand.run(arguments)
     case .browse: try BrowseCommand.run(arguments)
     case .create: try CreateCommand.run(arguments)

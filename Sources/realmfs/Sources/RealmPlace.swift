@@ -14,6 +14,7 @@ enum RealmPlace {
       let given = arguments.operands[index]
       try check(given, isIn: System.folder(of: System.absolute(given)))
     }
+    if let given = arguments.value(.output) { try check(given, isIn: System.folder(of: System.absolute(given))) }
     if let folder = arguments.value(.backupFolder) { try check(folder, isIn: System.absolute(folder)) }
   }
 

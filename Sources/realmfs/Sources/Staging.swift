@@ -168,9 +168,10 @@ struct Staging: ~Copyable {
     throw CommandFailure(.failure, "\(target) already exists: name another file, or remove it first")
   }
 
-  /// Gives the file its name. Does not replace a file that has been created under this name in the meantime.
-  consuming func publishFile() throws(CommandFailure) {
-    try publish(replacing: false)
+  /// Gives the file its name. Does not replace a file that has been created under this name in the meantime, unless
+  /// `replacing` is true.
+  consuming func publishFile(replacing: Bool = false) throws(CommandFailure) {
+    try publish(replacing: replacing)
   }
 
   /// Gives the directory its name, replacing an empty directory.

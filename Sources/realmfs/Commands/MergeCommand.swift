@@ -1,0 +1,223 @@
+// `realmfs merge`: merges two realms into a new one, which is a copy of the first with the changes of the second.
+import Glibc
+import RealmJSON
+import RealmNames
+import RealmPages
+import RealmTransfer
+
+/// The command `merge`.
+enum MergeCommand {
+  /// The largest number of decided conflicts that are printed one by one.
+  private static let maxDecisions = 20
+
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    guard let target = arguments.value(.output) else { throw arguments.usage("name the new realm with -o OUT") }
+    let paths = arguments.operands
+    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+      try source.read(verbose: arguments.has(.verbose))
+    }
+    let base = paths.count > 2 && !isEmpty(paths[0]) ? try MergedFile(paths[0], key) : nil
+    let ours = try RealmSource(toRead: paths[paths.count - 2], key)
+    let theirs = try MergedFile(paths[paths.count - 1], key)
+    let isReplacing = arguments.has(.force)
+    if isReplacing { try checkIsUnused(target) }
+    let staging = try Staging(for: target, isReplacing ? .anything : .absent)
+    let conflicts = ConflictFiles(for: arguments.value(.conflicts) ?? target + ".conflicts")
+    try conflicts.check()
+    let result: (sizes: RealmCopy.Sizes, summary: RealmMerge.Summary)
+    do throws(CommandFailure) {
+      result = try merge(base, ours, theirs, to: staging.anchoredPath, arguments, conflicts)
+    } catch { throw staging.named(error) }
+    for file in [base, theirs].compactMap({ $0 }) where !file.isUnchanged { throw file.source.tooBusy }
+    if isReplacing { try checkIsUnused(target) }
+    // The conflicts come first: without them, the realm would look like the result of a merge without conflicts.
+    try conflicts.publish()
+    try staging.publishFile(replacing: isReplacing)
+    return try report(result.sizes, result.summary, target, conflicts, arguments)
+  }
+
+  /// True for a file without content, which git passes if there is no base.
+  private static func isEmpty(_ path: String) -> Bool {
+    if case .success(let status) = System.status(path) { return status.st_size == 0 && path != "-" }
+    return false
+  }
+
+  /// Throws if a program has the realm open that is to be replaced.
+  private static func checkIsUnused(_ path: String) throws(CommandFailure) {
+    if !LockHolders.ofRealm(at: System.absolute(path)).isEmpty {
+      throw CommandFailure(inUse: path, "\(path): in use by another program")
+    }
+  }
+
+  private static func merge(
+    _ base: MergedFile?,
+    _ ours: RealmSource,
+    _ theirs: MergedFile,
+    to path: String,
+    _ arguments: Arguments,
+    _ conflicts: ConflictFiles
+  ) throws(CommandFailure) -> (RealmCopy.Sizes, RealmMerge.Summary) {
+    let key = ours.realm.configuration.encryptionKey
+    let preferred = arguments.value(.prefer).flatMap { RealmMerge.Side(rawValue: $0) }
+    let before = try ProgressLine.during("copying", ours.path) { (observer) throws(EngineError) in
+      try RealmCopy.write(ours.realm.configuration, to: path, key: key, isForWriting: true, observer: observer)
+    }
+    let writer: RealmWriter
+    do throws(EngineError) { writer = try RealmWriter(Configuration(path: path, encryptionKey: key)) } catch {
+      throw CommandFailure(error, path: ours.path)
+    }
+    let summary: RealmMerge.Summary
+    do throws(TransferError) {
+      let found: [RealmMerge.Conflict]
+      (summary, found) = try RealmMerge.run(
+        base: base?.snapshot,
+        theirs: theirs.snapshot,
+        into: writer,
+        preferring: preferred
+      )
+      for conflict in found {
+        if let preferred { conflicts.note(conflict, preferred) } else { conflicts.add(conflict) }
+      }
+    } catch { throw CommandFailure(error, path: arguments.operands.joined(separator: ", ")) }
+    guard case .success(let status) = System.status(path) else { return (before, summary) }
+    return (RealmCopy.Sizes(before: before.before, after: Int(status.st_size)), summary)
+  }
+
+  private static func report(
+    _ sizes: RealmCopy.Sizes,
+    _ summary: RealmMerge.Summary,
+    _ target: String,
+    _ conflicts: ConflictFiles,
+    _ arguments: Arguments
+  ) throws(CommandFailure) -> ExitCode {
+    let isDecided = arguments.has(.prefer)
+    for decision in conflicts.decisions.prefix(maxDecisions) { Log.notice(decision) }
+    if conflicts.decisions.count > maxDecisions {
+      Log.notice("\(conflicts.decisions.count - maxDecisions) more conflicts decided like these")
+    }
+    var report = CopyReport(
+      path: target,
+      sizes: sizes,
+      isNew: true,
+      facts: [
+        ("created", .number(summary.created)), ("changed", .number(summary.changed)),
+        ("deleted", .number(summary.deleted)), ("renumbered", .number(summary.renumbered)),
+        ("conflicts", .number(isDecided ? 0 : summary.conflicts)),
+        ("decided", .number(isDecided ? summary.conflicts : 0)),
+      ]
+    )
+    report.notes = ["\(summary.created) created, \(summary.changed) changed, \(summary.deleted) deleted"]
+    if summary.renumbered > 0 {
+      report.notes.append("\(counted(summary.renumbered, "new object")) of THEIRS without a primary key got new keys")
+    }
+    if !arguments.has(.quiet) { try report.print(arguments) }
+    if isDecided || summary.conflicts == 0 { return .done }
+    Log.error(
+      "\(target): \(counted(summary.conflicts, "conflict")), where it has the values of OURS; see \(conflicts.path)"
+    )
+    return .failure
+  }
+}
+
+extension RealmSource {
+  /// Opens a file to be merged or compared. The key applies only to a file that is encrypted.
+  init(toRead path: String, _ key: EncryptionKey?) throws(CommandFailure) {
+    do throws(CommandFailure) {
+      self = try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
+    } catch {
+      guard error.code == .wrongKey, key != nil else { throw error }
+      // Only another file may be encrypted. If this one cannot be opened without a key either, report the first error.
+      guard let plain = try? RealmSource.pinned(Configuration(path: path, mode: .immutable)) else { throw error }
+      self = plain
+    }
+  }
+}
+
+/// A file whose newest version is merged into another.
+private struct MergedFile {
+  let source: RealmSource
+  /// Keeps the version in a realm that other programs share.
+  private let hold: VersionHold
+
+  var snapshot: Snapshot { hold.snapshot }
+
+  /// False if another program may have overwritten the version.
+  var isUnchanged: Bool { source.realm.isCurrent(snapshot) }
+
+  init(_ path: String, _ key: EncryptionKey?) throws(CommandFailure) {
+    let source = try RealmSource(toRead: path, key)
+    do throws(EngineError) { hold = try source.realm.hold() } catch { throw CommandFailure(error, path: path) }
+    self.source = source
+  }
+}
+
+/// The directory of conflicts, one file for each object: CLASS/NAME.json.
+private final class ConflictFiles {
+  let path: String
+  /// Descriptions of the conflicts that were decided for a side.
+  private(set) var decisions: [String] = []
+  private var files: [(directory: String, name: String, text: String)] = []
+
+  init(for path: String) { self.path = path }
+
+  /// Throws if the directory exists and is not empty.
+  func check() throws(CommandFailure) { _ = try Staging(for: path, .absentOrEmptyDirectory) }
+
+  func note(_ conflict: RealmMerge.Conflict, _ side: RealmMerge.Side) {
+    let values = conflict.properties.isEmpty ? "" : " (\(conflict.properties.joined(separator: ", ")))"
+    decisions.append(
+      "\(conflict.className)/\(conflict.name): \(conflict.reason)\(values); decided for \(side.rawValue.uppercased())"
+    )
+  }
+
+  func add(_ conflict: RealmMerge.Conflict) {
+    let out = OutputBuffer()
+    out.append("{\"class\":")
+    out.append(quoted: conflict.className)
+    out.append(",\"name\":")
+    out.append(quoted: conflict.name)
+    out.append(",\"reason\":")
+    out.append(quoted: conflict.reason)
+    out.append(",\"properties\":[")
+    for (index, property) in conflict.properties.enumerated() {
+      if index > 0 { out.append(",") }
+      out.append(quoted: property)
+    }
+    out.append("]")
+    let sides = [("base", conflict.base), ("ours", conflict.ours), ("theirs", conflict.theirs)]
+    for (name, text) in sides {
+      out.append(",")
+      out.append(quoted: name)
+      out.append(":")
+      out.append(Array((text ?? "null").utf8))
+    }
+    out.append("}\n")
+    files.append((NameEscaping.directory(of: conflict.className), conflict.name, out.string))
+  }
+
+  /// Writes the files, if there are any.
+  func publish() throws(CommandFailure) {
+    if files.isEmpty { return }
+    let staging = try Staging(for: path, .absentOrEmptyDirectory), root = staging.anchoredPath
+    var directories: Set<String> = []
+    try make(root)
+    for file in files {
+      let directory = "\(root)/\(file.directory)"
+      if directories.insert(file.directory).inserted { try make(directory) }
+      let output = unsafe open("\(directory)/\(file.name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      if output < 0 { throw failure(errno) }
+      defer { close(output) }
+      let code = StandardOutput.write(Array(file.text.utf8), to: output)
+      if code != 0 { throw failure(code) }
+    }
+    try staging.publishDirectory()
+  }
+
+  private func make(_ directory: String) throws(CommandFailure) {
+    if unsafe mkdir(directory, 0o700) != 0 { throw failure(errno) }
+  }
+
+  private func failure(_ code: Int32) -> CommandFailure {
+    CommandFailure(.failure, "cannot create \(path): \(System.message(code))")
+  }
+}
