@@ -62,7 +62,7 @@ _realmfs() {
     rekey:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --new-key-file --new-key-fd --new-key-command --new-key-env --no-verify --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --no-verify --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --no-verify --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
-    recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json --offset -v --verbose -h --help" -- "$cur")); return ;;
+    recover:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env --no-verify --json --offset -v --verbose -h --help" -- "$cur")); return ;;
     pull:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --user --token-file --token-command --ca-file --timeout --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     replicate:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --trust-owner --as-empty --source-of --schema --once --repair --accept-replacement --lag --partition --connections -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     verify-replica:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --source-of --schema -v --verbose -h --help" -- "$cur")); return ;;

@@ -510,6 +510,7 @@ complete -c realmfs -n '__realmfs_is convert' -s v -l verbose -d 'print more det
 complete -c realmfs -n '__realmfs_is convert' -s h -l help -d 'show help for the command'
 complete -c realmfs -n '__realmfs_is recover' -n __realmfs_files -F
 complete -c realmfs -n '__realmfs_is recover' -a '(__realmfs_names)'
+complete -c realmfs -n '__realmfs_is recover' -l schema -rF -d 'the classes that the realm had, for those whose properties are lost: a file with the output of '\''realmfs schema'\'' for another realm of the app, or - for standard input'
 complete -c realmfs -n '__realmfs_is recover' -l key-file -rF -d 'read the encryption key from this file, or - for standard input'
 complete -c realmfs -n '__realmfs_is recover' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is recover' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'

@@ -59,6 +59,20 @@ stop_server "$mnt"
 equal "which replace the rest" "New" "$("$realmfs" cat "$file")"
 check "an empty realm is recovered too" sh -c "'$realmfs' create '$scratch/n.realm' && '$realmfs' recover '$scratch/n.realm' '$scratch/n2.realm'"
 
+# The names and properties of the classes are overwritten.
+file=$(copy_fixture people)
+dd if=/dev/zero of="$file" bs=600 count=1 conv=notrunc status=none
+"$realmfs" schema "$fixtures/people.realm" >"$scratch/people.json"
+check_status "without a schema, a class is lost" 4 'recovered_0: 19 objects' "$realmfs" recover "$file" "$scratch/s1.realm"
+check_status "with one, it is saved" 4 'Person: 19 objects saved; lost: [0-9]+ (value|link)' \
+  "$realmfs" recover --schema "$scratch/people.json" "$file" "$scratch/s2.realm"
+equal "with its objects" "$("$realmfs" cat "$fixtures/people.realm" Dog)" "$("$realmfs" cat "$scratch/s2.realm" Dog)"
+equal "and the other class has its name, and all but the two lists that were overwritten" \
+  'Person/4.json Person/11.json' "$("$realmfs" diff "$fixtures/people.realm" "$scratch/s2.realm" | awk '{ print $2 }' | sort -u | sort -V | xargs)"
+head -c 4096 /dev/zero >"$scratch/zeros"
+check_status "a schema alone makes no realm" 4 'nothing can be saved' \
+  "$realmfs" recover --schema "$scratch/people.json" "$scratch/zeros" "$scratch/s3.realm"
+
 # Files as they are found.
 rescue=$fixtures/rescue
 for name in bom latin1-as-utf8 offset-512 offset-777 tls-alert; do

@@ -7,12 +7,16 @@ final class CarvedRealm {
   private var structures: CarvedStructures
   /// The tops and forms that were found, by the slot of their table.
   private let tops: [Int: [CarvedStructures.TableTop]]
-  private let forms: [Int: [CarvedStructures.Form]]
+  private var forms: [Int: [CarvedStructures.Form]]
+  /// The classes of the given schema, as tables without objects.
+  private var models: [TableKey: RescuedTable] = [:]
+  /// The tables whose properties are those of the given schema.
+  private var described: Set<TableKey> = []
   /// The budget for tables that are read from their top arrays.
   private let effort: Effort
   /// The version that is completed; nil if the tables belong to none.
   let root: RescuedRealm.Root?
-  /// True if not even the tables of the newest version remain, so that all objects of an older one may be outdated.
+  /// True if some tables of the newest version do not remain, so that all objects of an older one may be outdated.
   private let isNewestLost: Bool
 
   /// The tables by slot.
@@ -24,10 +28,15 @@ final class CarvedRealm {
   /// True if the file has so many false nodes that the search ended early.
   var isIncomplete: Bool { structures.isIncomplete || effort.isSpent }
 
+  /// True if anything of a table was found in the file.
+  var isUseful: Bool { tables.contains { !$0.refs.isEmpty || !described.contains($0.key) } }
+
   /// A table that is being assembled for `tables`.
   fileprivate struct Slot {
     let slot: Int
     var name: String
+    /// The ref of its top array; nil if unknown.
+    var ref: Int?
     /// The table in the version that is saved, if it can be read.
     var table: RescuedTable?
     var others: [MergedTable.Version] = []
@@ -35,7 +44,8 @@ final class CarvedRealm {
   }
 
   /// Searches the file, and completes the tables of `best`, the best version that remains; nil if there is none.
-  init(_ realm: RescuedRealm, completing best: RescuedRealm.Root?) {
+  /// Classes whose properties are lost get those of `schema`, another realm.
+  init(_ realm: RescuedRealm, completing best: RescuedRealm.Root?, schema: Snapshot? = nil) {
     arena = realm.arena(best?.format ?? realm.likelyFormat)
     let structures = CarvedStructures(arena)
     self.structures = structures
@@ -46,13 +56,15 @@ final class CarvedRealm {
     // Without the version that the header selects, its tables may remain, and be newer than any version that remains.
     let isSelected = best.map { realm.direction == .version(ref: $0.ref) } ?? false
     let isOlder = best.map { best in
-      newest.map { structures.isNewer($0.tables, than: realm.tableRefs(of: best) ?? []) } ?? false
+      let refs = realm.tableRefs(of: best) ?? []
+      return structures.isOutdated(refs) || newest.map { structures.isNewer($0.tables, than: refs) } ?? false
     }
     let newer = isSelected || isOlder == false ? best : nil
     // The list of its tables may be lost.
     let root = newer.flatMap { realm.tableRefs(of: $0) == nil ? nil : $0 }
     self.root = root
-    isNewestLost = root.map { !isSelected && realm.isOutdated($0) } ?? false
+    isNewestLost =
+      root.map { !isSelected && realm.isOutdated($0) } ?? newest.map { structures.isOutdated($0.tables) } ?? true
     // The other versions that remain, newest first, with their readable tables by slot.
     let versions = realm.roots.filter { $0.format >= 10 && $0.ref != root?.ref }
       .sorted { $0.version > $1.version }
@@ -62,30 +74,30 @@ final class CarvedRealm {
       }
     var slots = root.map { realm.slots(of: $0).slots.map { Slot($0) } } ?? searchedSlots(newest)
     if let root, let refs = realm.tableRefs(of: root) {
-      for i in slots.indices where slots[i].table == nil && slots[i].slot < refs.count {
-        slots[i].table = table(refs[slots[i].slot], slots[i].slot, named: slots[i].name)
-      }
+      for i in slots.indices where slots[i].slot < refs.count { slots[i].ref = refs[slots[i].slot] }
     }
+    readTables(&slots)
     for i in slots.indices { addOthers(&slots[i], versions) }
     if slots.contains(where: \.name.isEmpty) {
       let names = names(for: nil)
       for i in slots.indices where slots[i].name.isEmpty { slots[i].name = names[slots[i].slot] ?? "" }
     }
+    if let schema { addClasses(of: schema, &slots) }
     merge(slots)
   }
 
   // MARK: slots
 
   /// The slots if no version lists them: those of the newest group, or of all tables found if the file has more table
-  /// names than the group has tables.
+  /// names than the group has tables, or later states of these.
   private func searchedSlots(_ group: CarvedStructures.Group?) -> [Slot] {
     var slots: [Int: Slot] = [:]
     let most = structures.names.compactMap { (try? arena.node($0))?.count }.max() ?? 0  // each was read before
-    let newest = group.flatMap { $0.tables.count < most ? nil : $0 }
+    let newest = group.flatMap { $0.tables.count < most || structures.isOutdated($0.tables) ? nil : $0 }
     let names = names(for: newest)
     if let newest {
       for (slot, ref) in newest.tables.enumerated() where ref != 0 {
-        slots[slot] = Slot(slot: slot, name: "", table: table(ref, slot))
+        slots[slot] = Slot(slot: slot, name: "", ref: ref, table: table(ref, slot))
       }
     } else {
       for (slot, tops) in tops {
@@ -100,6 +112,80 @@ final class CarvedRealm {
     }
     for slot in slots.keys { slots[slot]?.name = names[slot] ?? "" }
     return slots.values.sorted { $0.slot < $1.slot }
+  }
+
+  /// Reads the tables that are not known but whose refs are.
+  private func readTables(_ slots: inout [Slot]) {
+    for i in slots.indices where slots[i].table == nil {
+      if let ref = slots[i].ref { slots[i].table = table(ref, slots[i].slot, named: slots[i].name) }
+    }
+  }
+
+  /// Gives the classes of `schema` whose properties are lost in this file those of `schema`, and names to classes and
+  /// properties that have lost only these.
+  private func addClasses(of schema: Snapshot, _ slots: inout [Slot]) {
+    let keys = ifReadable { () throws(EngineError) in try schema.tableKeys() } ?? []
+    let classes = keys.compactMap { key in ifReadable { () throws(EngineError) in try schema.table(key) } ?? nil }
+      .filter { $0.className != nil && $0.damage == nil }
+    for i in slots.indices where slots[i].name.isEmpty {
+      guard let known = columns(of: slots[i]) else { continue }
+      let fitting = classes.filter { table in
+        known.isNamed(like: table.columns) && !slots.contains { $0.name == table.name }
+      }
+      if fitting.count == 1 { slots[i].name = fitting[0].name }
+    }
+    var places: [TableKey: Int] = [:]
+    for table in classes {
+      if let index = slots.firstIndex(where: { $0.name == table.name }) {
+        places[table.key] = index
+      } else {
+        places[table.key] = slots.count
+        // Its columns may be found although its name is not.
+        let taken = Set(slots.map(\.slot))
+        let fitting = forms.filter { slot, forms in
+          !taken.contains(slot) && forms.contains { $0.isNamed(like: table.columns) }
+        }
+        let free = (taken.union(forms.keys).max() ?? -1) + 1
+        slots.append(Slot(slot: fitting.count == 1 ? fitting.first?.key ?? free : free, name: table.name))
+      }
+    }
+    let targets = places.mapValues { key(of: slots[$0]) }
+    var lost: [(table: Table, form: CarvedStructures.LostClass)] = []
+    for table in classes {
+      guard let index = places[table.key] else { continue }
+      let slot = slots[index].slot,
+        columns = table.columns.map { $0.leading(to: $0.targetTable.flatMap { targets[$0] }) }
+      slots[index].table?.complete(from: columns)
+      for i in forms[slot]?.indices ?? 0..<0 {
+        guard let form = forms[slot]?[i], let named = form.columns.named(like: columns) else { continue }
+        if form.madeUpNames > 0 { forms[slot]?[i] = form.with(named) }
+        models[form.table] = RescuedTable(arena, table, key: form.table, columns: named)
+      }
+      if self.columns(of: slots[index]) != nil { continue }
+      let key = key(of: slots[index])
+      lost.append((table, CarvedStructures.LostClass(key: key, columns: columns, hiddenCount: table.backlinks.count)))
+    }
+    if lost.isEmpty { return }
+    let first = structures.forms.count
+    structures.addForms(of: lost.map(\.form))
+    for form in structures.forms[first...] {
+      guard let (table, _) = lost.first(where: { $0.form.key == form.table }) else { continue }
+      forms[form.table.slot, default: []].append(form)
+      models[form.table] = RescuedTable(arena, table, key: form.table, columns: form.columns)
+      described.insert(form.table)
+      problems.append("\(table.className ?? table.name): its properties; those of the given schema are used")
+    }
+    readTables(&slots)
+  }
+
+  /// The columns of a table, if they are known.
+  private func columns(of slot: Slot) -> [Column]? {
+    slot.table?.columns ?? slot.others.first?.table.columns ?? forms[slot.slot]?.last?.columns
+  }
+
+  /// The key of a table; its tag is known only if a part of the table was found.
+  private func key(of slot: Slot) -> TableKey {
+    slot.table?.key ?? slot.others.first?.table.key ?? forms[slot.slot]?.last?.table ?? TableKey(UInt32(slot.slot))
   }
 
   /// The table whose top array is at `ref`, with the columns of another version if its own are lost; nil if it cannot
@@ -177,7 +263,7 @@ final class CarvedRealm {
             name: drafts[index].slot.name,
             key: drafts[index].table?.key ?? form.table,
             columns: form.columns,
-            model: drafts[index].table?.best,
+            model: drafts[index].table?.best ?? models[form.table],
             roots: [RescuedTable.Root(ref: stray.ref, start: nil)]
           )
         )
@@ -222,7 +308,14 @@ final class CarvedRealm {
     let name = slot.name.isEmpty ? "table \(slot.slot)" : slot.name, form = forms[slot.slot]?.last
     problems.append(slot.problem ?? "\(name): no object\(form == nil ? " or property" : "") was found")
     guard let form else { return }
-    let table = RescuedTable(arena, name: slot.name, key: form.table, columns: form.columns, model: nil, roots: [])
+    let table = RescuedTable(
+      arena,
+      name: slot.name,
+      key: form.table,
+      columns: form.columns,
+      model: models[form.table],
+      roots: []
+    )
     tables.append(MergedTable(table, nil, others: []))
   }
 

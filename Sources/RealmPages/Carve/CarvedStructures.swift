@@ -57,6 +57,13 @@ struct CarvedStructures {
     return versions.isEmpty ? !a.isEmpty : changes.contains { $0 > 0 } && !changes.contains { $0 < 0 }
   }
 
+  /// True if the file has a later state of one of the tables with these refs.
+  func isOutdated(_ tables: [Int]) -> Bool {
+    var newest: [TableKey: Int64] = [:]
+    for top in tops.values { newest[top.key] = max(newest[top.key] ?? top.contentVersion, top.contentVersion) }
+    return tables.compactMap { tops[$0] }.contains { $0.contentVersion < newest[$0.key] ?? 0 }
+  }
+
   private let arena: Arena
   private let effort: Effort
   /// The results for the refs of possible specs: an index in `forms`, or nil.
@@ -261,6 +268,17 @@ struct CarvedStructures {
 }
 
 extension CarvedStructures.Form {
+  /// True if the columns may be those of a class in another realm: the types are the same, and so are the names unless
+  /// they are generated.
+  func isNamed(like others: [Column]) -> Bool {
+    madeUpNames > 0 ? columns.named(like: others) != nil : columns.isNamed(like: others)
+  }
+
+  /// The form with these names of its columns.
+  func with(_ named: [Column]) -> Self {
+    Self(columns: named, hidden: hidden, slots: slots, table: table, madeUpNames: 0)
+  }
+
   /// The columns of the spec at `ref`, which has these column keys.
   fileprivate init?(_ arena: Arena, _ ref: Int, _ keys: [Int64]) {
     guard
@@ -289,16 +307,8 @@ extension CarvedStructures.Form {
   func fits(_ cluster: Cluster, _ arena: Arena) -> Bool {
     ifReadable { () throws(EngineError) -> Bool in
       for slot in slots..<cluster.slots.count where try cluster.slots.int(slot) != 0 { return false }
-      for position in hidden {
-        if try arena.refs(cluster.leafRef(position)).count != cluster.count { return false }
-      }
-      for column in columns {
-        let leaf = try column.leaf(arena, cluster.leafRef(column.key.leafPosition))
-        if leaf.count != cluster.count { return false }
-        // Bools, links and numbers have the same form, so read one value.
-        _ = try leaf.value(0, arena)
-      }
-      return true
+      return hidden.allSatisfy { cluster.hasBacklinks(at: $0, arena) }
+        && columns.allSatisfy { $0.fits(cluster, at: $0.key.leafPosition, arena) }
     } ?? false
   }
 }
@@ -327,9 +337,7 @@ extension CarvedStructures {
         if (try? InnerClusterNode(arena, node, depth: nil)) != nil { inner.append(node) }  // other inner nodes
         return goesOn(inner.count)
       }
-      guard let cluster = ifReadable({ () throws(EngineError) in try Cluster(arena, node, offset: 0) }),
-        cluster.count > 0, cluster.keys?.hasRefs != true
-      else { return true }
+      guard let cluster = cluster(node) else { return true }
       let fitting = bySlots.prefix { forms[$0].slots <= node.count }
       var found = fitting.filter { forms[$0].fits(cluster, arena) }
       // A cluster has a slot for each column, so the form with the most columns is the right one of a table.
@@ -369,6 +377,160 @@ extension CarvedStructures {
     return forms.keys.filter { !below.contains($0) }.sorted().compactMap { ref in
       forms[ref].map { Stray(ref: ref, form: $0) }
     }
+  }
+}
+
+extension CarvedStructures {
+  /// A class of another realm whose columns this file has lost.
+  struct LostClass {
+    /// The key of its table in this file.
+    let key: TableKey
+    /// Its columns in the other realm, with the keys of the target tables in this file.
+    let columns: [Column]
+    /// The number of its backlink columns in the other realm.
+    let hiddenCount: Int
+
+    /// The columns in the order of their positions.
+    fileprivate var byPosition: [Column] { columns.sorted { $0.key.leafPosition < $1.key.leafPosition } }
+  }
+
+  /// The limit on the arrangements of columns that are considered for one cluster and class.
+  private static let maxArrangements = 64
+
+  /// Adds the forms of classes of which this file has no spec. A cluster determines the form of its leaves but not
+  /// their positions, since backlink columns are between the others. So each cluster votes for the positions that fit,
+  /// with the columns in the order of the other realm. Equal votes are decided by the positions there; if they do not
+  /// decide, the class gets no form.
+  ///
+  /// Cost: one pass over the file.
+  mutating func addForms(of classes: [LostClass]) {
+    var votes = classes.map { _ in [Arrangement: Int]() }, count = 0
+    effort.renew()
+    Self.forEachNode(arena) { node in
+      guard let cluster = cluster(node) else { return true }
+      let used = (Layout.Cluster.firstColumn..<node.count).filter { slot in
+        ifReadable { () throws(EngineError) in try node.int(slot) } ?? 0 != 0
+      }.map { $0 - Layout.Cluster.firstColumn }
+      for (i, lost) in classes.enumerated() where used.count == lost.columns.count + lost.hiddenCount {
+        let found = Arrangement.all(of: lost, in: cluster, at: used, arena, limit: Self.maxArrangements)
+        for arrangement in found { votes[i][arrangement, default: 0] += 1 }
+        count += found.count
+        // `goesOn` checks the effort.
+        try? effort.spend(used.count * Node.headerSize, at: node.ref)
+      }
+      return goesOn(count)
+    }
+    for (votes, lost) in zip(votes, classes) {
+      let most = votes.values.max(), best = votes.filter { $0.value == most }.map(\.key)
+      let stored = lost.byPosition.map(\.key.leafPosition)
+      if best.isEmpty {
+        forms.append(Form(lost, Arrangement(named: stored, hidden: [])))
+      } else if let chosen = best.count == 1 ? best[0] : best.first(where: { $0.named == stored }) {
+        forms.append(Form(lost, chosen))
+      }
+    }
+  }
+
+  /// The cluster with refs to leaves that a node is; nil for any other node.
+  private func cluster(_ node: Node) -> Cluster? {
+    guard node.hasRefs, !node.isInner,
+      let cluster = ifReadable({ () throws(EngineError) in try Cluster(arena, node, offset: 0) }),
+      cluster.count > 0, cluster.keys?.hasRefs != true
+    else { return nil }
+    return cluster
+  }
+}
+
+/// The positions of the columns of a class in its clusters.
+private struct Arrangement: Hashable {
+  /// Those of the named columns, ascending.
+  let named: [Int]
+  /// Those of the backlink columns, ascending.
+  let hidden: [Int]
+
+  /// The arrangements of the columns of a class that fit the leaves of a cluster at the positions `used`.
+  static func all(
+    of lost: CarvedStructures.LostClass,
+    in cluster: Cluster,
+    at used: [Int],
+    _ arena: Arena,
+    limit: Int
+  ) -> [Arrangement] {
+    let columns = lost.byPosition
+    var found: [Arrangement] = [], named: [Int] = [], hidden: [Int] = []
+    /// The results of checks, by column and position, and the steps that lead nowhere, by their numbers of columns.
+    var known: [[Int]: Bool] = [:], dead: Set<[Int]> = []
+    func fits(_ column: Int, _ position: Int) -> Bool {
+      if let result = known[[column, position]] { return result }
+      let result = columns[column].fits(cluster, at: position, arena)
+      known[[column, position]] = result
+      return result
+    }
+    func visit() {
+      let at = named.count + hidden.count, before = found.count
+      if found.count == limit || dead.contains([at, named.count]) { return }
+      if at == used.count { return found.append(Arrangement(named: named, hidden: hidden)) }
+      if named.count < columns.count, fits(named.count, used[at]) {
+        named.append(used[at])
+        visit()
+        named.removeLast()
+      }
+      if hidden.count < lost.hiddenCount, cluster.hasBacklinks(at: used[at], arena) {
+        hidden.append(used[at])
+        visit()
+        hidden.removeLast()
+      }
+      if found.count == before { dead.insert([at, named.count]) }
+    }
+    visit()
+    return found
+  }
+}
+
+extension CarvedStructures.Form {
+  /// The form of a class whose columns are at the positions of `arrangement`.
+  fileprivate init(_ lost: CarvedStructures.LostClass, _ arrangement: Arrangement) {
+    let places = Dictionary(zip(lost.byPosition.map(\.key), arrangement.named)) { first, _ in first }
+    columns = lost.columns.map { column in column.moved(to: places[column.key] ?? column.key.leafPosition) }
+    hidden = arrangement.hidden
+    slots = 1 + ((arrangement.named + arrangement.hidden).max() ?? -1) + 1
+    (table, madeUpNames) = (lost.key, 0)
+  }
+}
+
+extension Column {
+  /// A copy of the column at another position of the clusters.
+  fileprivate func moved(to position: Int) -> Column {
+    Column(
+      name: name,
+      key: ColKey(key.value & ~0xFFFF | Int64(position)),
+      type: type,
+      collection: collection,
+      isNullable: isNullable,
+      index: index,
+      targetTable: targetTable,
+      enumRef: 0,
+      indexRef: 0,
+      dictionaryKeyType: dictionaryKeyType
+    )
+  }
+
+  /// True if the leaf at `position` of a cluster can be one of this column. Bools, links and numbers have the same
+  /// form, so one value is read.
+  fileprivate func fits(_ cluster: Cluster, at position: Int, _ arena: Arena) -> Bool {
+    ifReadable { () throws(EngineError) -> Bool in
+      let leaf = try leaf(arena, cluster.leafRef(position))
+      if leaf.count != cluster.count { return false }
+      _ = try leaf.value(0, arena)
+      return true
+    } ?? false
+  }
+}
+
+extension Cluster {
+  /// True if the leaf at `position` can be one of a backlink column.
+  fileprivate func hasBacklinks(at position: Int, _ arena: Arena) -> Bool {
+    ifReadable { () throws(EngineError) in try arena.refs(leafRef(position)).count == count } ?? false
   }
 }
 

@@ -81,8 +81,9 @@ public enum RealmRecovery {
 
   /// Saves everything that can be reached in a damaged file to a new file of format 24, without the history. The
   /// damaged file is only read. Links whose target is lost are dropped, and so are embedded objects whose owner is
-  /// lost. Unless `verifies` is false, the new file is checked before it gets its name. `name` is the name of the
-  /// damaged file in messages, for a caller that passes a repaired copy of it.
+  /// lost. A class whose properties are lost gets those of `schema`, a version of another realm: clusters that fit no
+  /// other class are saved as its objects. Unless `verifies` is false, the new file is checked before it gets its name.
+  /// `name` is the name of the damaged file in messages, for a caller that passes a repaired copy of it.
   ///
   /// - Throws: `damaged` if nothing can be saved, `wrongKey` or `keyNeeded`, `cancelled` if the observer
   ///   cancels, `file` if the new file cannot be written. No new file then remains.
@@ -90,12 +91,13 @@ public enum RealmRecovery {
     _ configuration: Configuration,
     named name: String? = nil,
     to target: String,
+    schema: Snapshot? = nil,
     verifies: Bool = true,
     observer: CopyObserver? = nil
   ) throws(EngineError) -> Report {
     let path = name ?? configuration.path
     let realm = try RescuedRealm(configuration)
-    let (root, tables, problems, carved) = try content(of: realm, path)
+    let (root, tables, problems, carved) = try content(of: realm, path, schema)
     let work = try WorkRealm(beside: target, key: configuration.encryptionKey)
     let expected = min(realm.size, root.logicalSize)
     let isLegacy = root.format < 10
@@ -148,7 +150,8 @@ public enum RealmRecovery {
   /// The version to save and its tables. If that version lost something, the whole file is searched for it.
   private static func content(
     of realm: RescuedRealm,
-    _ path: String
+    _ path: String,
+    _ schema: Snapshot?
   ) throws(EngineError) -> (RescuedRealm.Root, [any SourceTable], problems: [String], CarvedRealm?) {
     let best = best(of: realm)
     let isSelected = best.map { realm.direction == .version(ref: $0.ref) } ?? false
@@ -157,9 +160,9 @@ public enum RealmRecovery {
       return (best, tables.map { corrected($0, Effort(realm.arena(best.format))) }, problems, nil)
     }
     if realm.likelyFormat >= 10 {
-      let carved = CarvedRealm(realm, completing: best)
+      let carved = CarvedRealm(realm, completing: best, schema: schema)
       let root = carved.root ?? .carved(format: realm.likelyFormat, size: realm.size)
-      if !carved.tables.isEmpty || carved.root != nil { return (root, carved.tables, carved.problems, carved) }
+      if carved.isUseful || carved.root != nil { return (root, carved.tables, carved.problems, carved) }
     }
     let nodes = realm.unreachedNodes()
     // A realm to which nothing was committed is saved as an empty one.

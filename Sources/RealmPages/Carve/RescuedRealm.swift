@@ -129,7 +129,7 @@ final class RescuedRealm {
   var likelyFormat: Int { headerFormats.first ?? Self.likelyFormats[0] }
 
   /// The bytes of the file as nodes, read as `format`.
-  func arena(_ format: Int) -> Arena { Arena(space, limit: size, format: format) }
+  func arena(_ format: Int) -> Arena { Arena(space, limit: size, format: format, refusesZeros: true) }
 
   /// The number of bytes, excluding a hole at the end.
   var size: Int { dataRanges.last?.upperBound ?? 0 }
@@ -392,11 +392,12 @@ final class RescuedRealm {
     }
   }
 
-  /// The refs of the tables of a version by slot, 0 for none; nil if they cannot be read.
+  /// The refs of the tables of a version by slot, 0 for none; nil if they cannot be read, or are fewer than the names.
   func tableRefs(of root: Root) -> [Int]? {
     var problems: [String] = []
     return ifReadable { () throws(EngineError) in
-      let (_, refs) = try group(of: root, &problems)
+      let (names, refs) = try group(of: root, &problems)
+      if refs.count < names?.count ?? 0 { throw .damaged("the list of tables is lost", ref: refs.ref) }
       var all: [Int] = []
       for slot in 0..<min(refs.count, 0xFFFF) {
         let element = try refs.int(slot)

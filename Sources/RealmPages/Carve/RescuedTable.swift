@@ -55,8 +55,10 @@ struct RescuedTable: SourceTable {
     func number(_ slot: Int) -> Int64? { slot < top.count ? try? top.tagged(slot) : 0 }
     let flags = number(Slots.flags) ?? 0
     nextSequence = max(0, number(Slots.sequence) ?? 0)
+    var spareIsUsed = false
     do throws(EngineError) { (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top) } catch {
       guard let spare else { throw error }
+      spareIsUsed = true
       let opposites = ifReadable { () throws(EngineError) in
         try arena.integers(top.childIfPresent(Slots.oppositeTables))
       }
@@ -64,7 +66,10 @@ struct RescuedTable: SourceTable {
     }
     // Likewise.
     let primaryKey = top.count > Slots.primaryKey ? (try? top.int(Slots.primaryKey)) ?? 0 : 0
-    primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
+    // Columns of another realm have the position and the type, but another tag.
+    let known: Int64 = spareIsUsed ? 0x3FFF_FFFF : .max
+    primaryKeyIndex =
+      primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value & known == primaryKey >> 1 & known }
     // Objects with a primary key, and those of engines, are not embedded, whatever damage has made of the flags.
     let mayBeEmbedded = primaryKeyIndex == nil && (name.isEmpty || Table.className(ofTable: name) != nil)
     kind = flags & 3 == 1 && mayBeEmbedded ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
@@ -94,6 +99,13 @@ struct RescuedTable: SourceTable {
     }
     let primaryKey = model.flatMap { (model) in model.primaryKeyIndex.map { model.columns[$0].key } }
     primaryKeyIndex = primaryKey.flatMap { key in columns.firstIndex { $0.key == key } }
+  }
+
+  /// A table without objects: a class of `schema`, another realm, with these columns in the order of the class.
+  init(_ arena: Arena, _ schema: Table, key: TableKey, columns: [Column]) {
+    (self.arena, self.key, self.columns) = (arena, key, columns)
+    (name, kind, primaryKeyIndex) = (schema.name, schema.kind, schema.primaryKeyIndex)
+    (top, nextSequence, backlinks, claimedCount, roots) = (nil, 0, [], nil, [])
   }
 
   /// The table under another name.
@@ -268,6 +280,14 @@ struct RescuedTable: SourceTable {
       columns[i] = column.with(name: known.name, index: known.index)
     }
     madeUpNames = 0
+  }
+
+  /// Completes link targets and generated names with those of `others`, the columns of the class in another realm, if
+  /// they have the same types in the same order.
+  mutating func complete(from others: [Column]) {
+    guard let known = columns.named(like: others) else { return }
+    if madeUpNames > 0 { (columns, madeUpNames) = (known, 0) }
+    columns = zip(columns, others).map { $0.leading(to: $1.targetTable) }
   }
 
   /// Completes link columns whose target cannot be read here, using the backlink columns of the other tables.
@@ -542,6 +562,16 @@ private final class RescuedCluster: SourceObject {
 }
 
 extension [Column] {
+  /// True if the columns have the same names and types as `others`, in the same order.
+  func isNamed(like others: [Column]) -> Bool { named(like: others)?.map(\.name) == map(\.name) }
+
+  /// The columns with the names and indexes of `others`; nil unless those have the same types in the same order.
+  func named(like others: [Column]) -> [Column]? {
+    let types: (Column) -> Int64 = { $0.key.value >> 16 & 0x3FFF }
+    if !elementsEqual(others, by: { types($0) == types($1) }) { return nil }
+    return zip(self, others).map { $0.with(name: $1.name, index: $1.index) }
+  }
+
   /// The columns with the link targets that `oppositeTables` has at their positions, as far as they can be read.
   fileprivate func leading(to oppositeTables: Node?) -> [Column] {
     guard let oppositeTables else { return self }
@@ -554,8 +584,8 @@ extension [Column] {
 }
 
 extension Column {
-  /// A copy of the column with another link target.
-  fileprivate func leading(to target: TableKey) -> Column { with(name: name, index: index, target: target) }
+  /// A copy of the column with another link target; the same target if it is nil.
+  func leading(to target: TableKey?) -> Column { with(name: name, index: index, target: target) }
 
   /// A copy of the column with another name and index.
   fileprivate func with(name: String, index: IndexKind?, target: TableKey? = nil) -> Column {

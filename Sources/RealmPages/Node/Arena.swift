@@ -12,6 +12,8 @@
   /// True if UUIDs are read in the byte order of the .NET SDK before 10.10. Only for versions on which no commit
   /// builds.
   let swapsGuids: Bool
+  /// True if a header of zeros is damage. Otherwise it is a node without elements, as for Realm's engine.
+  private let refusesZeros: Bool
   /// The nodes that a write transaction has created or changed; nil outside of one.
   let slab: Slab?
   /// The nodes of a branch that are not in the file; nil outside of one.
@@ -25,7 +27,15 @@
   @unsafe private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
 
   /// Creates a view of the first `limit` bytes of `space`. A limit beyond the space is reduced to its size.
-  init(_ space: PageSpace, limit: Int, format: Int, slab: Slab? = nil, swapsGuids: Bool = false) {
+  init(
+    _ space: PageSpace,
+    limit: Int,
+    format: Int,
+    slab: Slab? = nil,
+    swapsGuids: Bool = false,
+    refusesZeros: Bool = false
+  ) {
+    self.refusesZeros = refusesZeros
     self.space = space
     self.swapsGuids = swapsGuids
     self.slab = slab
@@ -63,6 +73,7 @@
       throw .damaged("a ref that is not aligned or is outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }
+    if refusesZeros, space.word(at: ref) == 0 { throw .damaged("overwritten with zeros", ref: ref) }
     guard let node = unsafe Node(header: base.pointer + ref, ref: ref) else {
       throw .damaged("width scheme 3 does not exist", ref: ref)
     }

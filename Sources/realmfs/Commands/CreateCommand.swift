@@ -18,7 +18,8 @@ enum CreateCommand {
     return .done
   }
 
-  private static func make(
+  /// Creates a realm with the classes of `schema`. Messages call it `shownPath`.
+  static func make(
     _ configuration: Configuration,
     _ schema: SchemaDescription?,
     shownPath: String

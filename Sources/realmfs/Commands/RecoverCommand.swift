@@ -12,6 +12,7 @@ enum RecoverCommand {
     if key != nil, FileDiagnosis.isPlain(path) { throw CommandFailure(.wrongKey, "\(path) is not encrypted") }
     let configuration = Configuration(path: path, encryptionKey: key)
     let offset = try arguments.offset()
+    let schema = try schema(arguments, target)
     let realms = offset == nil ? try rangeOfRealm(in: path) : nil
     let (report, transfer) = try Transfer.undoing(configuration, offset: offset, realms: realms, for: target) {
       (source, transfer) throws(CommandFailure) in
@@ -20,6 +21,7 @@ enum RecoverCommand {
           source,
           named: path,
           to: target,
+          schema: schema,
           verifies: !arguments.has(.noVerify),
           observer: observer
         )
@@ -35,6 +37,17 @@ enum RecoverCommand {
     }
     try output.flush()
     return report.isWhole ? .done : .damaged
+  }
+
+  /// Returns a realm with the classes of the schema file, without a name; nil without --schema.
+  private static func schema(_ arguments: Arguments, _ target: String) throws(CommandFailure) -> Snapshot? {
+    guard let schema = try arguments.schema(.schemaFile) else { return nil }
+    let staging = try Staging(for: target)
+    let path = staging.anchoredPath, name = arguments.value(.schemaFile) ?? ""
+    try CreateCommand.make(Configuration(path: path), schema, shownPath: name)
+    do throws(EngineError) { return try Realm(Configuration(path: path, mode: .immutable)).latest() } catch {
+      throw CommandFailure(error, path: name)
+    }
   }
 
   /// Returns the range of the realm in a file that does not begin with one; none for other files. Throws if the file

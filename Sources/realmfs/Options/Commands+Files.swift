@@ -171,6 +171,10 @@ extension Options {
         counts these objects separately: they may be former states, or deleted objects.
         """,
         """
+        With --schema, classes of SCHEMA whose properties are lost in FILE are saved too: clusters that have the \
+        properties of exactly one class are taken for its objects.
+        """,
+        """
         A lost value gets the default of its property in OUT; links to lost objects are removed. Objects whose key or \
         primary key cannot be read get a new one. OUT is checked like 'realmfs check' before it gets its name, unless \
         --no-verify is given.

@@ -357,6 +357,14 @@ extension Options {
       "the classes: a file with the output of 'realmfs schema', or - for standard input"
     ),
     OptionSpec(
+      .schemaFile,
+      value: "SCHEMA",
+      on: [.recover],
+      completion: .file,
+      "the classes that the realm had, for those whose properties are lost: a file with the output of 'realmfs schema' "
+        + "for another realm of the app, or - for standard input"
+    ),
+    OptionSpec(
       .jsonStyle,
       value: "STYLE",
       on: [.mount, .exec, .cat, .export, .query, .deleted],

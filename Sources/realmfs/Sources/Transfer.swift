@@ -11,8 +11,8 @@ enum Transfer: Equatable {
   case offset(Int, end: Int)
   /// Each byte was read as a Latin-1 character and written as UTF-8.
   case latin1
-  /// PowerShell read the output of a command as lines of text in code page 437 and wrote them as UTF-16.
-  case utf16
+  /// PowerShell read the output of a command as lines of text in a code page and wrote them as UTF-16.
+  case utf16(CodePage)
 
   /// A description of the change and its cause.
   var description: String {
@@ -44,7 +44,7 @@ enum Transfer: Equatable {
     if head.starts(with: [0xFF, 0xFE]),
       utf16Signature.contains(where: { head.dropFirst($0).starts(with: wideSignature) })
     {
-      return .utf16
+      return .utf16(codePage(path))
     }
     if isLatin1(path) { return .latin1 }
     if areLineEndingsConverted(path) { return .lineEndings }
@@ -54,6 +54,22 @@ enum Transfer: Equatable {
     return realms.count == 1 ? realms.first.map { .offset($0.lowerBound, end: $0.upperBound) } : nil
   }
 
+  /// Returns the code page from which a file was converted to UTF-16.
+  private static func codePage(_ path: String) -> CodePage {
+    var units: Set<UInt16> = [], low: UInt8?
+    // After a read error, only the bytes read before it are used.
+    try? System.eachBlock(ofFile: path) { bytes in
+      for byte in bytes {
+        if let first = low { units.insert(UInt16(byte) << 8 | UInt16(first)) }
+        low = low == nil ? byte : nil
+      }
+      return true
+    }
+    units.remove(Self.byteOrderMark)
+    return .best(for: units)
+  }
+
+  fileprivate static let byteOrderMark: UInt16 = 0xFEFF
   private static let wideSignature: [UInt8] = [0x54, 0, 0x2D, 0, 0x44, 0, 0x42, 0]
   /// The possible offsets of the signature, which depend on the number of carriage returns before it.
   private static let utf16Signature = stride(from: 34, through: 66, by: 2)
@@ -195,7 +211,12 @@ private struct Decoder {
   private var low: UInt8?
   private var marks = 0
 
-  init(_ transfer: Transfer) { self.transfer = transfer }
+  private let upperBytes: [UInt16: UInt8]
+
+  init(_ transfer: Transfer) {
+    self.transfer = transfer
+    upperBytes = if case .utf16(let page) = transfer { page.upperBytes } else { [:] }
+  }
 
   mutating func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
     defer { position += bytes.count }
@@ -206,6 +227,7 @@ private struct Decoder {
     case .latin1: return bytes.compactMap { latin1.next($0) }
     case .lineEndings: return lineEnds.decode(bytes)
     case .utf16:
+      let upper = upperBytes
       var plain: [UInt8] = []
       plain.reserveCapacity(bytes.count / 2)
       for byte in bytes {
@@ -215,7 +237,8 @@ private struct Decoder {
         }
         low = nil
         let unit = UInt16(byte) << 8 | UInt16(first)
-        if unit != 0xFEFF { plain.append(CodePage437.byte(of: unit)) }
+        if unit == Transfer.byteOrderMark { continue }
+        plain.append(unit < 128 ? UInt8(unit) : upper[unit] ?? UInt8(ascii: "?"))
       }
       return lineEnds.decode(plain[...]).map { restoringCarriageReturn($0) }
     }
@@ -275,22 +298,44 @@ private struct Latin1Decoder {
   }
 }
 
-/// The code page that consoles use, from byte 128 on.
-private enum CodePage437 {
-  private static let upper: [UInt16] = Array(
-    ("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»"
-      + "░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟"
-      + "╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
-      + "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■"
-      + "\u{A0}").utf16
-  )
-  private static let bytes = Dictionary(
-    upper.enumerated().map { ($0.element, UInt8($0.offset + 128)) },
-    uniquingKeysWith: { first, _ in first }
-  )
+/// The code pages that consoles use. Bytes below 128 are ASCII.
+enum CodePage: CaseIterable {
+  /// The default in the United States.
+  case ibm437
+  /// The default in western Europe.
+  case ibm850
+  /// That of the graphical console.
+  case windows1252
 
-  /// Returns the byte for a UTF-16 unit; `?` if the code page does not contain it.
-  static func byte(of unit: UInt16) -> UInt8 {
-    unit < 128 ? UInt8(unit) : bytes[unit] ?? UInt8(ascii: "?")
+  private static let uppers: [CodePage: String] = [
+    .ibm437:
+      "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒ"
+      + "áíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐"
+      + "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
+      + "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}",
+    .ibm850:
+      "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒ"
+      + "áíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐"
+      + "└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀"
+      + "ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{AD}±‗¾¶§÷¸°¨·¹³²■\u{A0}",
+    .windows1252:
+      "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ"
+      + "\u{A0}¡¢£¤¥¦§¨©ª«¬\u{AD}®¯°±²³´µ¶·¸¹º»¼½¾¿"
+      + "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖ×ØÙÚÛÜÝÞß"
+      + "àáâãäåæçèéêëìíîïðñòóôõö÷øùúûüýþÿ",
+  ]
+
+  private static let bytes: [CodePage: [UInt16: UInt8]] = uppers.mapValues { upper in
+    Dictionary(upper.utf16.enumerated().map { ($0.element, UInt8($0.offset + 128)) }) { first, _ in first }
+  }
+
+  /// The bytes of characters above 127, by UTF-16 unit.
+  fileprivate var upperBytes: [UInt16: UInt8] { Self.bytes[self] ?? [:] }
+
+  /// Returns the code page that contains the most of some UTF-16 units; the first one of equals.
+  fileprivate static func best(for units: some Collection<UInt16>) -> CodePage {
+    func missing(_ page: CodePage) -> Int { units.count { $0 >= 128 && page.upperBytes[$0] == nil } }
+    let counts = allCases.map { (page: $0, missing: missing($0)) }
+    return counts.min { $0.missing < $1.missing }?.page ?? .ibm437
   }
 }
