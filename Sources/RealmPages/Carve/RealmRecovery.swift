@@ -64,7 +64,8 @@ public enum RealmRecovery {
     public let isSearchIncomplete: Bool
     /// The first problem that a check finds in the version that was read; nil if it is sound.
     public let firstProblem: String?
-    /// A description of the bytes that overwrote the header; nil if unknown.
+    /// A description of damage to the header by which nothing is lost, such as the bytes that overwrote it; nil if
+    /// there is none.
     public let headerNote: String?
     /// The encrypted pages that were read although their metadata slots are lost.
     public let lostSlots: LostSlots
@@ -126,6 +127,7 @@ public enum RealmRecovery {
     let isNewest = root.ref == 0 || realm.isNewest(root)
     let isOutdated = root.isVersion && realm.isOutdated(root)
     let problem = root.isVersion ? realm.firstProblem(of: root) : nil
+    let headerProblem = root.isVersion && isNewest ? realm.headerProblem(of: root) : nil
     let isDoubtful = !isNewest || isOutdated || problem != nil || !problems.isEmpty || !parts.allSatisfy(\.isWhole)
     return Report(
       origin: root.origin.rawValue,
@@ -139,7 +141,7 @@ public enum RealmRecovery {
       ambiguousClusters: carved?.ambiguousClusters ?? 0,
       isSearchIncomplete: carved?.isIncomplete ?? false,
       firstProblem: problem,
-      headerNote: realm.headerNote,
+      headerNote: realm.headerNote ?? headerProblem.map { "the header is damaged, but selects this version: \($0)" },
       lostSlots: realm.lostSlots,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
     )
