@@ -165,7 +165,7 @@ public enum RealmRecovery {
     }
     let nodes = realm.unreachedNodes()
     // A realm to which nothing was committed is saved as an empty one.
-    if realm.isNew && nodes == 0 { return (.empty, [], [], nil) }
+    if realm.isNew && nodes == 0 && realm.space.isBlank { return (.empty, [], [], nil) }
     let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
     let found = nodes == 0 ? "" : "; found \(counted(nodes, "node")) that no version reaches"
     throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks)\(found): nothing can be saved")

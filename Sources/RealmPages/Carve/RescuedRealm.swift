@@ -300,7 +300,12 @@ final class RescuedRealm {
 
   private func check(_ root: Root) -> (version: String?, header: String?) {
     do throws(EngineError) {
-      let snapshot = try Snapshot(space, Header(topRef: root.ref, format: root.format), path: path)
+      // A header that cannot be read, or selects another version, has no problems that concern this one.
+      let selected = (try? Header(space, path: path, isEncrypted: false)).flatMap { header in
+        header.topRef == root.ref && header.format == root.format ? header : nil
+      }
+      let header = selected ?? Header(topRef: root.ref, format: root.format)
+      let snapshot = try Snapshot(space, header, path: path)
       var found: (version: String?, header: String?) = (nil, nil)
       _ = Verifier(snapshot, isStrict: false, memory: memory).run(limit: 100) { problem in
         if problem.isLeftover { return }

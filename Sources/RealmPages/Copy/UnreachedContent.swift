@@ -14,8 +14,7 @@ public struct UnreachedContent: Sendable, Hashable {
   /// A description of the finding, without the path or a remedy.
   public var description: String {
     if self.nodes == 0 {
-      return "the header points to no version, and nothing is left of the one to which its other slot points, so it is "
-        + "not an empty realm"
+      return "the header points to no version, but the file once had one, so it is not an empty realm"
     }
     let nodes = counted(nodes, "node")
     let found = version.map { "version \($0) (\(nodes) in all)" } ?? "\(nodes) that no version reaches"
@@ -34,7 +33,7 @@ extension Snapshot {
     guard let spare = Self.spareSlot(of: space), spare != Header.firstCommitMark else { return nil }
     var nodes = 0
     NodeSearch(space).forEachNode { _ in nodes += 1 }
-    if nodes == 0, spare == 0 { return nil }
+    if nodes == 0, spare == 0, space.isBlank { return nil }
     let realm = RescuedRealm(space, path: path), version = realm.roots.map(\.version).max()
     // The first publication fills the other slot before it selects it: that slot then refers to the newest version,
     // which is sound. A header that lost the selected ref has an older version there.
@@ -70,6 +69,25 @@ extension Snapshot {
     let slot = Header.selectedSlot(of: space), selected = Header.slot(slot, of: space).topRef
     if selected == .max, slot == 0 { return 0 }
     return selected == 0 ? Header.slot(1 - slot, of: space).topRef : nil
+  }
+}
+
+extension PageSpace {
+  /// True if the file has nothing but zeros after its header, apart from the footer of a copy.
+  var isBlank: Bool {
+    let isCopy = (try? require(0, Header.size)) != nil && Header.slot(0, of: self).topRef == .max  // see below
+    let end = isCopy ? size - Header.footerSize : size
+    for range in dataRanges {
+      var at = max(range.lowerBound, Header.size)
+      while at < min(range.upperBound, end) {
+        // A page that cannot be read is not blank.
+        if fillsOnDemand, (try? require(at, 1)) == nil { return false }
+        if byte(at: at) != 0 { return false }
+        at += 1
+      }
+      dropPages()
+    }
+    return true
   }
 }
 
