@@ -66,6 +66,25 @@ struct UnreachedTests {
     }
   }
 
+  @Test("a file whose nodes are not where nodes can begin is not an empty realm", arguments: [4, 9])
+  func shifted(by count: Int) throws {
+    let people = try Fixture.named("people").bytes()
+    let header = [UInt8](repeating: 0, count: 16) + people[16..<24]
+    try withFile(header + [UInt8](repeating: 0, count: count) + people[24...]) { path in
+      for mode in [Configuration.Mode.immutable, .exclusive, .shared] { #expect(reason(path, mode) == .unreached) }
+      let saved = path + ".saved"
+      let error = #expect(throws: EngineError.self) { try RealmRecovery.run(Configuration(path: path), to: saved) }
+      #expect(error?.reason == .damaged)
+    }
+  }
+
+  @Test("a header whose other slot points to nothing is not that of an empty realm")
+  func lostOtherVersion() throws {
+    let header = [UInt8](repeating: 0, count: 8) + [0x28, 3, 0, 0, 0, 0, 0, 0] + Self.signature
+    try withFile(header + [UInt8](repeating: 0, count: 4072)) { path in #expect(reason(path, .immutable) == .unreached)
+    }
+  }
+
   @Test("an empty realm can be copied")
   func emptyCopy() throws {
     let copy = Header.ofCopy(format: 24) + Header.footer(topRef: 0)

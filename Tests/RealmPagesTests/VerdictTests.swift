@@ -1,4 +1,4 @@
-// The verdict of a recovery is "whole" only if it has everything that the original had.
+// The verdict of a recovery: whole only where everything that the original had is there.
 //
 // DAMAGES=n sets the number of damaged files in all; SEED=n the first seed; FIXTURES=name,... keeps to some of them;
 // KEEP=path keeps the last damaged file.
@@ -12,10 +12,14 @@ import Testing
 @Suite("Recovery reports", .serialized)
 struct VerdictTests {
   private static let rescue = Fixture.package.appendingPathComponent("Tests/Fixtures/rescue")
-  private static let names = [
-    "people", "nested", "embedded", "many-versions", "no-history", "streaming-form", "name-limits", "empty",
-    "empty-classes", "no-objects-all-types", "people-encrypted",
+  /// Files of the wild, and the files from which they were made.
+  private static let wild = [
+    "no-roots": "people", "no-roots-nested": "nested", "empty-header": "people", "tls-alert": "people",
+    "cut-copy-24": "people", "cut-copy-1640": "people", "cut-copy-half": "people", "offset-512": "people",
+    "offset-777": "people",
   ]
+  /// The greatest size in bytes of a file that is damaged many times.
+  private static let greatestSize = 64 << 10
 
   /// Recovers a file in memory; nil with the error if nothing can be saved.
   private func recover<R>(
@@ -109,6 +113,7 @@ struct VerdictTests {
       let (report, saved) = try outcome.get()
       let newest = try Fixture.named(name).snapshot()
       #expect(report.version == newest.version)
+      #expect(try #require(try check(bytes, key: nil)).unselectedVersion == newest.version)
       #expect(try Content(saved) == Content(newest))
     }
   }
@@ -138,38 +143,95 @@ struct VerdictTests {
 
   // MARK: damages at random
 
-  /// The content that a recovery must not lose without reporting it.
+  /// The classes, properties, objects and values of a version, which a recovery must not lose without saying so.
   private struct Content: Equatable {
-    var names: [String] = []
-    var properties: [String] = []
-    var objects = 0
-    var values: [String] = []
-
-    init(_ snapshot: Snapshot) throws {
-      for key in try snapshot.tableKeys() {
-        guard let table = try snapshot.table(key), table.name != "pk" || snapshot.fileFormat >= 10 else { continue }
-        names.append(table.name)
-        properties += table.columns.map { "\(table.name).\($0.name)" }
-        let cursor = ObjectCursor(table)
-        while try cursor.next() {
-          objects += 1
-          // Links identify tables by numbers, which differ in the new file.
-          let texts = try table.columns.indices.filter {
-            table.columns[$0].type != .link && table.columns[$0].type != .mixed
-          }
-          .map { "\(try Value(copying: cursor.value($0)))" }
-          values.append("\(table.name)/\(cursor.key): \(texts)")
-        }
-      }
-      names.sort()
-      properties.sort()
-      values.sort()
+    struct Values: Equatable {
+      let text: String
+      /// The links in it, whose backlinks the file has, too.
+      let links: [String]
     }
 
-    /// True if as much is here as in `original`.
-    func isComplete(_ original: Content) -> Bool {
-      names.count >= original.names.count && properties.count >= original.properties.count
-        && objects >= original.objects
+    struct Part: Equatable {
+      let name: String
+      let properties: [String]
+      var objects: [(key: ObjKey, values: [Values])] = []
+
+      static func == (a: Part, b: Part) -> Bool {
+        a.name == b.name && a.properties == b.properties
+          && a.objects.elementsEqual(b.objects) { $0.key == $1.key && $0.values == $1.values }
+      }
+    }
+
+    private(set) var parts: [Part] = []
+    var names: [String] { parts.map(\.name).sorted() }
+    var properties: [String] { parts.flatMap { part in part.properties.map { "\(part.name).\($0)" } } }
+
+    init(_ snapshot: Snapshot) throws {
+      let isLegacy = snapshot.fileFormat < 10
+      // The numbers of classes in the order of the file; their keys are others in the new file.
+      var numbers: [TableKey: Int] = [:]
+      for key in try snapshot.tableKeys() where try snapshot.table(key)?.className != nil {
+        numbers[key] = numbers.count
+      }
+      for key in try snapshot.tableKeys() {
+        guard let table = try snapshot.table(key), !isLegacy || table.name != "pk" else { continue }
+        var part = Part(name: table.name, properties: table.columns.map(\.name))
+        let cursor = ObjectCursor(table)
+        while try cursor.next() {
+          let values = try table.columns.indices.map {
+            Self.values(try Value(copying: cursor.value($0)), of: table.columns[$0], numbers)
+          }
+          part.objects.append((cursor.key, values))
+        }
+        parts.append(part)
+      }
+    }
+
+    private static func values(_ value: Value, of column: Column, _ numbers: [TableKey: Int]) -> Values {
+      var links: [String] = []
+      func text(_ value: Value) -> String {
+        switch value {
+        // A link to an object that does not exist yet is not shown.
+        case .link(_, let key) where key.isUnresolved: return "null"
+        case .link(let table, let key):
+          links.append("class \(numbers[table] ?? -1), object \(key)")
+          return "-> " + links[links.count - 1]
+        case .list(let values):
+          let texts = values.filter {
+            if column.type == .link, case .link(_, let key) = $0 { !key.isUnresolved } else { true }
+          }.map(text)
+          // A set of links is sorted by the numbers of tables, too.
+          return "[" + (column.collection == .set ? texts.sorted() : texts).joined(separator: ", ") + "]"
+        case .dictionary(let entries):
+          return "{" + entries.map { "\($0.key): \(text($0.value))" }.joined(separator: ", ") + "}"
+        default: return "\(value)"
+        }
+      }
+      return Values(text: text(value), links: links.sorted())
+    }
+
+    /// The first thing that `original` has and this content lacks or has differently; nil if there is none. Links are
+    /// always compared, because the file has them as backlinks, too; other values only if `all`.
+    func loss(of original: Content, all: Bool = false) -> String? {
+      var unpaired = parts
+      let namesakes = original.parts.map { old in
+        unpaired.firstIndex { $0.name == old.name }.map { unpaired.remove(at: $0) }
+      }
+      for (old, namesake) in zip(original.parts, namesakes) {
+        guard let part = namesake ?? (unpaired.isEmpty ? nil : unpaired.removeFirst()) else { return old.name }
+        if part.properties.count < old.properties.count { return "a property of \(old.name)" }
+        if part.objects.count < old.objects.count { return "objects of \(old.name)" }
+        for (object, oldObject) in zip(part.objects, old.objects) {
+          for (index, name) in old.properties.enumerated() {
+            let (value, oldValue) = (object.values[index], oldObject.values[index])
+            if value.links != oldValue.links || all && value != oldValue {
+              return "\(old.name)/\(oldObject.key).\(name): \(oldValue.text), not \(value.text)"
+            }
+          }
+        }
+        if all, part != old { return "\(old.name): names or keys" }
+      }
+      return nil
     }
   }
 
@@ -187,7 +249,7 @@ struct VerdictTests {
     switch kind {
     case .cut: bytes.removeLast(1 + random.below(bytes.count - 1))
     case .zeros, .hole:
-      // Half of them in or near the header.
+      // Half of them over the header, or near it.
       let start = random.below(2) == 0 ? random.below(64) : random.below(bytes.count)
       let count = kind == .hole ? 512 << random.below(4) : 1 + random.below(64)
       for place in start..<min(bytes.count, start + count) { bytes[place] = 0 }
@@ -219,7 +281,12 @@ struct VerdictTests {
     let environment = ProcessInfo.processInfo.environment
     let number = environment["DAMAGES"].flatMap { Int($0) } ?? 220
     let first = environment["SEED"].flatMap { UInt64($0) } ?? 1
-    let originals = try MutantRun.chosen(Self.names.map { Fixture.named($0) }).map { try Original($0) }
+    let wild = Self.wild.keys.sorted().map { Fixture.named("rescue/" + $0) }
+    let originals = try MutantRun.chosen(Fixture.all + wild).compactMap { fixture in
+      let source = wild.contains { $0.url == fixture.url } ? Self.wild[fixture.name] : nil
+      let original = try Original(fixture, madeFrom: source.map { Fixture.named($0) })
+      return original.bytes.count <= Self.greatestSize ? original : nil
+    }
     var counts: [String: Int] = [:]
     for index in 0..<number {
       let kinds = index % 4 == 3 ? Kind.order : Kind.media
@@ -230,8 +297,8 @@ struct VerdictTests {
     for (text, count) in counts.sorted(by: { $0.key < $1.key }) { print("\(text): \(count)") }
   }
 
-  /// Damage after which a recovery once reported that nothing is lost: damaged refs and flags of the header that refer
-  /// to nothing or to an older version, and an increased version number.
+  /// Damages of which a recovery once said that nothing is lost: refs and flags of the header that damage made lead to
+  /// nothing or to an older version, and a version number that it made greater.
   @Test(
     "damage to the header does not hide a newer version",
     arguments: [
@@ -242,6 +309,40 @@ struct VerdictTests {
   func headerDamage(name: String, seed: UInt64) throws {
     let (_, verdict) = try verdict(try Original(Fixture.named(name)), seed: seed)
     #expect(verdict == .lossReported || verdict == .nothingSaved || verdict == .cautious, "\(verdict)")
+  }
+
+  @Test(
+    "a name that is overwritten with zero bytes is damage, and its objects are saved",
+    arguments: ["class_Doc", "parts"]
+  )
+  func zeroedName(name: String) throws {
+    var bytes = try Fixture.named("nested").bytes()
+    let text = Array(name.utf8)
+    for start in bytes.indices.dropLast(text.count) where Array(bytes[start..<start + text.count]) == text {
+      for place in start..<start + text.count { bytes[place] = 0 }
+    }
+    let checked = try check(bytes, key: nil)
+    #expect(checked?.isSound == false)
+    try recover(bytes) { outcome in
+      let (report, saved) = try outcome.get()
+      #expect(!report.isWhole && report.firstProblem?.contains("contains a zero byte") == true)
+      #expect(report.parts.reduce(0) { $0 + $1.madeUpNames } == 1)
+      let original = try Content(Fixture.named("nested").snapshot())
+      #expect(try Content(saved).parts.map(\.objects.count) == original.parts.map(\.objects.count))
+    }
+  }
+
+  @Test(
+    "damage to the header that loses nothing is reported",
+    arguments: [("nested", 22, "byte 22 is 128 instead of 0"), ("streaming-form", 8, "a second top ref")]
+  )
+  func headerNote(name: String, place: Int, text: String) throws {
+    var bytes = try Fixture.named(name).bytes()
+    bytes[place] ^= 0x80
+    try recover(bytes) { outcome in
+      let (report, _) = try outcome.get()
+      #expect(report.isWhole && report.headerNote?.contains(text) == true)
+    }
   }
 
   @Test("a flag that wrongly marks a table as embedded loses none of its objects")
@@ -274,62 +375,114 @@ struct VerdictTests {
     }
   }
 
-  /// A sound file.
+  /// A file before it is damaged.
   private struct Original {
-    let fixture: Fixture
+    let name: String
+    let key: EncryptionKey?
     let bytes: [UInt8]
     let content: Content
 
-    init(_ fixture: Fixture) throws {
-      (self.fixture, bytes) = (fixture, try fixture.bytes())
-      content = try Content(fixture.snapshot())
+    /// A sound file, or one of the wild that was made from `source`.
+    init(_ fixture: Fixture, madeFrom source: Fixture? = nil) throws {
+      (name, key, bytes) = (fixture.description, fixture.isEncrypted ? try Fixture.key() : nil, try fixture.bytes())
+      content = try Content((source ?? fixture).snapshot())
     }
   }
 
-  /// Damages a file and recovers it. A false claim is an issue.
+  /// Damages a file, recovers and checks it. A false claim is an issue.
   private func verdict(
     _ original: Original,
     among kinds: [Kind] = Kind.media,
     seed: UInt64
   ) throws -> (Kind, Verdict) {
     var random = SplitMix64(seed: seed)
-    let kind = kinds[random.below(kinds.count)], fixture = original.fixture
+    let kind = kinds[random.below(kinds.count)]
     let damaged = damage(original.bytes, kind, &random)
     if let path = ProcessInfo.processInfo.environment["KEEP"] {
       try Data(damaged).write(to: URL(fileURLWithPath: path))
     }
-    let verdict = try recover(damaged, key: fixture.isEncrypted ? Fixture.key() : nil) { outcome in
-      try self.verdict(outcome, original.content, damaged, original.bytes, isEncrypted: fixture.isEncrypted)
+    let checked = try check(damaged, key: original.key)
+    let verdict = try recover(damaged, key: original.key) { outcome in
+      try self.verdict(outcome, original, damaged, checked)
     }
-    if verdict == .falseClaim { Issue.record("\(fixture), \(kind), SEED=\(seed)") }
+    if case .falseClaim(let lost) = verdict { Issue.record("\(original.name), \(kind), SEED=\(seed): \(lost)") }
     return (kind, verdict)
   }
 
-  private enum Verdict {
-    /// Reported as whole, and equal to the original.
+  private enum Verdict: Equatable, CustomStringConvertible {
+    /// Said to be whole, and the same as the original.
     case whole
-    /// Reported as whole: as many objects, with the values of the damaged file.
+    /// Said to be whole: only values other than links differ, and the damaged file has these values.
     case wholeButChanged
-    /// Reported as whole, although something is missing.
-    case falseClaim
+    /// Said to be whole or sound, and something is missing.
+    case falseClaim(String)
     /// Losses are reported, and nothing is missing.
     case cautious
     case lossReported, nothingSaved
+
+    var description: String {
+      switch self {
+      case .whole: "whole"
+      case .wholeButChanged: "whole but changed"
+      case .falseClaim: "false claim"
+      case .cautious: "cautious"
+      case .lossReported: "loss reported"
+      case .nothingSaved: "nothing saved"
+      }
+    }
+  }
+
+  /// What `realmfs check` says of a file that it can open.
+  private struct Checked {
+    /// True if it says so without a warning.
+    let isSound: Bool
+    let unselectedVersion: UInt64?
+    let content: Content?
+  }
+
+  private func check(_ bytes: [UInt8], key: EncryptionKey?) throws -> Checked? {
+    try withTemporaryFolder { folder in
+      let file = folder.appendingPathComponent("damaged.realm")
+      try Data(bytes).write(to: file)
+      // A file that cannot be opened is not called sound.
+      guard
+        let snapshot = try? Realm(Configuration(path: file.path, encryptionKey: key, mode: .immutable)).latest()
+      else { return nil }
+      let isSound =
+        Verifier(snapshot).run(limit: 1) { _ in }.isSound && snapshot.unreached == nil
+        && snapshot.unselectedVersion == nil
+      // Content that cannot be read is not compared.
+      let content = try? Content(snapshot)
+      return Checked(isSound: isSound, unselectedVersion: snapshot.unselectedVersion, content: content)
+    }
   }
 
   private func verdict(
     _ outcome: Result<(RealmRecovery.Report, Snapshot), EngineError>,
-    _ original: Content,
+    _ original: Original,
     _ damaged: [UInt8],
-    _ bytes: [UInt8],
-    isEncrypted: Bool
+    _ checked: Checked?
   ) throws -> Verdict {
-    guard case .success(let (report, saved)) = outcome else { return .nothingSaved }
+    // No byte is changed by chance in an encrypted file, nor by a cut.
+    let isChanged = original.key == nil && damaged.count == original.bytes.count
+    if let checked, checked.isSound, checked.content != original.content {
+      guard let content = checked.content else { return .falseClaim("sound, but not readable") }
+      if !isChanged { return .falseClaim("sound, but not the same") }
+      if let lost = content.loss(of: original.content) { return .falseClaim("sound, but lost: " + lost) }
+    }
+    guard case .success(let (report, saved)) = outcome else {
+      return checked?.isSound == true ? .falseClaim("sound, but nothing saved") : .nothingSaved
+    }
     let content = try Content(saved)
-    if !report.isWhole { return content == original ? .cautious : .lossReported }
-    if content == original { return .whole }
-    // Neither chance nor truncation changes a single byte in an encrypted file.
-    let isChanged = !isEncrypted && damaged.count == bytes.count
-    return isChanged && content.isComplete(original) ? .wholeButChanged : .falseClaim
+    if !report.isWhole { return content == original.content ? .cautious : .lossReported }
+    // What is found in spite of a damaged header may be whole.
+    if let checked, !checked.isSound, report.headerNote == nil { return .falseClaim("whole, but not sound") }
+    if content == original.content { return .whole }
+    if !isChanged { return .falseClaim("not the same") }
+    if let lost = content.loss(of: original.content) { return .falseClaim(lost) }
+    if let damaged = checked?.content, let lost = content.loss(of: damaged, all: true) {
+      return .falseClaim("not what the damaged file has: " + lost)
+    }
+    return .wholeButChanged
   }
 }

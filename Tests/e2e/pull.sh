@@ -102,6 +102,7 @@ equal "nothing else is left" "long.out long.realm long.realm.lock long.realm.man
 for pause in 0.05 0.1 0.2 0.3; do
   "$realmfs" pull -q "$url" killed.realm &
   pull=$!
+  wait_until 60 test -e killed.realm
   sleep $pause
   { kill -KILL $pull && wait $pull; } 2>/dev/null
   check "killed, it is sound" "$realmfs" check killed.realm

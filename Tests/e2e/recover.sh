@@ -6,6 +6,10 @@ file=$(copy_fixture people)
 expected=$("$realmfs" cat "$file" Person | sha256sum)
 check_status "a sound file" 0 'everything in this version is saved' "$realmfs" recover "$file" "$scratch/a.realm"
 equal "holds the same afterwards" "$expected" "$("$realmfs" cat "$scratch/a.realm" Person | sha256sum)"
+cp "$file" "$scratch/slot.realm" && printf '\x00' | dd of="$scratch/slot.realm" bs=1 seek=23 conv=notrunc status=none
+if cmp -s "$file" "$scratch/slot.realm"; then printf '\x01' | dd of="$scratch/slot.realm" bs=1 seek=23 conv=notrunc status=none; fi
+check_status "check warns if the header selects an older version" 0 'warning: the other slot of the header points to version' \
+  "$realmfs" check "$scratch/slot.realm"
 check_status "no file is replaced" 1 'exists' "$realmfs" recover "$file" "$scratch/a.realm"
 check "with a key" "$realmfs" recover --key-file "$key_file" "$fixtures/people-encrypted.realm" "$scratch/e.realm"
 check_status "the outcome has the same key" 0 'Person' "$realmfs" info --key-file "$key_file" "$scratch/e.realm"

@@ -38,7 +38,7 @@ for way in cp mv; do
   wait_until 30 same
   before=$(content)
   $way "$scratch/backup.realm" "$file"
-  ended "running, a backup ($way)" '1|4' 'but the replica at version|damaged|overwritten'
+  ended "running, a backup ($way)" '1|4' 'but the replica at version|damaged|overwritten|an empty file'
   run "running, another realm ($way)"
   other
   $way "$scratch/other.realm" "$file"

@@ -208,7 +208,7 @@ final class CarvedRealm {
     guard let leaf = fitting.last ?? leaves.max(by: { ($0.count, $0.ref) < ($1.count, $1.ref) }) else { return [:] }
     var names: [Int: String] = [:]
     for slot in 0..<leaf.count {
-      names[slot] = ifReadable { () throws(EngineError) in try StringLeaf.short(leaf, slot)?.string ?? "" }
+      names[slot] = ifReadable { () throws(EngineError) in try StringLeaf.name(leaf, slot) }
     }
     return names
   }

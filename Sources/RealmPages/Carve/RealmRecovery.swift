@@ -64,7 +64,8 @@ public enum RealmRecovery {
     public let isSearchIncomplete: Bool
     /// The first problem that a check finds in the version that was read; nil if it is sound.
     public let firstProblem: String?
-    /// A description of the bytes that overwrote the header; nil if unknown.
+    /// A description of damage to the header by which nothing is lost, such as the bytes that overwrote it; nil if
+    /// there is none.
     public let headerNote: String?
     /// The encrypted pages that were read although their metadata slots are lost.
     public let lostSlots: LostSlots
@@ -128,6 +129,7 @@ public enum RealmRecovery {
     let isNewest = root.ref == 0 || realm.isNewest(root)
     let isOutdated = root.isVersion && realm.isOutdated(root)
     let problem = root.isVersion ? realm.firstProblem(of: root) : nil
+    let headerProblem = root.isVersion && isNewest ? realm.headerProblem(of: root) : nil
     let isDoubtful = !isNewest || isOutdated || problem != nil || !problems.isEmpty || !parts.allSatisfy(\.isWhole)
     return Report(
       origin: root.origin.rawValue,
@@ -141,7 +143,7 @@ public enum RealmRecovery {
       ambiguousClusters: carved?.ambiguousClusters ?? 0,
       isSearchIncomplete: carved?.isIncomplete ?? false,
       firstProblem: problem,
-      headerNote: realm.headerNote,
+      headerNote: realm.headerNote ?? headerProblem.map { "the header is damaged, but selects this version: \($0)" },
       lostSlots: realm.lostSlots,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
     )
@@ -166,7 +168,7 @@ public enum RealmRecovery {
     }
     let nodes = realm.unreachedNodes()
     // A realm to which nothing was committed is saved as an empty one.
-    if realm.isNew && nodes == 0 { return (.empty, [], [], nil) }
+    if realm.isNew && nodes == 0 && realm.space.isBlank { return (.empty, [], [], nil) }
     let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
     let found = nodes == 0 ? "" : "; found \(counted(nodes, "node")) that no version reaches"
     throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks)\(found): nothing can be saved")

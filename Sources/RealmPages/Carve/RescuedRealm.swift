@@ -49,12 +49,12 @@ final class RescuedRealm {
   /// The versions, best first.
   private(set) var roots: [Root] = []
   /// The readable formats in the slots of the header, that of the selected slot first.
-  private let headerFormats: [Int]
+  let headerFormats: [Int]
   private let maxFound: Int
   /// The memory that a check may use.
   private let memory: Verifier.Memory
-  /// The results of `firstProblem`, by ref: each requires a pass over the file.
-  private var firstProblems: [Int: String?] = [:]
+  /// The first problems of versions, by ref: each requires a pass over the file.
+  private var firstProblems: [Int: (version: String?, header: String?)] = [:]
 
   /// The limit on versions that only the search of a damaged file finds.
   private static let maxFound = 8
@@ -286,22 +286,37 @@ final class RescuedRealm {
   }
 
   /// The first problem that a check of a version finds, apart from the header; nil if the version is sound.
-  func firstProblem(of root: Root) -> String? {
+  func firstProblem(of root: Root) -> String? { firstProblems(of: root).version }
+
+  /// The first problem that a check finds in the header, which selects this version; nil if the header is sound.
+  func headerProblem(of root: Root) -> String? { firstProblems(of: root).header }
+
+  private func firstProblems(of root: Root) -> (version: String?, header: String?) {
     if let known = firstProblems[root.ref] { return known }
     let found = check(root)
-    firstProblems.updateValue(found, forKey: root.ref)
+    firstProblems[root.ref] = found
     return found
   }
 
-  private func check(_ root: Root) -> String? {
+  private func check(_ root: Root) -> (version: String?, header: String?) {
     do throws(EngineError) {
-      let snapshot = try Snapshot(space, Header(topRef: root.ref, format: root.format), path: path)
-      var problem: String?
-      _ = Verifier(snapshot, isStrict: false, memory: memory).run(limit: 100) {
-        if problem == nil, !$0.isLeftover, $0.place != "header" { problem = $0.description }
+      // A header that cannot be read, or selects another version, has no problems that concern this one.
+      let selected = (try? Header(space, path: path, isEncrypted: false)).flatMap { header in
+        header.topRef == root.ref && header.format == root.format ? header : nil
       }
-      return problem
-    } catch { return error.description }
+      let header = selected ?? Header(topRef: root.ref, format: root.format)
+      let snapshot = try Snapshot(space, header, path: path)
+      var found: (version: String?, header: String?) = (nil, nil)
+      _ = Verifier(snapshot, isStrict: false, memory: memory).run(limit: 100) { problem in
+        if problem.isLeftover { return }
+        if problem.place == "header" {
+          found.header = found.header ?? problem.text
+        } else {
+          found.version = found.version ?? problem.description
+        }
+      }
+      return found
+    } catch { return (error.description, nil) }
   }
 
   /// The number of nodes that a search finds and that neither a version nor one of `others` refers to.
@@ -367,7 +382,7 @@ final class RescuedRealm {
       let effort = Effort(arena)
       for slot in 0..<min(refs.count, 0xFFFF) {
         // Likewise.
-        let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""
+        let name = (try? names.map { try StringLeaf.name($0, slot) }) ?? ""
         if effort.isSpent { break }
         do throws(EngineError) {
           let element = try refs.int(slot)
@@ -429,7 +444,7 @@ final class RescuedRealm {
     let effort = Effort(arena)
     for pass in 0...1 {
       for slot in 0..<min(refs.count, 0xFFFF) {
-        let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""  // as above
+        let name = (try? names.map { try StringLeaf.name($0, slot) }) ?? ""  // as above
         if pass == 0 && name != "pk" || effort.isSpent { continue }
         do throws(EngineError) {
           let ref = try refs.child(slot)

@@ -128,6 +128,7 @@ struct RescuedTable: SourceTable {
   ) throws(EngineError) -> ([Column], [Spec.BacklinkColumn], madeUpNames: Int) {
     do throws(EngineError) {
       let spec = try Spec(arena, tableTop: top, place: "")
+      if spec.columns.contains(where: { $0.name.utf8.contains(0) }) { throw .damaged("a name with zero bytes") }
       return (spec.columns, spec.backlinks, 0)
     } catch {
       // An array other than the column keys is damaged: the keys alone define most of a column.
@@ -212,7 +213,7 @@ struct RescuedTable: SourceTable {
     for (i, key) in keys.enumerated() {
       guard let type = Spec.valueType(key.typeCode) else { continue }
       let name = names.flatMap { names in
-        ifReadable { () throws(EngineError) in try StringLeaf.short(names, i)?.string ?? "" }
+        ifReadable { () throws(EngineError) in try StringLeaf.name(names, i) }
       }
       let attribute = ifReadable { () throws(EngineError) in try attributes?.int(i) ?? 0 } ?? 0
       if (name ?? "").isEmpty { madeUpNames += 1 }

@@ -13,6 +13,9 @@ public struct UnreachedContent: Sendable, Hashable {
 
   /// A description of the finding, without the path or a remedy.
   public var description: String {
+    if self.nodes == 0 {
+      return "the header points to no version, but the file once had one, so it is not an empty realm"
+    }
     let nodes = counted(nodes, "node")
     let found = version.map { "version \($0) (\(nodes) in all)" } ?? "\(nodes) that no version reaches"
     return "the header points to no version, but the file holds \(found), so it is not an empty realm"
@@ -30,18 +33,31 @@ extension Snapshot {
     guard let spare = Self.spareSlot(of: space), spare != Header.firstCommitMark else { return nil }
     var nodes = 0
     NodeSearch(space).forEachNode { _ in nodes += 1 }
-    if nodes == 0 { return nil }
-    let roots = RescuedRealm(space, path: path).roots
-    let version = roots.map(\.version).max()
-    // The first publication fills the other slot before it selects it: that slot then refers to the newest version. A
-    // header that lost the selected ref has an older version there.
-    if spare != 0 {
-      guard let version, let spared = roots.first(where: { $0.ref == spare }), spared.version < version else {
-        return nil
-      }
+    if nodes == 0, spare == 0, space.isBlank { return nil }
+    let realm = RescuedRealm(space, path: path), version = realm.roots.map(\.version).max()
+    // The first publication fills the other slot before it selects it: that slot then refers to the newest version,
+    // which is sound. A header that lost the selected ref has an older version there.
+    if let spared = realm.roots.first(where: { $0.ref == spare && spare != 0 }), spared.version >= version ?? 0,
+      realm.headerFormats.contains(spared.format), realm.firstProblem(of: spared) == nil
+    {
+      return nil
     }
     // Check again: another program may have made the first commit in the meantime.
     return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil
+  }
+
+  /// The number of the version in the other slot of the header if it is newer than this one: a crash interrupted its
+  /// commit before the header selected it, or a damaged header selects the wrong version. Nil otherwise. Cost: O(1).
+  public var unselectedVersion: UInt64? {
+    let space = arena.space
+    // A slot that cannot be read has no version.
+    guard (try? space.require(0, Header.size)) != nil, Header.signature(of: space) == Header.signature else {
+      return nil
+    }
+    let (ref, format) = Header.slot(1 - Header.selectedSlot(of: space), of: space)
+    guard ref > 0, ref % 8 == 0, ref < UInt64(space.size), Realm.readableFormats.contains(format) else { return nil }
+    let other = try? Snapshot(space, Header(topRef: Int(ref), format: format), path: path)  // likewise
+    return other.flatMap { $0.version > version ? $0.version : nil }
   }
 
   /// The unselected slot of a header that refers to no version; nil for any other header.
@@ -53,6 +69,25 @@ extension Snapshot {
     let slot = Header.selectedSlot(of: space), selected = Header.slot(slot, of: space).topRef
     if selected == .max, slot == 0 { return 0 }
     return selected == 0 ? Header.slot(1 - slot, of: space).topRef : nil
+  }
+}
+
+extension PageSpace {
+  /// True if the file has nothing but zeros after its header, apart from the footer of a copy.
+  var isBlank: Bool {
+    let isCopy = (try? require(0, Header.size)) != nil && Header.slot(0, of: self).topRef == .max  // see below
+    let end = isCopy ? size - Header.footerSize : size
+    for range in dataRanges {
+      var at = max(range.lowerBound, Header.size)
+      while at < min(range.upperBound, end) {
+        // A page that cannot be read is not blank.
+        if fillsOnDemand, (try? require(at, 1)) == nil { return false }
+        if byte(at: at) != 0 { return false }
+        at += 1
+      }
+      dropPages()
+    }
+    return true
   }
 }
 

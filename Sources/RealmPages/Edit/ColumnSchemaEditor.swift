@@ -65,6 +65,7 @@ extension GroupEditor {
     if spec.name.utf8.count > Self.columnNameLimit {
       throw EngineError(.overLimit, "\(place): a property name longer than 63 bytes")
     }
+    if spec.name.utf8.contains(0) { throw EngineError(.badSchema, "\(place): a property name with a zero byte") }
     if table.columns.contains(where: { $0.name.isExactly(spec.name) }) {
       throw EngineError(.badSchema, "\(place): the property exists")
     }

@@ -82,6 +82,7 @@ extension GroupEditor {
     if name.utf8.count > Self.tableNameLimit {
       throw EngineError(.overLimit, "class name \"\(name)\": longer than 57 bytes")
     }
+    if name.utf8.contains(0) { throw EngineError(.badSchema, "class name \"\(name)\": contains a zero byte") }
     if try self.table(named: name) != nil {
       throw EngineError(.badSchema, "a class named \"\(name)\" exists")
     }

@@ -172,4 +172,10 @@ struct StringLeaf {
     if unused > width { throw .damaged("short string \(index) has bad padding", ref: node.ref) }
     return unsafe ByteView(base: bytes, count: width - 1 - unused)
   }
+
+  /// The name of a table or column; empty if it has none, or if damage wrote zero bytes into it.
+  static func name(_ names: Node, _ index: Int) throws(EngineError) -> String {
+    guard let text = try short(names, index), !text.bytes.contains(0) else { return "" }
+    return text.string
+  }
 }

@@ -137,6 +137,9 @@ struct SchemaCheck {
     let names = try context.claim(ref)
     try context.expect(names, .multiply, hasRefs: false)
     try LeafCheck(context).shortStrings(names)
+    for i in 0..<names.count where try StringLeaf.short(names, i)?.bytes.contains(0) == true {
+      context.report("the name at position \(i) contains a zero byte", ref: ref)
+    }
     return names
   }
 

@@ -16,6 +16,7 @@ enum CheckCommand {
         path: source.path,
         version: snapshot.version,
         unreached: snapshot.unreached,
+        unselectedVersion: snapshot.unselectedVersion,
         summary: summary,
         problems: problems
       )
@@ -40,6 +41,7 @@ private struct CheckReport {
   let path: String
   let version: UInt64
   let unreached: UnreachedContent?
+  let unselectedVersion: UInt64?
   let summary: Verifier.Summary
   let problems: [Verifier.Problem]
 
@@ -48,6 +50,12 @@ private struct CheckReport {
     var lines = damage.map { "\($0)" } + more(summary.problems - damage.count)
     lines += leftovers.map { "leftover: \($0)" } + more(summary.leftovers - leftovers.count)
     if let unreached { lines.append("warning: \(unreached.description)") }
+    if let unselectedVersion {
+      lines.append(
+        "warning: the other slot of the header points to version \(unselectedVersion), newer than this one: a crash "
+          + "interrupted its commit, or the header is damaged; 'realmfs recover' saves that version"
+      )
+    }
     var verdict = summary.isSound ? "sound" : counted(summary.problems, "problem")
     if summary.leftovers > 0 {
       verdict += ", \(counted(summary.leftovers, "harmless leftover"))"
@@ -65,6 +73,7 @@ private struct CheckReport {
       ("version", .number(Int(clamping: version))),
       ("sound", .bool(summary.isSound)),
       ("unreachedVersion", (unreached?.version).map { .number(Int(clamping: $0)) } ?? .null),
+      ("unselectedVersion", unselectedVersion.map { .number(Int(clamping: $0)) } ?? .null),
       ("tables", .number(summary.tables)),
       ("objects", .number(summary.objects)),
       ("nodes", .number(summary.nodes)),

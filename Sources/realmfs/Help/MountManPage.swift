@@ -32,7 +32,11 @@ enum MountManPage {
       .I MOUNTPOINT
 
       """
-    page += Roff.section("DESCRIPTION", (Options.command(.mount)?.description ?? []).map(Roff.escaped))
+    // The help of the command refers to this page.
+    let description = (Options.command(.mount)?.description ?? []).map {
+      Roff.escaped($0.replacing("SAVING in realmfs-mount(8)", with: "SAVING below"))
+    }
+    page += Roff.section("DESCRIPTION", description)
     page += ".SH OPTIONS\n"
     for option in Options.options(of: .mount) { page += Roff.option(option) }
     page += Roff.section("MOUNT OPTIONS", ["These are given as \\fB-o\\fR \\fINAME\\fR[=\\fIVALUE\\fR],... ."])

@@ -174,7 +174,7 @@ struct LegacySpec: Sendable {
   }
 
   private static func name(_ names: Node, _ index: Int, _ taken: inout Set<ExactName>) throws(EngineError) -> String {
-    var name = try StringLeaf.short(names, index)?.string ?? ""
+    var name = try StringLeaf.name(names, index)
     if name.isEmpty { name = "col_\(index)" }
     while taken.contains(ExactName(name)) { name += "_\(index)" }
     taken.insert(ExactName(name))
