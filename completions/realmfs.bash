@@ -19,7 +19,7 @@ _realmfs() {
     export:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite xlsx" -- "$cur")); return ;;
     export:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     export:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
-    import:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv" -- "$cur")); return ;;
+    import:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite xlsx" -- "$cur")); return ;;
     import:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     query:--format) COMPREPLY=($(compgen -W "jsonl json table record csv tsv" -- "$cur")); return ;;
     query:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;

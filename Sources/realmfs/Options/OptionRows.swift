@@ -75,7 +75,7 @@ extension Options {
       value: "CLASS",
       on: [.import],
       completion: .names(.classes),
-      "the class of records that do not name one"
+      "the class of records that do not name one; of a database or spreadsheet, the only class to import"
     ),
     OptionSpec(
       .format,
@@ -89,7 +89,8 @@ extension Options {
       value: "FORMAT",
       on: [.import],
       completion: .words(ImportFormat.allCases.map(\.rawValue)),
-      "one of jsonl, json (a tree of files, or files of objects or arrays), csv and tsv; by default from the file names"
+      "one of jsonl, json (a tree of files, or files of objects or arrays), csv, tsv, sqlite and xlsx; by default from "
+        + "the file names"
     ),
     OptionSpec(
       .encoding,
