@@ -409,7 +409,7 @@ public final class ImportSource {
       position.line = input.line
       // In CSV with a single field, a blank line is a record whose value is null.
       let isBlank = bytes.allSatisfy { ($0 == 0x20 || $0 == 0x09 || $0 == 0x0D) && (form == .lines || $0 != delimiter) }
-      if isBlank, form == .lines || header?.names.count ?? 0 > 1 { continue }
+      if isBlank, form == .lines || input.unit == "row" || header?.names.count ?? 0 > 1 { continue }
       return Record(
         position: here,
         path: input.name,

@@ -80,7 +80,7 @@ final class InputFile {
   deinit { if !isWhole { close(descriptor) } }
 
   /// Copies all bytes of a descriptor to an unnamed temporary file.
-  private static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
+  static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
     let copy = try unnamed()
     var chunk = [UInt8](repeating: 0, count: chunkSize)
     while true {

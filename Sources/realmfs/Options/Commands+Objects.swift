@@ -221,6 +221,10 @@ extension Options {
         ones, or those of the values if they differ. A primary key of one column becomes the primary key, and a \
         foreign key to it a link. --dry-run prints the mapping.
         """,
+        """
+        In a spreadsheet (.xlsx), each sheet has the objects of the class of its name; the first row has the names of \
+        the properties. A single sheet can have any name. Numbers in a date format are dates.
+        """,
       ],
       examples: [
         "realmfs import people.realm Dog.csv",

@@ -62,9 +62,10 @@ struct SQLiteMapping {
       }
       if known == nil, table.isExported {
         if try Self.isEmpty(table, database) { continue }
+        let hint = KnownNames(realm.classes.map(\.name)).hint(for: table.name)
         throw .unsuitable(
-          "table \(table.name): no class \(table.name); "
-            + "\(KnownNames(realm.classes.map(\.name)).hint(for: table.name)); copy the classes with 'realmfs schema' and 'realmfs create --schema'"
+          "table \(table.name): no class \(table.name); \(hint); copy the classes with 'realmfs schema' and "
+            + "'realmfs create --schema'"
         )
       }
       chosen.append((table, known ?? table.name, known == nil))
