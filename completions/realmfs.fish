@@ -388,6 +388,7 @@ complete -c realmfs -n '__realmfs_is create' -l key-file -rF -d 'read the encryp
 complete -c realmfs -n '__realmfs_is create' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is create' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is create' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
+complete -c realmfs -n '__realmfs_is create' -l dry-run -d 'check the schema and the name, and create nothing'
 complete -c realmfs -n '__realmfs_is create' -s v -l verbose -d 'print more details, such as the form of the key'
 complete -c realmfs -n '__realmfs_is create' -s h -l help -d 'show help for the command'
 complete -c realmfs -n '__realmfs_is check' -n __realmfs_files -F
@@ -479,6 +480,7 @@ complete -c realmfs -n '__realmfs_is upgrade' -l backup-dir -xa '(__fish_complet
 complete -c realmfs -n '__realmfs_is upgrade' -l no-verify -d 'skip the check of the new file: saves time, and continues even if the realm is damaged'
 complete -c realmfs -n '__realmfs_is upgrade' -l json -d 'print JSON, for use by programs'
 complete -c realmfs -n '__realmfs_is upgrade' -l as-empty -d 'treat a file that holds nodes, but whose header points to none, as an empty realm; writing replaces the nodes'
+complete -c realmfs -n '__realmfs_is upgrade' -l dry-run -d 'print the formats before and after the upgrade, and change nothing'
 complete -c realmfs -n '__realmfs_is upgrade' -s v -l verbose -d 'print more details, such as the form of the key'
 complete -c realmfs -n '__realmfs_is upgrade' -s h -l help -d 'show help for the command'
 complete -c realmfs -n '__realmfs_is convert' -n __realmfs_files -F

@@ -6,15 +6,16 @@ extension Options {
   static let commandsOfObjects: [CommandSpec] = [
     CommandSpec(
       name: .info,
-      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      arguments: [ArgumentSpec("FILE...", "the Realm files", completion: .file, mayRepeat: true)],
       summary: "show format, size and classes of a file, and the programs that use it",
       description: [
         """
         If the file does not open, the message gives the reason, and so does the exit code. The command still prints \
         what the file looks like, which root its header selects, which versions can still be read, and what to do.
-        """
+        """,
+        severalFiles,
       ],
-      examples: ["realmfs info people.realm", "realmfs info --long people.realm"]
+      examples: ["realmfs info people.realm", "realmfs info --long people.realm", "realmfs info *.realm"]
     ),
     CommandSpec(
       name: .schema,

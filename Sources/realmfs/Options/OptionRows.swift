@@ -553,6 +553,8 @@ extension Options {
       excludes: [.batch],
       "print how many objects of each class would be created and changed, and change nothing"
     ),
+    OptionSpec(.dryRun, on: [.create], "check the schema and the name, and create nothing"),
+    OptionSpec(.dryRun, on: [.upgrade], "print the formats before and after the upgrade, and change nothing"),
     OptionSpec(.dryRun, on: editors + [.deleted], "show what would change, like 'realmfs diff', and change nothing"),
     OptionSpec(
       .sourceOf,

@@ -1,6 +1,6 @@
 // The parts of a ZIP archive (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT). Only archives as
-// spreadsheet programs write them are read: one file, without encryption, below 4 GiB. Parts that overlap are refused, so that the
-// parts expand to a bounded multiple of the file.
+// spreadsheet programs write them are read: one file, without encryption, below 4 GiB. Parts that overlap are refused,
+// so that the parts expand to a bounded multiple of the file.
 
 import CZlib
 import Glibc
