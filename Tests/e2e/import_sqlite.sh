@@ -9,10 +9,8 @@ database = sqlite3.connect(sys.argv[1])
 database.executescript(sys.stdin.read())
 database.commit()' "$1"; }
 
-for file in "$fixtures"/*.realm; do
-  name=$(basename "$file" .realm)
-  # The same files are left out as in import.sh, for the same reasons.
-  [ "$name" != rare-states ] && [ "$name" != unresolved-links ] || continue
+for name in all-types embedded nested strings primary-keys name-limits people people-encrypted leaf-states; do
+  file=$fixtures/$name.realm
   options=()
   [[ $name != *encrypted* ]] || options=(--key-file "$key_file")
   "$realmfs" schema "${options[@]}" "$file" >schema.json
@@ -143,7 +141,7 @@ check_status "standard input" 1 'is read from a file' "$realmfs" import --format
 cat >nodes.json <<'END'
 {"schemaVersion": 0, "schema": [
   {"name": "Top", "primaryKey": "id", "properties": {"id": "int", "node": "Node"}},
-  {"name": "Node", "kind": "embedded", "properties": {"next": "Node", "nodes": "Node[]"}}]}
+  {"name": "Node", "embedded": true, "properties": {"next": "Node", "nodes": "Node[]"}}]}
 END
 "$realmfs" create --schema nodes.json nodes.realm
 "$realmfs" insert --quiet nodes.realm Top '{"id": 1, "node": {"next": {"nodes": [{}, {}]}}}'
@@ -162,12 +160,10 @@ data = bytearray(open("all-types.sqlite", "rb").read())
 for _ in range(20): data[random.randrange(100, len(data))] = random.randrange(256)
 open("mutant.db", "wb").write(data)
 END
-  rm -rf mutant.realm* && "$realmfs" create --schema <("$realmfs" schema all-types.realm) mutant.realm
-  timeout 60 "$realmfs" import --quiet mutant.realm mutant.db >out 2>&1
+  timeout 60 "$realmfs" import --quiet --dry-run all-types.realm mutant.db >out 2>&1
   status=$?
   case $status in
     0 | 1) ok "a mutated database ends with $status" ;;
     *) not_ok "a mutated database: status $status: $(head -c 300 out)" ;;
   esac
-  check "and the realm is sound" "$realmfs" check mutant.realm
 done
