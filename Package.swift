@@ -64,7 +64,7 @@ let package = Package(
     ),
     .target(
       name: "RealmTransfer",
-      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CLinux", "CSQLite", "CXLSXWriter"],
+      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CLinux", "CSQLite", "CXLSXWriter", "CZlib"],
       swiftSettings: strict
     ),
     .target(

@@ -51,7 +51,7 @@ may_import FileTree "$system|RealmPages|RealmJSON|RealmNames|RealmQuery|RealmTra
 may_import FuseBridge "$system|FileTree|CFuse"
 may_import RealmQuery "$system|RealmPages"
 may_import RealmSync "Glibc|Synchronization|Threads|RealmPages|CTLS|CZlib"
-may_import RealmTransfer "$system|RealmPages|RealmJSON|RealmNames|CSQLite|CXLSXWriter"
+may_import RealmTransfer "$system|RealmPages|RealmJSON|RealmNames|CSQLite|CXLSXWriter|CZlib"
 may_import RealmReplica "$system|RealmPages|RealmJSON|RealmTransfer|CPostgres|COpenSSL"
 may_import RealmWeb "$system|RealmPages|RealmJSON|RealmQuery|RealmTransfer|CMicroHTTPD|CWebResources"
 may_import realmfs "$system|RealmPages|RealmJSON|RealmNames|FileTree|FuseBridge|RealmTransfer|RealmReplica|RealmQuery|\
@@ -137,6 +137,7 @@ declare -A unsafe_places=(
   [Sources/RealmTransfer/Export/PlainText.swift]="the bytes of a text or binary, read within their bounds"
   [Sources/RealmTransfer/Export/CSVRenderer.swift]="the bytes of a text buffer, read within their bounds"
   [Sources/RealmTransfer/Export/SQLiteDatabase.swift]="the interface of libsqlite3"
+  [Sources/RealmTransfer/Import/Tables/ZipStream.swift]="the interface of zlib"
   [Sources/RealmReplica/Connection/]="the interface of libpq; the buffer that all fields are appended to"
   [Sources/RealmReplica/Mapping/FieldEncoder.swift]="texts of the snapshot, read byte by byte"
   [Sources/RealmReplica/Mapping/JSONBText.swift]="the bytes of a text buffer, read within their bounds"

@@ -19,7 +19,7 @@ _realmfs() {
     export:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite xlsx" -- "$cur")); return ;;
     export:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     export:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
-    import:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv" -- "$cur")); return ;;
+    import:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite xlsx" -- "$cur")); return ;;
     import:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     query:--format) COMPREPLY=($(compgen -W "jsonl json table record csv tsv" -- "$cur")); return ;;
     query:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
@@ -52,7 +52,7 @@ _realmfs() {
     merge:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -o --output --prefer --conflicts --force -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --diff --changes --since --key-file --key-fd --key-command --key-env --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     browse:-*) COMPREPLY=($(compgen -W "--immutable --listen --write --idle-timeout --open --static --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env --dry-run -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit --seal -v --verbose -h --help" -- "$cur")); return ;;
     seal:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     backup:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
@@ -60,7 +60,7 @@ _realmfs() {
     encrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     decrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     rekey:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --new-key-file --new-key-fd --new-key-command --new-key-env --no-verify --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
-    upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --no-verify --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
+    upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --no-verify --json --as-empty --dry-run -v --verbose -h --help" -- "$cur")); return ;;
     convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --no-verify --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     recover:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env --no-verify --json --offset -v --verbose -h --help" -- "$cur")); return ;;
     pull:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --user --token-file --token-command --ca-file --timeout --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;

@@ -31,7 +31,7 @@ complete -c realmfs -n __fish_use_subcommand -a class -d 'add, remove or rename 
 complete -c realmfs -n __fish_use_subcommand -a property -d 'add, remove, rename or index a property of a class'
 complete -c realmfs -n __fish_use_subcommand -a cat -d 'print objects as JSON, without a mount'
 complete -c realmfs -n __fish_use_subcommand -a export -d 'write objects as JSON Lines, JSON, CSV, TSV, SQLite or a spreadsheet'
-complete -c realmfs -n __fish_use_subcommand -a import -d 'create and change objects from JSON Lines, JSON, CSV or TSV'
+complete -c realmfs -n __fish_use_subcommand -a import -d 'create and change objects from JSON, CSV, SQLite or a spreadsheet'
 complete -c realmfs -n __fish_use_subcommand -a query -d 'print the objects that a query finds, or aggregates of them'
 complete -c realmfs -n __fish_use_subcommand -a set -d 'set properties of an object'
 complete -c realmfs -n __fish_use_subcommand -a insert -d 'create objects'
@@ -214,8 +214,8 @@ complete -c realmfs -n '__realmfs_is export' -s v -l verbose -d 'print more deta
 complete -c realmfs -n '__realmfs_is export' -s h -l help -d 'show help for the command'
 complete -c realmfs -n '__realmfs_is import' -n __realmfs_files -F
 complete -c realmfs -n '__realmfs_is import' -a '(__realmfs_names)'
-complete -c realmfs -n '__realmfs_is import' -l class -xa '(__realmfs_names)' -d 'the class of records that do not name one'
-complete -c realmfs -n '__realmfs_is import' -l format -xa 'jsonl json csv tsv' -d 'one of jsonl, json (a tree of files, or files of objects or arrays), csv and tsv; by default from the file names'
+complete -c realmfs -n '__realmfs_is import' -l class -xa '(__realmfs_names)' -d 'the class of records that do not name one; of a database or spreadsheet, the only class to import'
+complete -c realmfs -n '__realmfs_is import' -l format -xa 'jsonl json csv tsv sqlite xlsx' -d 'one of jsonl, json (a tree of files, or files of objects or arrays), csv, tsv, sqlite and xlsx; by default from the file names'
 complete -c realmfs -n '__realmfs_is import' -l encoding -x -d 'the encoding of SOURCE, by its iconv(1) name, such as latin1 or windows-1252; by default that of the byte order mark, otherwise UTF-8'
 complete -c realmfs -n '__realmfs_is import' -l delimiter -x -d 'the field separator in CSV: a character, or tab, comma or semicolon; import detects , ; | and tab'
 complete -c realmfs -n '__realmfs_is import' -l decimal -xa 'point comma' -d 'the decimal mark in CSV: point (default) or comma; import accepts both if the separator is ; | or tab'
@@ -403,6 +403,7 @@ complete -c realmfs -n '__realmfs_is create' -l key-file -rF -d 'read the encryp
 complete -c realmfs -n '__realmfs_is create' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is create' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is create' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
+complete -c realmfs -n '__realmfs_is create' -l dry-run -d 'check the schema and the name, and create nothing'
 complete -c realmfs -n '__realmfs_is create' -s v -l verbose -d 'print more details, such as the form of the key'
 complete -c realmfs -n '__realmfs_is create' -s h -l help -d 'show help for the command'
 complete -c realmfs -n '__realmfs_is check' -n __realmfs_files -F
@@ -494,6 +495,7 @@ complete -c realmfs -n '__realmfs_is upgrade' -l backup-dir -xa '(__fish_complet
 complete -c realmfs -n '__realmfs_is upgrade' -l no-verify -d 'skip the check of the new file: saves time, and continues even if the realm is damaged'
 complete -c realmfs -n '__realmfs_is upgrade' -l json -d 'print JSON, for use by programs'
 complete -c realmfs -n '__realmfs_is upgrade' -l as-empty -d 'treat a file that holds nodes, but whose header points to none, as an empty realm; writing replaces the nodes'
+complete -c realmfs -n '__realmfs_is upgrade' -l dry-run -d 'print the formats before and after the upgrade, and change nothing'
 complete -c realmfs -n '__realmfs_is upgrade' -s v -l verbose -d 'print more details, such as the form of the key'
 complete -c realmfs -n '__realmfs_is upgrade' -s h -l help -d 'show help for the command'
 complete -c realmfs -n '__realmfs_is convert' -n __realmfs_files -F

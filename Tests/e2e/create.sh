@@ -29,3 +29,8 @@ check_status "a wrong schema names file and place" 1 'wrong.json: line 1, column
 check_status "a schema that is not there" 3 'absent.json' "$realmfs" create --schema absent.json never.realm
 check_status "a directory that is not there" 3 'nowhere' "$realmfs" create nowhere/x.realm
 equal "what failed left nothing" "" "$(find . -name 'never*' -o -name '.realmfs-*')"
+
+check_status "--dry-run checks the schema" 0 'dry run, nothing was changed; would report: [0-9]+ classes created' \
+  bash -c '"$1" schema "$2" | "$1" create --dry-run --schema - dry.realm' - "$realmfs" "$fixtures/people.realm"
+check_status "and finds its errors" 1 'dry.realm|schema' bash -c 'echo "{\"schema\": [{\"name\": \"A\", \"properties\": {\"b\": \"Nothing\"}}]}" | "$1" create --dry-run --schema - dry.realm' - "$realmfs"
+equal "and creates nothing" "" "$(ls -d dry.realm* 2>/dev/null)"

@@ -68,3 +68,18 @@ check_status "with types and indexes" 0 '^    name +string, indexed$' "$realmfs"
 equal "as JSON too" '{"name":"name","type":"string","index":"general"}' \
   "$("$realmfs" info --long --json "$fixtures/people.realm" | jq -c '.classes[] | select(.name == "Person").properties[] | select(.name == "name")')"
 equal "without it no more than before" "null" "$("$realmfs" info --json "$fixtures/people.realm" | jq '.classes[0].properties')"
+
+# Several files.
+printf 'text' >text.realm
+cp "$fixtures/people.realm" people.realm && cp "$fixtures/empty.realm" none.realm
+equal "several files, one line each" 'people.realm: format 24, version 2, 2 classes, 24 objects
+none.realm: format 24, version 2, 0 classes, 0 objects' \
+  "$("$realmfs" info people.realm none.realm | sed -E 's/version [0-9]+/version 2/; s/ [0-9]+ bytes,//')"
+equal "an array in JSON" '["people.realm","none.realm"]' "$("$realmfs" info --json people.realm none.realm | jq -c 'map(.file)')"
+"$realmfs" info people.realm text.realm none.realm >lines 2>errors
+equal "a file that cannot be read does not end the command" "4 2 1" "$? $(wc -l <lines) $(grep -c text.realm errors)"
+equal "nor the array" '[null,4,null]' "$("$realmfs" info --json people.realm text.realm none.realm | jq -c 'map(.exitCode)')"
+check_status "check of several files" 0 '^none.realm: sound' "$realmfs" check people.realm none.realm
+equal "as an array" '[true,true]' "$("$realmfs" check --json people.realm none.realm | jq -c 'map(.sound)')"
+check_status "check goes on, and ends with the code of the first failure" 4 '^none.realm: sound' "$realmfs" check text.realm none.realm
+check_status "--seal is for one file" 2 'checks one file' "$realmfs" check --seal people.realm none.realm

@@ -19,6 +19,33 @@ import RealmPages
     if unsafe sqlite3_open_v2(path, &handle, flags, files) != SQLITE_OK { throw failure() }
   }
 
+  /// How a database of another program is opened.
+  enum Access {
+    /// With SQLite's locks, for reading.
+    case locked
+    /// For reading, without locks and without files beside it. The file must not change.
+    case immutable
+    /// As a private copy, which SQLite completes from its journal.
+    case copy
+  }
+
+  /// Opens a database of another program. Its schema is not trusted: https://sqlite.org/security.html. `name` is its
+  /// path in messages.
+  init(reading path: String, name: String, _ access: Access) throws(TransferError) {
+    self.path = name
+    let flags = access == .copy ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+    // A path that begins with `file:` is otherwise read as a URI.
+    let uri = "file:" + path.utf8.map { Self.escaped($0) }.joined() + (access == .immutable ? "?immutable=1" : "")
+    if unsafe sqlite3_open_v2(access == .copy ? path : uri, &handle, flags, nil) != SQLITE_OK { throw failure() }
+    try execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0")
+  }
+
+  private static func escaped(_ byte: UInt8) -> String {
+    let isPlain = Character(UnicodeScalar(byte)).isLetter && byte < 0x80 || "/._-0123456789".utf8.contains(byte)
+    let digits = String(byte, radix: 16, uppercase: true)
+    return isPlain ? String(UnicodeScalar(byte)) : "%" + (digits.count < 2 ? "0" : "") + digits
+  }
+
   deinit { unsafe sqlite3_close_v2(handle) }
 
   /// Runs statements without a result.
@@ -132,6 +159,31 @@ private enum AnchoredFiles {
     default: throw database.failure()
     }
   }
+
+  /// Moves to the next row of the result; returns nil after the last one, or after an error.
+  func next() throws(TransferError) -> [SQLiteValue]? {
+    switch unsafe sqlite3_step(handle) {
+    case SQLITE_ROW: return unsafe SQLiteRow(handle).values
+    case SQLITE_DONE:
+      reset()
+      return nil
+    default:
+      let failure = database.failure()
+      reset()
+      throw failure
+    }
+  }
+
+  /// Ends the result.
+  func reset() { unsafe sqlite3_reset(handle) }
+
+  /// Returns all rows of the result.
+  func rows() throws(TransferError) -> [[SQLiteValue]] {
+    var rows: [[SQLiteValue]] = []
+    while let row = try next() { rows.append(row) }
+    return rows
+  }
+
   /// Runs the statement and calls `body` with each row of its result.
   func forEachRow(_ body: (SQLiteRow) -> Void) throws(TransferError) {
     defer { unsafe sqlite3_reset(handle) }
@@ -143,6 +195,21 @@ private enum AnchoredFiles {
       }
     }
   }
+}
+
+/// A value in a database.
+enum SQLiteValue {
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text([UInt8])
+  case blob([UInt8])
+
+  /// The text; nil for other values.
+  var string: String? { if case .text(let bytes) = self { String(decoding: bytes, as: UTF8.self) } else { nil } }
+
+  /// The integer; nil for other values.
+  var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
 }
 
 /// The current row of a statement's result.
@@ -163,6 +230,20 @@ private enum AnchoredFiles {
       start: start,
       count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column))
     )
+  }
+
+  /// A copy of all columns.
+  fileprivate var values: [SQLiteValue] {
+    let count = unsafe sqlite3_column_count(handle)
+    return (0..<count).map { column in
+      switch unsafe sqlite3_column_type(handle, column) {
+      case SQLITE_INTEGER: unsafe .integer(sqlite3_column_int64(handle, column))
+      case SQLITE_FLOAT: unsafe .real(sqlite3_column_double(handle, column))
+      case SQLITE_TEXT: unsafe .text(Array(bytes(column)))
+      case SQLITE_BLOB: unsafe .blob(Array(bytes(column)))
+      default: .null
+      }
+    }
   }
 
   /// Adds all columns to a digest, numbered from 1.

@@ -90,10 +90,8 @@ final class SQLiteSink: ExportSink {
     plans = [:]
     order = []
     indexes = []
-    var used = SQLNames.sqlite(reserved: [])
-    var names: [TableKey: String] = [:]
-    for table in tables { names[table.key] = used.take(table.className ?? table.name) }
-    for table in tables { try makeTables(table, names, &used, database) }
+    let names = SQLiteNames(tables)
+    for (index, table) in tables.enumerated() { try makeTables(table, names, index, database) }
     try run("SAVEPOINT batch")
   }
 
@@ -109,32 +107,29 @@ final class SQLiteSink: ExportSink {
 
   private func makeTables(
     _ table: Table,
-    _ names: [TableKey: String],
-    _ used: inout SQLNames,
+    _ names: SQLiteNames,
+    _ position: Int,
     _ database: SQLiteDatabase
   ) throws(TransferError) {
-    guard let name = names[table.key] else { return }
+    let own = names.classes[position], name = own.table
     var columns = ["\"_key\" INTEGER PRIMARY KEY"]
-    var columnNames = SQLNames.sqlite(reserved: ["_key"])
     var children: [SQLiteStatement?] = [], tables = [quoted(name)]
     var count = 1
-    for column in table.columns {
-      let reference = column.targetTable.flatMap { names[$0] }.map { " REFERENCES \(quoted($0)) (\"_key\")" } ?? ""
+    for (column, property) in zip(table.columns, own.properties) {
+      let reference =
+        column.targetTable.flatMap { names.tables[$0] }.map { " REFERENCES \(quoted($0)) (\"_key\")" } ?? ""
       let value = column.type == .mixed ? "" : " " + column.type.sqliteAffinity
       guard let collection = column.collection else {
-        let own = columnNames.take(column.name)
         let isKey = table.primaryKey?.key == column.key
-        columns.append(quoted(own) + value + (isKey ? " UNIQUE" : "") + reference)
-        if column.index != nil && !isKey || !reference.isEmpty {
-          indexes.append(
-            "CREATE INDEX \(quoted(used.take("\(name).\(own).index"))) ON \(quoted(name)) (\(quoted(own)))"
-          )
+        columns.append(quoted(property.name) + value + (isKey ? " UNIQUE" : "") + reference)
+        if let index = property.index {
+          indexes.append("CREATE INDEX \(quoted(index)) ON \(quoted(name)) (\(quoted(property.name)))")
         }
         children.append(nil)
         count += 1
         continue
       }
-      let child = used.take("\(name).\(column.name)")
+      let child = property.name
       let (place, type) = collection == .dictionary ? ("_name", "TEXT") : ("_index", "INTEGER")
       try run(
         """
@@ -255,6 +250,11 @@ final class SQLiteSink: ExportSink {
         try renderer.render(value, property: property, of: cursor, into: scratch)
       }
     }
+    let isMixed = cursor.table.columns[property].type == .mixed
+    if isMixed, value.isJSONInMixed {
+      try json()
+      return false
+    }
     switch value {
     case .null: statement.bindNull(parameter)
     case .int(let value): statement.bind(parameter, value)
@@ -330,3 +330,16 @@ final class SQLiteSink: ExportSink {
 }
 
 private func quoted(_ name: String) -> String { name.quotedForSQL }
+
+extension ValueView {
+  /// True if the value is JSON in a Mixed column, which has the SQL types only for integers, doubles, strings and
+  /// binaries. A string that could be mistaken for JSON is JSON, too.
+  fileprivate var isJSONInMixed: Bool {
+    switch self {
+    case .null, .int, .data, .link, .list, .set, .dictionary: false
+    case .bool, .float, .date, .decimal128, .objectID, .uuid: true
+    case .double(let value): !value.isFinite || value == 0 && value.sign == .minus
+    case .string(let text): SQLiteNames.isJSON(text)
+    }
+  }
+}

@@ -101,9 +101,11 @@ final class CSVHeader: Sendable {
   let dialect: CSVDialect
   /// The number of the header's line.
   let line: Int
+  /// The word for the position of a record; see `InputFile.unit`.
+  let unit: String
 
-  init(_ names: [String], _ dialect: CSVDialect, line: Int) {
-    (self.names, self.dialect, self.line) = (names, dialect, line)
+  init(_ names: [String], _ dialect: CSVDialect, line: Int, unit: String = "line") {
+    (self.names, self.dialect, self.line, self.unit) = (names, dialect, line, unit)
   }
 
   /// Returns the description of a field for messages.
@@ -131,7 +133,7 @@ struct CSVProblem: Error {
   }
 
   /// Returns the message for a record that begins at `line` of the file.
-  func text(_ path: String, _ line: Int) -> String {
-    "\(path): line \(line + lines)\(place.isEmpty ? "" : ", " + place): \(reason)"
+  func text(_ path: String, _ line: Int, unit: String = "line") -> String {
+    "\(path): \(unit) \(line + lines)\(place.isEmpty ? "" : ", " + place): \(reason)"
   }
 }

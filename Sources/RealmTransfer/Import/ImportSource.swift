@@ -8,7 +8,7 @@ import RealmPages
 
 /// The formats of import.
 public enum ImportFormat: String, CaseIterable, Sendable {
-  case jsonl, json, csv, tsv
+  case jsonl, json, csv, tsv, sqlite, xlsx
 }
 
 /// One object as read from its source.
@@ -27,6 +27,8 @@ struct Record {
   let path: String
   /// Its first line; 0 if it is a separate file.
   let line: Int
+  /// The word for `line`; see `InputFile.unit`.
+  var unit = "line"
   let bytes: [UInt8]
   /// The class, from the name of the file or directory, or from the text; nil if neither contains it.
   var className: String?
@@ -40,7 +42,7 @@ struct Record {
   var text: JSONText?
 
   /// The path and line, for messages.
-  var place: String { line == 0 ? path : "\(path): line \(line)" }
+  var place: String { line == 0 ? path : "\(path): \(unit) \(line)" }
 
   /// True if the record contains only separators, like the empty rows that spreadsheets write after the last one.
   var isBlankRow: Bool {
@@ -51,7 +53,9 @@ struct Record {
   /// Returns the JSON of a CSV record.
   func text(_ form: CSVForm) throws(RecordError) -> JSONText {
     let json: [UInt8]
-    do throws(CSVProblem) { json = try form.json(fields()) } catch { throw RecordError(reason: error.text(path, line)) }
+    do throws(CSVProblem) { json = try form.json(fields()) } catch {
+      throw RecordError(reason: error.text(path, line, unit: unit))
+    }
     do throws(JSONInputError) { return try JSONText(json) } catch {
       throw RecordError(reason: "\(place): \(error.problem)")
     }
@@ -66,7 +70,14 @@ struct Record {
   func reason(_ error: JSONInputError, _ form: CSVForm) -> String {
     let problem: CSVProblem
     do throws(CSVProblem) { problem = form.problem(error, in: try fields()) } catch { problem = error }
-    return problem.text(path, line)
+    return problem.text(path, line, unit: unit)
+  }
+
+  /// Returns the reason that JSON was rejected.
+  func reason(_ error: JSONInputError) -> String {
+    if unit == "line" { return "\(path): \(error)" }
+    // The columns of converted text are not those of its source.
+    return "\(place): \(error.path.isEmpty ? "" : error.path + ": ")\(error.problem)"
   }
 
   /// Parses the record as JSON.
@@ -90,6 +101,8 @@ public final class ImportSource {
   private struct File {
     let path: String
     let className: String?
+    /// The index of the table in `tables`; nil for a text.
+    var table: Int?
   }
 
   /// How records are separated.
@@ -101,7 +114,8 @@ public final class ImportSource {
     init(_ format: ImportFormat, isTree: Bool) {
       switch format {
       case .jsonl: self = .lines
-      case .csv, .tsv: self = .csv
+      case .csv, .tsv, .xlsx: self = .csv
+      case .sqlite: self = .lines
       case .json: self = isTree ? .tree : .values
       }
     }
@@ -109,6 +123,10 @@ public final class ImportSource {
 
   private let form: Form
   private var files: [File]
+  /// The source of tables; nil if the source is text.
+  private(set) var tables: (any TableSource)?
+  /// The class that the user gave.
+  private let className: String?
   /// True if the source is one file, or standard input, whose class the user did not give.
   private var isUnclassified = false
   /// The classes that a JSON object of arrays may name, and those found.
@@ -136,11 +154,20 @@ public final class ImportSource {
       let (stem, known) = Self.parts(of: path.split(separator: "/").last.map(String.init) ?? path)
       guard let format = format ?? known ?? (path == "-" ? .jsonl : nil) else {
         throw .unsuitable(
-          "\(path): not .jsonl, .json, .csv, .tsv or a directory; name the format with --format"
+          "\(path): not .jsonl, .json, .csv, .tsv, .sqlite, .xlsx or a directory; name the format with --format"
         )
       }
       form = Form(format, isTree: false)
+      self.className = className
       self.options = try Self.options(options, format, path)
+      if format == .sqlite || format == .xlsx {
+        if path == "-", format == .sqlite {
+          throw .unsuitable("a SQLite database is read from a file, not from a pipe")
+        }
+        tables = format == .sqlite ? try SQLiteSource(path) : try Workbook(path)
+        files = []
+        return
+      }
       files = [File(path: path, className: className ?? (known == nil ? nil : Self.className(stem)))]
       isUnclassified = className == nil
       return
@@ -150,6 +177,8 @@ public final class ImportSource {
     let format: ImportFormat
     if let known { format = known } else { format = try Self.format(of: all, in: path) }
     form = Form(format, isTree: true)
+    self.className = className
+    if format == .sqlite || format == .xlsx { throw .unsuitable("\(path) is a directory; name the file") }
     self.options = try Self.options(options, format, path)
     if format == .json {
       let directories = all.filter { Self.isDirectory("\(path)/\($0)") && $0 != ".realm" }
@@ -179,24 +208,39 @@ public final class ImportSource {
     case .jsonl, .json:
       if options.delimiter == nil, options.decimalMark == nil { return options }
       throw .unsuitable("\(path) is read as \(format.rawValue): --delimiter and --decimal are for csv")
+    case .sqlite, .xlsx:
+      if options.delimiter == nil, options.decimalMark == nil, options.encoding == nil {
+        var options = options
+        // The form of the converted text.
+        (options.delimiter, options.decimalMark) = (UInt8(ascii: ","), .point)
+        return options
+      }
+      throw .unsuitable("\(path) is read as \(format.rawValue): --delimiter, --decimal and --encoding are for texts")
     }
   }
 
   /// Creates a source from text with objects, or arrays of objects. `name` is used in messages.
   public init(objects text: [UInt8], name: String, className: String) {
     form = .values
+    self.className = className
     options = ImportOptions()
     files = [File(path: "", className: className)]
     open = InputFile(text: text, name: name)
   }
 
-  /// Sets the classes of the realm, before the first record is read.
+  /// Sets the schema of the realm, before the first record is read.
   ///
   /// Without a class from the user, a JSON object of arrays contains the objects of several classes, as in
   /// `{"Person": [..]}`. If a file is not named after a class and the realm has one class, its records are of that
   /// class.
-  func use(classes: [String]) {
+  func use(_ schema: SchemaDescription) throws(TransferError) {
+    if let tables {
+      try tables.use(schema, className: className)
+      files = tables.tables.enumerated().map { File(path: $1.name, className: $1.className, table: $0) }
+      tables.notes.forEach(note)
+    }
     guard isUnclassified else { return }
+    let classes = schema.classes.filter { $0.kind == .topLevel }.map(\.name)
     arrays.known = classes
     let isKnown = files[0].className.map { name in classes.contains { $0.isExactly(name) } } ?? false
     if !isKnown, classes.count == 1 { files[0] = File(path: files[0].path, className: classes[0]) }
@@ -205,6 +249,7 @@ public final class ImportSource {
   private static func parts(of name: String) -> (stem: String, ImportFormat?) {
     let formats: [(String, ImportFormat)] = [
       (".jsonl", .jsonl), (".ndjson", .jsonl), (".json", .json), (".csv", .csv), (".tsv", .tsv),
+      (".sqlite", .sqlite), (".sqlite3", .sqlite), (".db", .sqlite), (".xlsx", .xlsx), (".xlsm", .xlsx),
     ]
     for (suffix, format) in formats {
       if name.hasSuffix(suffix) { return (String(name.dropLast(suffix.count)), format) }
@@ -213,7 +258,7 @@ public final class ImportSource {
   }
 
   private static func format(of names: [String], in path: String) throws(TransferError) -> ImportFormat {
-    let formats = Set(names.compactMap { parts(of: $0).1 }).subtracting([.json])
+    let formats = Set(names.compactMap { parts(of: $0).1 }).subtracting([.json, .sqlite, .xlsx])
     if formats.count > 1 {
       throw .unsuitable("\(path) holds files of several formats: choose one with --format")
     }
@@ -274,6 +319,8 @@ public final class ImportSource {
     let file: InputFile
     if let known = open, known.path == path {
       file = known
+    } else if let table = files[index].table, let tables {
+      file = try tables.text(table)
     } else {
       file = try InputFile(path: path, encoding: options.encoding)
       if options.encoding == nil, let encoding = file.encoding { note("\(file.name): read as \(encoding)") }
@@ -304,7 +351,7 @@ public final class ImportSource {
       }
       return record.fields.map { String(decoding: record.bytes($0), as: UTF8.self) }
     }
-    let header = CSVHeader(names, dialect, line: line)
+    let header = CSVHeader(names, dialect, line: line, unit: file.unit)
     self.header = header
     if !headers.contains(where: { $0.path == file.name }) {
       headers.append((file.name, files[position.file].className, header))
@@ -320,7 +367,9 @@ public final class ImportSource {
     _ line: Int,
     _ body: () throws(CSVProblem) -> R
   ) throws(TransferError) -> R {
-    do throws(CSVProblem) { return try body() } catch { throw .unsuitable(error.text(file.name, line)) }
+    do throws(CSVProblem) { return try body() } catch {
+      throw .unsuitable(error.text(file.name, line, unit: file.unit))
+    }
   }
 
   /// Returns the next record; nil at the end.
@@ -360,11 +409,12 @@ public final class ImportSource {
       position.line = input.line
       // In CSV with a single field, a blank line is a record whose value is null.
       let isBlank = bytes.allSatisfy { ($0 == 0x20 || $0 == 0x09 || $0 == 0x0D) && (form == .lines || $0 != delimiter) }
-      if isBlank, form == .lines || header?.names.count ?? 0 > 1 { continue }
+      if isBlank, form == .lines || input.unit == "row" || header?.names.count ?? 0 > 1 { continue }
       return Record(
         position: here,
         path: input.name,
         line: here.line + 1,
+        unit: input.unit,
         bytes: bytes,
         className: file.className,
         fileName: nil,

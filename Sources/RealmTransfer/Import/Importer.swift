@@ -28,6 +28,8 @@ public struct ImportSummary: Sendable {
   public var rejected = 0
   /// Messages about properties detected in the files.
   public var notes: [String] = []
+  /// The tables or sheets of the source, each with the class and the properties that they were mapped to.
+  public var mapping: [String] = []
   /// The object of the last record; nil if there were no records.
   public var last: ObjectReference?
   /// The required properties of new objects that the records omit.
@@ -162,7 +164,7 @@ public struct Importer {
     var total = ImportSummary()
     var waiting: [Waiting] = []
     var count = 0
-    try source.use(classes: topLevelClasses())
+    try source.use(schema())
     var place = source.place
     while true {
       let pass = try runBatch(from: place, &count)
@@ -179,18 +181,28 @@ public struct Importer {
     }
     source.stop()
     total.notes = source.notes
+    total.mapping = source.tables?.mapping ?? []
     return total
   }
 
-  /// Returns the names of the classes whose objects can be imported.
-  private func topLevelClasses() throws(TransferError) -> [String] {
-    do throws(EngineError) {
-      return try writer.realm.latest().classes().filter { $0.kind == .topLevel }.compactMap(\.className)
-    } catch { throw .engine(error) }
+  private func schema() throws(TransferError) -> SchemaDescription {
+    do throws(EngineError) { return try SchemaDescription(writer.realm.latest()) } catch { throw .engine(error) }
   }
 
+  /// Begins a transaction, with the classes that the source needs.
   private func begin() throws(TransferError) -> WriteTransaction {
-    do throws(EngineError) { return try writer.beginOnThisThread() } catch { throw .engine(error) }
+    let transaction: WriteTransaction
+    do throws(EngineError) { transaction = try writer.beginOnThisThread() } catch { throw .engine(error) }
+    if let needed = source.tables {
+      do throws(EngineError) {
+        let change = try SchemaDescription(classes: needed.newClasses).change(in: transaction)
+        if !change.isEmpty { try change.make(in: transaction) }
+      } catch {
+        transaction.rollback()
+        throw .engine(error)
+      }
+    }
+    return transaction
   }
 
   private func runBatch(from place: Record.Position, _ count: inout Int) throws(TransferError) -> Pass {
@@ -280,7 +292,7 @@ public struct Importer {
   ) throws(TransferError) {
     for (path, className, header) in source.headers {
       do throws(Failure) {
-        let table = try table(of: className, "\(path): line \(header.line)", isCSV: true, state, transaction)
+        let table = try table(of: className, "\(path): \(header.unit) \(header.line)", isCSV: true, state, transaction)
         _ = try state.form(header, table, path, transaction)
       } catch {
         switch error {
@@ -526,7 +538,7 @@ public struct Importer {
         form = try CSVForm(header, of: facts.name, facts.columns, primaryKey: facts.primaryKey) { facts.keyTypes[$0] }
       } catch {
         // No record below this header can be imported.
-        throw .fatal(.unsuitable(error.text(path, header.line)))
+        throw .fatal(.unsuitable(error.text(path, header.line, unit: header.unit)))
       }
       lastForm = (key, header, form)
       return form
@@ -626,7 +638,7 @@ public struct Importer {
       case .engine(let cause): return .fatal(.engine(cause))
       default: break
       }
-      guard let header = record.header else { return .rejected("\(record.path): \(error)") }
+      guard let header = record.header else { return .rejected(record.reason(error)) }
       return .rejected(record.reason(error, try form(header, table, record.path, transaction)))
     }
   }

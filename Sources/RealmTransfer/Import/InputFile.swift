@@ -17,6 +17,11 @@ final class InputFile {
   /// The number of the last line read, from 1.
   private(set) var line = 0
 
+  /// The word for the position of a record: `line`, or `row` in a table that was converted to text.
+  let unit: String
+  /// The number of rows before the first one.
+  private let rowsBefore: Int
+
   /// The original encoding of the text; nil for UTF-8.
   let encoding: String?
   /// The start of the text, after any byte order mark.
@@ -29,13 +34,19 @@ final class InputFile {
   /// Creates a file from text in memory. `name` is used in messages.
   init(text: [UInt8], name: String) {
     (path, self.name, descriptor, buffer) = ("", name, -1, text)
-    (isWhole, encoding, textStart) = (true, nil, 0)
+    (isWhole, encoding, textStart, unit, rowsBefore) = (true, nil, 0, "line", 0)
+  }
+
+  /// Takes a temporary file with a table converted to text, one record for each row after the first `rowsBefore`.
+  init(converted descriptor: Int32, name: String, rowsBefore: Int = 0) {
+    (path, self.name, self.descriptor, self.rowsBefore) = (name, name, descriptor, rowsBefore)
+    (isWhole, encoding, textStart, unit) = (false, nil, 0, "row")
   }
 
   /// Opens a file, or standard input for `-`. If `encoding` is nil, it is determined by the byte order mark; without
   /// one, it is UTF-8.
   init(path: String, encoding: String? = nil) throws(TransferError) {
-    isWhole = false
+    (isWhole, unit, rowsBefore) = (false, "line", 0)
     self.path = path
     name = path == "-" ? "standard input" : path
     let opened = unsafe path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
@@ -69,7 +80,7 @@ final class InputFile {
   deinit { if !isWhole { close(descriptor) } }
 
   /// Copies all bytes of a descriptor to an unnamed temporary file.
-  private static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
+  static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
     let copy = try unnamed()
     var chunk = [UInt8](repeating: 0, count: chunkSize)
     while true {
@@ -98,7 +109,7 @@ final class InputFile {
   var offset: Int { base + start }
 
   /// Moves to the beginning of the text.
-  func rewind() { seek(to: textStart, line: 0) }
+  func rewind() { seek(to: textStart, line: rowsBefore) }
 
   /// Moves to an offset that follows `line` lines.
   func seek(to offset: Int, line: Int) {
@@ -164,6 +175,7 @@ final class InputFile {
       record.append(0x0A)
       record += more
     }
+    if unit == "row" { line = first }
     return record
   }
 

@@ -100,8 +100,11 @@ final class RecordReader: @unchecked Sendable {
     monitor.locked { readsRows = isWanted }
   }
 
-  /// Sets the classes of the realm; see `ImportSource.use(classes:)`. Only before the first record.
-  func use(classes: [String]) { source.use(classes: classes) }
+  /// Sets the schema of the realm; see `ImportSource.use(_:)`. Only before the first record.
+  func use(_ schema: SchemaDescription) throws(TransferError) { try source.use(schema) }
+
+  /// The tables or sheets of the source; nil for texts.
+  var tables: (any TableSource)? { source.tables }
 
   /// Messages about properties detected in the files. Not to be called while the thread reads ahead.
   var notes: [String] { source.notes }

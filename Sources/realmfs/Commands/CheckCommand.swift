@@ -5,11 +5,25 @@ import RealmPages
 /// The command `check`.
 enum CheckCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    if arguments.has(.seal) { return try SealCommand.check(arguments) }
     let limit = try limit(arguments)
-    let source = try RealmSource(arguments)
+    if arguments.operands.count > 1 {
+      if arguments.has(.seal) { throw arguments.usage("--seal checks one file") }
+      return try arguments.reportEach { (configuration) throws(CommandFailure) in
+        let report = try examine(try RealmSource(configuration), limit)
+        return FileReport(line: (report.warnings + [report.verdict]).joined(separator: "\n"), json: report.json, code: report.code)
+      }
+    }
+    if arguments.has(.seal) { return try SealCommand.check(arguments) }
+    let report = try examine(try RealmSource(arguments), limit)
+    let output = StandardOutput()
+    if arguments.has(.json) { output.print(report.json.text) } else { report.lines.forEach { output.line($0) } }
+    try output.flush()
+    return report.code
+  }
+
+  private static func examine(_ source: RealmSource, _ limit: Int) throws(CommandFailure) -> CheckReport {
     // A check takes a long time, and its result is of little use while another program writes: retry only a few times.
-    let report = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
+    try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
       var problems: [Verifier.Problem] = []
       let summary = Verifier(snapshot).run(limit: limit) { problems.append($0) }
       return CheckReport(
@@ -21,10 +35,6 @@ enum CheckCommand {
         problems: problems
       )
     }
-    let output = StandardOutput()
-    if arguments.has(.json) { output.print(report.json.text) } else { report.lines.forEach { output.line($0) } }
-    try output.flush()
-    return report.summary.isSound ? .done : .damaged
   }
 
   private static func limit(_ arguments: Arguments) throws(CommandFailure) -> Int {
@@ -45,24 +55,37 @@ private struct CheckReport {
   let summary: Verifier.Summary
   let problems: [Verifier.Problem]
 
+  var code: ExitCode { summary.isSound ? .done : .damaged }
+
   var lines: [String] {
     let damage = problems.filter { !$0.isLeftover }, leftovers = problems.filter(\.isLeftover)
     var lines = damage.map { "\($0)" } + more(summary.problems - damage.count)
     lines += leftovers.map { "leftover: \($0)" } + more(summary.leftovers - leftovers.count)
-    if let unreached { lines.append("warning: \(unreached.description)") }
+    return lines + warnings + [verdict]
+  }
+
+  /// What the header says of versions other than the checked one.
+  var warnings: [String] {
+    var warnings: [String] = []
+    if let unreached { warnings.append("warning: \(unreached.description)") }
     if let unselectedVersion {
-      lines.append(
+      warnings.append(
         "warning: the other slot of the header points to version \(unselectedVersion), newer than this one: a crash "
           + "interrupted its commit, or the header is damaged; 'realmfs recover' saves that version"
       )
     }
+    return warnings
+  }
+
+  /// The result, with the numbers of what was checked.
+  var verdict: String {
     var verdict = summary.isSound ? "sound" : counted(summary.problems, "problem")
     if summary.leftovers > 0 {
       verdict += ", \(counted(summary.leftovers, "harmless leftover"))"
     }
     let tables = counted(summary.tables, "table"), objects = counted(summary.objects, "object")
     let counts = "\(tables), \(objects), \(counted(summary.nodes, "node"))"
-    return lines + ["\(path): \(verdict): \(counts) with \(summary.bytes) bytes, \(summary.freeBytes) bytes free"]
+    return "\(path): \(verdict): \(counts) with \(summary.bytes) bytes, \(summary.freeBytes) bytes free"
   }
 
   private func more(_ count: Int) -> [String] { count > 0 ? ["and \(count) more; --limit shows them"] : [] }

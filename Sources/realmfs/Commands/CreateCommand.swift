@@ -14,6 +14,11 @@ enum CreateCommand {
     do throws(CommandFailure) {
       try make(Configuration(path: staging.anchoredPath, encryptionKey: key), schema, shownPath: path)
     } catch { throw staging.named(error) }
+    // The staged file is removed unless it is published.
+    if arguments.has(.dryRun) {
+      Log.notice("\(path): \(Options.dryRunLead)\(counted(schema?.classes.count ?? 0, "class", "classes")) created")
+      return .done
+    }
     try staging.publishFile()
     return .done
   }

@@ -82,7 +82,8 @@ enum ImportCommand {
             ("created", .number(summary.created)), ("changed", .number(summary.changed)),
             ("unchanged", .number(summary.unchanged)), ("rejected", .number(summary.rejected)),
             ("classes", .object(summary.classes.map { ($0.name, $0.json) })),
-          ] + summary.defaulted.json
+          ] + (summary.mapping.isEmpty ? [] : [("mapping", .array(summary.mapping.map { .string($0) }))])
+            + summary.defaulted.json
         ).text
       )
     } else if !arguments.has(.quiet) || summary.rejected > 0 {
@@ -90,6 +91,7 @@ enum ImportCommand {
       summary.defaulted.report(path)
       let isDryRun = arguments.has(.dryRun)
       if isDryRun {
+        for line in summary.mapping { output.line(line) }
         for count in summary.classes {
           output.print("\(count.name): \(count.created) created, \(count.changed) changed\n")
         }

@@ -6,6 +6,16 @@ import RealmSync
 /// The command `info`.
 enum InfoCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    if arguments.operands.count > 1 {
+      return try arguments.reportEach { (configuration) throws(CommandFailure) in
+        let source = try RealmSource(configuration)
+        let facts = try source.onNewest { (snapshot) throws(CommandFailure) in
+          try RealmFacts(source, snapshot, isLong: arguments.has(.long))
+        }
+        let holders = LockHolders.ofRealm(at: System.absolute(configuration.path))
+        return FileReport(line: facts.line, json: facts.json(holders))
+      }
+    }
     let path = arguments.operands[0]
     let holders = LockHolders.ofRealm(at: System.absolute(path))
     let output = StandardOutput()
@@ -96,6 +106,15 @@ private struct RealmFacts {
     // A damaged class has no description; it is reported as damaged.
     let schema = isLong ? try? SchemaDescription(snapshot) : nil
     details = isLong ? classes.map { ClassDetails($0, schema, snapshot) } : nil
+  }
+
+  /// The main facts on one line.
+  var line: String {
+    let objects = classes.reduce(0) { $0 + ($1.damage == nil ? $1.objectCount : 0) }
+    let damaged = classes.filter { $0.damage != nil }.count
+    return "\(path): format \(formatInWords)\(isEncrypted ? ", encrypted" : ""), version \(snapshot.version), "
+      + "\(fileSize) bytes, \(counted(classes.count, "class", "classes")), \(counted(objects, "object"))"
+      + (damaged > 0 ? ", \(counted(damaged, "damaged class", "damaged classes"))" : "")
   }
 
   func lines(_ holders: [LockHolder]) -> [(String, String)] {

@@ -5,6 +5,7 @@ import RealmPages
 /// The command `upgrade`.
 enum UpgradeCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    if arguments.has(.dryRun) { return try preview(arguments) }
     let source = try RealmSource(inPlace: arguments)
     let outcome = try ProgressLine.during("upgrading", source.path) { (observer) throws(EngineError) in
       try RealmUpgrade.run(
@@ -26,6 +27,25 @@ enum UpgradeCommand {
       ("notes", .array(outcome.notes.map { .string($0) })),
     ]
     try report.print(arguments)
+    return .done
+  }
+
+  /// Reports the formats before and after the upgrade.
+  private static func preview(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let source = try RealmSource(arguments), format = try source.latest().fileFormat
+    let output = StandardOutput()
+    if arguments.has(.json) {
+      let facts: [(String, JSONValue)] = [
+        ("file", .string(source.path)), ("formatBefore", .number(format)),
+        ("formatAfter", .number(RealmUpgrade.format)),
+      ]
+      output.print(JSONValue.object(facts).text)
+    } else if format == RealmUpgrade.format {
+      output.line("\(source.path): nothing to do: the file has format \(format)")
+    } else {
+      output.line("\(source.path): \(Options.dryRunLead)upgraded from format \(format) to \(RealmUpgrade.format)")
+    }
+    try output.flush()
     return .done
   }
 }

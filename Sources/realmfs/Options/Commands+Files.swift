@@ -25,7 +25,7 @@ extension Options {
     ),
     CommandSpec(
       name: .check,
-      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      arguments: [ArgumentSpec("FILE...", "the Realm files", completion: .file, mayRepeat: true)],
       summary: "verify the structure of a file",
       description: [
         """
@@ -41,6 +41,7 @@ extension Options {
         A damaged number or string is a different valid value, which a check of the structure cannot detect. --seal \
         compares the file with the hashes written by 'realmfs seal' instead, and needs no key.
         """,
+        severalFiles,
       ],
       examples: [
         "realmfs check people.realm",

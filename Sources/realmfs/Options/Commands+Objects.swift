@@ -6,15 +6,16 @@ extension Options {
   static let commandsOfObjects: [CommandSpec] = [
     CommandSpec(
       name: .info,
-      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      arguments: [ArgumentSpec("FILE...", "the Realm files", completion: .file, mayRepeat: true)],
       summary: "show format, size and classes of a file, and the programs that use it",
       description: [
         """
         If the file does not open, the message gives the reason, and so does the exit code. The command still prints \
         what the file looks like, which root its header selects, which versions can still be read, and what to do.
-        """
+        """,
+        severalFiles,
       ],
-      examples: ["realmfs info people.realm", "realmfs info --long people.realm"]
+      examples: ["realmfs info people.realm", "realmfs info --long people.realm", "realmfs info *.realm"]
     ),
     CommandSpec(
       name: .schema,
@@ -149,9 +150,11 @@ extension Options {
         """,
         """
         A SQLite database has a table for each class, including embedded ones, with the object key as _key, a foreign \
-        key for each link, and a child table CLASS.PROPERTY for each collection. With --verify, the finished file is \
-        read back and compared with the objects read from the realm, class by class, and its links and pages are \
-        checked; the report goes to standard output. A file that differs is removed, and the exit code is 1. SQLite \
+        key for each link, and a child table CLASS.PROPERTY for each collection. In the column of a mixed property, \
+        integers, doubles, strings and binaries are values of SQL, and all others are JSON. With --verify, the \
+        finished file is read back and compared with the objects read from the realm, class by class, and its links \
+        and pages are checked; the report goes to standard output. A file that differs is removed, and the exit code \
+        is 1. SQLite \
         has no -0.0, which counts as 0.0.
         """,
         """
@@ -178,11 +181,11 @@ extension Options {
         ArgumentSpec("FILE", "the Realm file", completion: .file),
         ArgumentSpec(
           "SOURCE",
-          "output of 'realmfs export': a file, a directory, or - for standard input",
+          "output of 'realmfs export', or of other programs: a file, a directory, or - for standard input",
           completion: .file
         ),
       ],
-      summary: "create and change objects from JSON Lines, JSON, CSV or TSV",
+      summary: "create and change objects from JSON, CSV, SQLite or a spreadsheet",
       description: [
         """
         A record with the primary key of an existing object changes that object, and only where it differs; properties \
@@ -212,12 +215,23 @@ extension Options {
         1e3. An empty field is null if the property can be null, otherwise the empty string; a list, a number or a \
         link keeps its value in that case. Empty rows are skipped.
         """,
+        """
+        A SQLite database (.sqlite, .sqlite3, .db) is only read, also one with a write-ahead log beside it. One that \
+        'realmfs export' wrote comes back as the same objects. In any other, a table is imported into the class of its \
+        name; if there is none, the class is created with the columns as properties: their types are the declared \
+        ones, or those of the values if they differ. A primary key of one column becomes the primary key, and a \
+        foreign key to it a link. --dry-run prints the mapping.
+        """,
+        """
+        In a spreadsheet (.xlsx), each sheet has the objects of the class of its name; the first row has the names of \
+        the properties. A single sheet can have any name. Numbers in a date format are dates.
+        """,
       ],
       examples: [
         "realmfs import people.realm Dog.csv",
         "realmfs import --encoding windows-1252 --delimiter ';' people.realm Person.csv",
         "echo '{\"_id\": 4, \"age\": 22}' | realmfs import --class Person people.realm -",
-        "realmfs import --dry-run people.realm Dog.csv",
+        "realmfs import --dry-run people.realm shop.sqlite",
         "realmfs import --batch 10000 --skip-bad rejects.jsonl people.realm many/",
       ]
     ),

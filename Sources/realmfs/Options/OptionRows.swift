@@ -78,7 +78,7 @@ extension Options {
       value: "CLASS",
       on: [.import],
       completion: .names(.classes),
-      "the class of records that do not name one"
+      "the class of records that do not name one; of a database or spreadsheet, the only class to import"
     ),
     OptionSpec(
       .format,
@@ -92,7 +92,8 @@ extension Options {
       value: "FORMAT",
       on: [.import],
       completion: .words(ImportFormat.allCases.map(\.rawValue)),
-      "one of jsonl, json (a tree of files, or files of objects or arrays), csv and tsv; by default from the file names"
+      "one of jsonl, json (a tree of files, or files of objects or arrays), csv, tsv, sqlite and xlsx; by default from "
+        + "the file names"
     ),
     OptionSpec(
       .encoding,
@@ -563,6 +564,8 @@ extension Options {
       excludes: [.batch],
       "print how many objects of each class would be created and changed, and change nothing"
     ),
+    OptionSpec(.dryRun, on: [.create], "check the schema and the name, and create nothing"),
+    OptionSpec(.dryRun, on: [.upgrade], "print the formats before and after the upgrade, and change nothing"),
     OptionSpec(.dryRun, on: editors + [.deleted], "show what would change, like 'realmfs diff', and change nothing"),
     OptionSpec(
       .sourceOf,

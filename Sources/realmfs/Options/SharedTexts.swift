@@ -10,6 +10,10 @@ extension Options {
     completion: .file,
     isOptional: true
   )
+  static let severalFiles = """
+    Several files are reported in one line each, with --json as an array. A file that cannot be read is reported, the \
+    others follow, and the exit code is that of the first file with another code than 0.
+    """
   static let rows = """
     --columns selects properties, and paths as in a query (dog.name, friends.@count). In CSV and TSV, an empty field \
     is null and "" is the empty string; in a table, null is blank. Control characters are escaped, as in \\u001b. The \
