@@ -159,8 +159,7 @@ final class BoundPath {
 
   private func enter(_ target: TableKey?, _ column: Int) throws(QueryError) {
     let next: Table?
-    do throws(EngineError) { next = try target.flatMap { (key) throws(EngineError) in try snapshot.table(key) } } catch
-    {
+    do { next = try target.flatMap { (key) throws(EngineError) in try snapshot.table(key) } } catch {
       throw QueryError(column: column, problem: error.description)
     }
     guard let next else {
@@ -186,7 +185,7 @@ final class BoundPath {
       case .name(let property) = second
     else { throw QueryError(column: place, problem: "@links needs a class and a property of it") }
     let origin: Table?
-    do throws(EngineError) {
+    do {
       if let found = try snapshot.table(named: Table.classPrefix + className) {
         origin = found
       } else {

@@ -127,7 +127,7 @@ struct QueryBinder {
       )
     }
     let region: GeoRegion
-    do throws(GeoProblem) { region = try GeoRegion(shape) } catch {
+    do { region = try GeoRegion(shape) } catch {
       throw QueryError(column: column, problem: error.reason)
     }
     path.takeEachOnce()
@@ -178,7 +178,7 @@ struct QueryBinder {
       left = try bind(leftSyntax, like: right)
     } else {
       left = try bind(leftSyntax, like: nil)
-      do throws(QueryError) { right = try bind(rightSyntax, like: left) } catch {
+      do { right = try bind(rightSyntax, like: left) } catch {
         throw error.adding(hint: quotesHint(rightSyntax))
       }
     }
@@ -460,7 +460,7 @@ struct QueryBinder {
     case .object(let className, let value):
       let found: Table?, object: ObjKey?
       guard let key = PrimaryKey(value) else { throw refuse("a value of a type that primary keys cannot have") }
-      do throws(EngineError) {
+      do {
         if let table = try snapshot.table(named: Table.classPrefix + className) {
           found = table
         } else {
@@ -509,7 +509,7 @@ struct QueryBinder {
         throw refuse("argument '\(text)' is not a primary key of \(target.className ?? target.name)")
       }
       let object: ObjKey?
-      do throws(EngineError) { object = try target.objectKey(primaryKey: key) } catch {
+      do { object = try target.objectKey(primaryKey: key) } catch {
         throw refuse(error.description)
       }
       return object.map { .link(target.key, $0) } ?? .null

@@ -33,7 +33,7 @@ public final class ObjectQuery {
     let binder = QueryBinder(snapshot: snapshot, table: table, variable: nil)
     var stages: [Stage] = []
     for (index, condition) in conditions.enumerated() {
-      do throws(QueryError) {
+      do {
         let (syntax, orderingSyntax) = try condition.syntax()
         var predicate = try binder.bind(syntax)
         // Merge with the previous condition if there is no ordering between them.

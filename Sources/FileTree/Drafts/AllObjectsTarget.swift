@@ -64,7 +64,7 @@ struct AllObjectsTarget: TextTarget {
     _ number: Int,
     _ apply: (JSONText) throws(JSONInputError) -> PatchOutcome
   ) throws(FileTreeError) -> PatchOutcome {
-    do throws(JSONInputError) { return try apply(JSONText(line, firstLine: number)) } catch {
+    do { return try apply(JSONText(line, firstLine: number)) } catch {
       throw FileTreeError(error)
     }
   }

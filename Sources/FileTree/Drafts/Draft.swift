@@ -86,7 +86,7 @@ struct DraftText {
   /// Parses the text, unless it was parsed before.
   func json() throws(FileTreeError) -> JSONText {
     let bytes = try bytes
-    do throws(JSONInputError) {
+    do {
       if let parsed { return try parsed.value(of: bytes) }
       return try JSONText(bytes)
     } catch { throw FileTreeError(error) }

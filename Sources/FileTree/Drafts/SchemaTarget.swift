@@ -44,11 +44,11 @@ struct SchemaTarget: TextTarget {
   }
 
   private static func description<T>(_ body: () throws(JSONInputError) -> T) throws(FileTreeError) -> T {
-    do throws(JSONInputError) { return try body() } catch { throw FileTreeError(error) }
+    do { return try body() } catch { throw FileTreeError(error) }
   }
 
   private static func changing<T>(_ body: () throws(SchemaChangeError) -> T) throws(FileTreeError) -> T {
-    do throws(SchemaChangeError) { return try body() } catch {
+    do { return try body() } catch {
       switch error.reason {
       case .engine(let error): throw FileTreeError(error)
       default: throw .refused(.invalid, error.description)

@@ -85,7 +85,7 @@ extension ObjectPatcher {
       }
     }
     let object: ObjKey, isNew: Bool
-    do throws(EngineError) {
+    do {
       if let known = outcome.made[node] {
         (object, isNew) = (known, false)
       } else if let primaryKey {

@@ -200,7 +200,7 @@ public final class ObjectPatcher {
   ) throws(JSONInputError) -> PatchOutcome {
     var plan = ObjectPlan(text, self, missingLinks)
     plan.ownName = (new.primaryKey ?? new.key.map { .int($0.value) }).map { (schema.key, $0) }
-    do throws(JSONInputError) {
+    do {
       try plan.addObject(JSONText.root, schema, ObjectPlan.unmade, isNew: true, mode: mode, depth: 0, transaction)
     } catch {
       // The link may refer to the object itself.
@@ -208,7 +208,7 @@ public final class ObjectPatcher {
       return try makeInSteps(new, text, schema, transaction)
     }
     let object: ObjKey
-    do throws(EngineError) { object = try create(new, schema, plan.values, transaction) } catch {
+    do { object = try create(new, schema, plan.values, transaction) } catch {
       // Nothing was changed. If the object is created step by step, the error concerns a single value, whose position
       // can be reported.
       return try makeInSteps(new, text, schema, transaction)
@@ -233,7 +233,7 @@ public final class ObjectPatcher {
   ) throws(JSONInputError) -> PatchOutcome {
     schemas.forgetObjects()
     let object: ObjKey, isNew: Bool
-    do throws(EngineError) {
+    do {
       if new.mayExist, let key = new.primaryKey, let known = try transaction.objectKey(schema.key, primaryKey: key) {
         (object, isNew) = (known, false)
       } else {
@@ -302,7 +302,7 @@ public final class ObjectPatcher {
       new.mayExist = true
       return .new(new)
     }
-    do throws(EngineError) {
+    do {
       if let key = try transaction.objectKey(schema.key, primaryKey: wanted) { return .existing(key) }
     } catch {
       throw text.error(error, at: new.node)
@@ -319,7 +319,7 @@ public final class ObjectPatcher {
     switch target {
     case .new(let key?), .named(_, let key?):
       // A key that cannot be looked up counts as in use.
-      do throws(JSONInputError) { return try schemas.contains(schema, key, transaction) ? nil : key } catch {
+      do { return try schemas.contains(schema, key, transaction) ? nil : key } catch {
         return nil
       }
     default: return nil
@@ -338,7 +338,7 @@ public final class ObjectPatcher {
     else { return }
     let stored = try schemas.value(schema, key, index, transaction)
     let isSame: Bool
-    do throws(EngineError) { isSame = try told.rendersAs(stored) } catch {
+    do { isSame = try told.rendersAs(stored) } catch {
       throw text.error(error, at: node)
     }
     if !isSame {

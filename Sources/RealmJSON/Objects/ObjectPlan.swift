@@ -95,7 +95,7 @@ struct ObjectPlan {
   }
 
   private func format<R>(_ node: Int, _ body: () throws(EngineError) -> R) throws(JSONInputError) -> R {
-    do throws(EngineError) { return try body() } catch { throw text.error(error, at: node) }
+    do { return try body() } catch { throw text.error(error, at: node) }
   }
 
   // MARK: objects
@@ -355,7 +355,7 @@ struct ObjectPlan {
     var isOwnName = false, primaryKey: Value?
     if let object = try targetKey(id, target, transaction, &primaryKey, &isOwnName) { return .link(target.key, object) }
     if missingLinks == .expect, !isOwnName, let primaryKey {
-      do throws(EngineError) {
+      do {
         return .link(target.key, try transaction.expectedObject(target.key, primaryKey: primaryKey))
       } catch { throw text.error(error, at: node) }
     }
@@ -394,7 +394,7 @@ struct ObjectPlan {
     }
     if let ownName { isOwnName = ownName.table == target.key && ownName.key == key }
     primaryKey = key
-    do throws(EngineError) { return try transaction.objectKey(target.key, primaryKey: key) } catch {
+    do { return try transaction.objectKey(target.key, primaryKey: key) } catch {
       throw text.error(error, at: id)
     }
   }
@@ -717,7 +717,7 @@ struct ObjectPlan {
       schemas.forgetObjects()
       let embedded: ObjKey?
       let object = step.object == Self.unmade ? made : step.object
-      do throws(EngineError) { embedded = try Self.apply(step, to: object, transaction) } catch {
+      do { embedded = try Self.apply(step, to: object, transaction) } catch {
         throw text.error(error, at: step.node)
       }
       if let embedded, let target = step.column.targetTable {

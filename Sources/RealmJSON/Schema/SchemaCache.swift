@@ -57,7 +57,7 @@ final class SchemaCache {
       last = known
       return known
     }
-    do throws(EngineError) {
+    do {
       let schema = CachedClass.of(try transaction.table(key))
       classes[key] = schema
       last = schema
@@ -69,7 +69,7 @@ final class SchemaCache {
   func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> CachedClass? {
     if let key = names[ExactName(name)] { return try schema(key, transaction) }
     var key: TableKey?
-    do throws(EngineError) {
+    do {
       key = try transaction.tableKey(like: Table.classPrefix + name)
       if key == nil { key = try transaction.tableKey(like: name) }
     } catch { throw JSONInputError(.engine(error), error.description) }
@@ -83,7 +83,7 @@ final class SchemaCache {
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> ObjectCursor {
     if let known = cursors[key] { return known }
-    do throws(EngineError) {
+    do {
       let cursor = ObjectCursor(try transaction.table(key))
       cursors[key] = cursor
       return cursor
@@ -98,7 +98,7 @@ final class SchemaCache {
   ) throws(JSONInputError) -> Bool {
     if object.value < 0 { return false }
     let cursor = try cursor(schema.key, transaction)
-    do throws(EngineError) { return try cursor.seek(object) } catch { throw damaged(error) }
+    do { return try cursor.seek(object) } catch { throw damaged(error) }
   }
 
   /// Returns a stored value, before any planned change.
@@ -109,7 +109,7 @@ final class SchemaCache {
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> ValueView {
     let cursor = try cursor(schema.key, transaction)
-    do throws(EngineError) {
+    do {
       // The cursor may be at a different object of the class.
       _ = try cursor.seek(object)
       return try cursor.value(index)

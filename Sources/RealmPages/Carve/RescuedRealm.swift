@@ -294,7 +294,7 @@ final class RescuedRealm {
   }
 
   private func check(_ root: Root) -> String? {
-    do throws(EngineError) {
+    do {
       let snapshot = try Snapshot(space, Header(topRef: root.ref, format: root.format), path: path)
       var problem: String?
       _ = Verifier(snapshot, isStrict: false, memory: memory).run(limit: 100) {
@@ -340,7 +340,7 @@ final class RescuedRealm {
     }
     let arena = arena(root.format)
     var problems: [String] = []
-    do throws(EngineError) {
+    do {
       let (names, refs) = try group(of: root, &problems)
       return (legacyTables(arena, root, names, refs, &problems), problems)
     } catch {
@@ -362,14 +362,14 @@ final class RescuedRealm {
   func slots(of root: Root) -> (slots: [Slot], problems: [String]) {
     let arena = arena(root.format)
     var problems: [String] = [], slots: [Slot] = []
-    do throws(EngineError) {
+    do {
       let (names, refs) = try group(of: root, &problems)
       let effort = Effort(arena)
       for slot in 0..<min(refs.count, 0xFFFF) {
         // Likewise.
         let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""
         if effort.isSpent { break }
-        do throws(EngineError) {
+        do {
           let element = try refs.int(slot)
           if element & 1 != 0 || element == 0 { continue }
           let table = try RescuedTable(arena, name: name, slot: slot, ref: Int(element))
@@ -430,7 +430,7 @@ final class RescuedRealm {
       for slot in 0..<min(refs.count, 0xFFFF) {
         let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""  // as above
         if pass == 0 && name != "pk" || effort.isSpent { continue }
-        do throws(EngineError) {
+        do {
           let ref = try refs.child(slot)
           if ref == 0 { continue }
           let isClass = Table.className(ofTable: name) != nil

@@ -55,7 +55,7 @@ struct RescuedTable: SourceTable {
     func number(_ slot: Int) -> Int64? { slot < top.count ? try? top.tagged(slot) : 0 }
     let flags = number(Slots.flags) ?? 0
     nextSequence = max(0, number(Slots.sequence) ?? 0)
-    do throws(EngineError) { (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top) } catch {
+    do { (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top) } catch {
       guard let spare else { throw error }
       let opposites = ifReadable { () throws(EngineError) in
         try arena.integers(top.childIfPresent(Slots.oppositeTables))
@@ -114,7 +114,7 @@ struct RescuedTable: SourceTable {
     _ arena: Arena,
     _ top: Node
   ) throws(EngineError) -> ([Column], [Spec.BacklinkColumn], madeUpNames: Int) {
-    do throws(EngineError) {
+    do {
       let spec = try Spec(arena, tableTop: top, place: "")
       return (spec.columns, spec.backlinks, 0)
     } catch {
@@ -364,7 +364,7 @@ struct RescuedTable: SourceTable {
     if !node.isInner { return try visit(leaf: node, range, walk, body, onLoss) }
     var offsets: Node?
     var isCompact = false
-    do throws(EngineError) {
+    do {
       let starts = try node.child(Layout.InnerCluster.starts)
       isCompact = starts == 0
       if !isCompact { offsets = try arena.integers(starts) }
@@ -384,7 +384,7 @@ struct RescuedTable: SourceTable {
       let end = (i + 1 < children ? start(i + 1) : nil) ?? range?.upperBound
       let own = start(i).flatMap { start in end.flatMap { start < $0 ? start..<$0 : nil } }
       let child: Int
-      do throws(EngineError) { child = try node.child(i + Layout.InnerCluster.firstChild) } catch {
+      do { child = try node.child(i + Layout.InnerCluster.firstChild) } catch {
         try onLoss(error, own)
         continue
       }
@@ -401,7 +401,7 @@ struct RescuedTable: SourceTable {
   ) throws(EngineError) {
     arena.space.noteRead(node.ref, node.byteSize)
     let cluster = RescuedCluster(arena, columns, node)
-    do throws(EngineError) { cluster.keys = try Cluster(arena, node, offset: range?.lowerBound ?? 0) } catch {
+    do { cluster.keys = try Cluster(arena, node, offset: range?.lowerBound ?? 0) } catch {
       try onLoss(error, nil)
     }
     for row in 0..<(cluster.keys?.count ?? cluster.longestLeaf) {
@@ -495,7 +495,7 @@ private final class RescuedCluster: SourceObject {
     _ body: (ValueView) -> Void,
     onDamage: (EngineError) -> Void
   ) -> Bool {
-    do throws(EngineError) {
+    do {
       guard columns[index].collection == .list, case .collections(let refs, _, let element, _) = try leaf(index) else {
         return false
       }
@@ -521,7 +521,7 @@ private final class RescuedCluster: SourceObject {
         let leaf = try ColumnLeaf(arena, ref, element, inTree: true)
         try effort.enter(leaf: leaf.count, element, at: ref)
         for i in 0..<leaf.count {
-          do throws(EngineError) { body(try leaf.value(i, arena)) } catch { onDamage(error) }
+          do { body(try leaf.value(i, arena)) } catch { onDamage(error) }
         }
         return
       }
@@ -533,7 +533,7 @@ private final class RescuedCluster: SourceObject {
       }
       for i in 1..<children + 1 {
         if effort.isSpent { return }
-        do throws(EngineError) {
+        do {
           visit(try node.child(i), element, depth: depth + 1, effort, body, onDamage)
         } catch { onDamage(error) }
       }

@@ -12,7 +12,7 @@ import RealmPages
 
   /// Creates a new file, or opens an existing one for reading. A file that is `anchored` is opened by `path` as it is:
   /// see `AnchoredFiles`.
-  init(path: String, isNew: Bool, isAnchored: Bool) throws(TransferError) {
+  init(path: String, isNew: Bool, isAnchored: Bool) throws {
     self.path = path
     let flags = isNew ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
     let files = isAnchored && AnchoredFiles.isRegistered ? AnchoredFiles.name : nil
@@ -22,7 +22,7 @@ import RealmPages
   deinit { unsafe sqlite3_close_v2(handle) }
 
   /// Runs statements without a result.
-  func execute(_ sql: String) throws(TransferError) {
+  func execute(_ sql: String) throws {
     if unsafe sqlite3_exec(handle, sql, nil, nil, nil) != SQLITE_OK { throw failure() }
   }
 
@@ -75,7 +75,7 @@ private enum AnchoredFiles {
   var isIdle = false
 
   /// Prepares a statement.
-  init(_ database: SQLiteDatabase, _ sql: String) throws(TransferError) {
+  init(_ database: SQLiteDatabase, _ sql: String) throws {
     self.database = database
     if unsafe sqlite3_prepare_v2(database.handle, sql, -1, &handle, nil) != SQLITE_OK { throw database.failure() }
   }
@@ -119,7 +119,7 @@ private enum AnchoredFiles {
   }
 
   /// Runs the statement with the bound values.
-  func run() throws(TransferError) {
+  func run() throws {
     if isIdle { return }
     let code = unsafe sqlite3_step(handle)
     unsafe sqlite3_reset(handle)
@@ -128,12 +128,12 @@ private enum AnchoredFiles {
     // Two objects have the same primary key, which is possible only in a damaged realm.
     case SQLITE_CONSTRAINT:
       guard case .unsuitable(let text) = database.failure() else { return }
-      throw .damaged(text)
+      throw TransferError.damaged(text)
     default: throw database.failure()
     }
   }
   /// Runs the statement and calls `body` with each row of its result.
-  func forEachRow(_ body: (SQLiteRow) -> Void) throws(TransferError) {
+  func forEachRow(_ body: (SQLiteRow) -> Void) throws {
     defer { unsafe sqlite3_reset(handle) }
     while true {
       switch unsafe sqlite3_step(handle) {

@@ -333,7 +333,7 @@ struct CSVForm {
 
   /// Throws if a field is not a single JSON value: text after the value could set other properties.
   private func checkJSON(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) {
-    do throws(JSONInputError) { _ = try JSONText(bytes) } catch {
+    do { _ = try JSONText(bytes) } catch {
       throw CSVProblem(header.name(of: index), "expected JSON, found \(Self.shown(bytes)): \(error.problem)")
     }
   }

@@ -49,11 +49,11 @@ struct Record {
   }
 
   /// Returns the JSON of a CSV record.
-  func text(_ form: CSVForm) throws(RecordError) -> JSONText {
+  func text(_ form: CSVForm) throws -> JSONText {
     let json: [UInt8]
-    do throws(CSVProblem) { json = try form.json(fields()) } catch { throw RecordError(reason: error.text(path, line)) }
-    do throws(JSONInputError) { return try JSONText(json) } catch {
-      throw RecordError(reason: "\(place): \(error.problem)")
+    do { json = try form.json(fields()) } catch { throw RecordError(error.text(path, line)) }
+    do { return try JSONText(json) } catch {
+      throw RecordError("\(place): \(error.problem)")
     }
   }
 
@@ -65,16 +65,16 @@ struct Record {
   /// Returns the reason that the JSON of a CSV record was rejected.
   func reason(_ error: JSONInputError, _ form: CSVForm) -> String {
     let problem: CSVProblem
-    do throws(CSVProblem) { problem = form.problem(error, in: try fields()) } catch { problem = error }
+    do { problem = form.problem(error, in: try fields()) } catch { problem = error }
     return problem.text(path, line)
   }
 
   /// Parses the record as JSON.
-  func json() throws(RecordError) -> JSONText {
-    do throws(JSONInputError) { return try JSONText(bytes, firstLine: max(1, line)) } catch {
+  func json() throws -> JSONText {
+    do { return try JSONText(bytes, firstLine: max(1, line)) } catch {
       let isText = unsafe UTF8Sequence.isValid(bytes.span.bytes)
       let hint = isText ? "" : "; if the file has another encoding, add it, such as --encoding latin1"
-      throw RecordError(reason: "\(path): \(error)\(hint)")
+      throw RecordError("\(path): \(error)\(hint)")
     }
   }
 }
@@ -83,6 +83,8 @@ struct Record {
 struct RecordError: Error {
   /// The message, including the position.
   let reason: String
+
+  init(_ reason: String) { self.reason = reason }
 }
 
 /// Reads records in the order of the source.
@@ -129,13 +131,13 @@ public final class ImportSource {
     format: ImportFormat?,
     className: String?,
     _ options: ImportOptions = ImportOptions()
-  ) throws(TransferError) {
+  ) throws {
     var status = stat()
-    if path != "-", unsafe stat(path, &status) != 0 { throw .file(path, errno) }
+    if path != "-", unsafe stat(path, &status) != 0 { throw TransferError.file(path, errno) }
     guard path != "-", status.st_mode & S_IFMT == S_IFDIR else {
       let (stem, known) = Self.parts(of: path.split(separator: "/").last.map(String.init) ?? path)
       guard let format = format ?? known ?? (path == "-" ? .jsonl : nil) else {
-        throw .unsuitable(
+        throw TransferError.unsuitable(
           "\(path): not .jsonl, .json, .csv, .tsv or a directory; name the format with --format"
         )
       }
@@ -167,7 +169,7 @@ public final class ImportSource {
     _ options: ImportOptions,
     _ format: ImportFormat,
     _ path: String
-  ) throws(TransferError) -> ImportOptions {
+  ) throws -> ImportOptions {
     switch format {
     case .csv: return options
     case .tsv:
@@ -178,7 +180,7 @@ public final class ImportSource {
       return options
     case .jsonl, .json:
       if options.delimiter == nil, options.decimalMark == nil { return options }
-      throw .unsuitable("\(path) is read as \(format.rawValue): --delimiter and --decimal are for csv")
+      throw TransferError.unsuitable("\(path) is read as \(format.rawValue): --delimiter and --decimal are for csv")
     }
   }
 
@@ -212,14 +214,16 @@ public final class ImportSource {
     return (name, nil)
   }
 
-  private static func format(of names: [String], in path: String) throws(TransferError) -> ImportFormat {
+  private static func format(of names: [String], in path: String) throws -> ImportFormat {
     let formats = Set(names.compactMap { parts(of: $0).1 }).subtracting([.json])
     if formats.count > 1 {
-      throw .unsuitable("\(path) holds files of several formats: choose one with --format")
+      throw TransferError.unsuitable("\(path) holds files of several formats: choose one with --format")
     }
     if let format = formats.first { return format }
     if names.allSatisfy({ isDirectory("\(path)/\($0)") }) { return .json }
-    throw .unsuitable("\(path) holds neither .jsonl nor .csv nor .tsv files nor a directory for each class")
+    throw TransferError.unsuitable(
+      "\(path) holds neither .jsonl nor .csv nor .tsv files nor a directory for each class"
+    )
   }
 
   /// Returns the class for the name of a file or directory. A name that is not the result of escaping is used
@@ -233,8 +237,8 @@ public final class ImportSource {
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  private static func names(in path: String) throws(TransferError) -> [String] {
-    do throws(EngineError) { return try DirectoryListing.names(in: path) } catch { throw .engine(error) }
+  private static func names(in path: String) throws -> [String] {
+    try DirectoryListing.names(in: path)
   }
 
   /// Orders numbers by value, before all other names, so that objects are created in the order of their keys as far as
@@ -254,7 +258,7 @@ public final class ImportSource {
   var place: Record.Position { position }
 
   /// Continues with the record at `place`.
-  func seek(to place: Record.Position) throws(TransferError) {
+  func seek(to place: Record.Position) throws {
     if place.file != position.file || place.offset == 0 { try enter(place.file) }
     if place.offset == 0 { return }
     position = place
@@ -262,7 +266,7 @@ public final class ImportSource {
   }
 
   /// Moves to the first record of a file.
-  private func enter(_ index: Int) throws(TransferError) {
+  private func enter(_ index: Int) throws {
     position = Record.Position(file: index)
     guard index < files.count else { return }
     let path = files[index].path
@@ -290,7 +294,7 @@ public final class ImportSource {
 
   private func note(_ text: String) { if !notes.contains(text) { notes.append(text) } }
 
-  private func readHeader(_ file: InputFile) throws(TransferError) {
+  private func readHeader(_ file: InputFile) throws {
     header = nil
     guard let first = try file.readLine() else { return }
     let dialect = try inTerms(of: file, 1) { () throws(CSVProblem) in try CSVDialect(firstLine: first, options) }
@@ -319,12 +323,12 @@ public final class ImportSource {
     of file: InputFile,
     _ line: Int,
     _ body: () throws(CSVProblem) -> R
-  ) throws(TransferError) -> R {
-    do throws(CSVProblem) { return try body() } catch { throw .unsuitable(error.text(file.name, line)) }
+  ) throws -> R {
+    do { return try body() } catch { throw TransferError.unsuitable(error.text(file.name, line)) }
   }
 
   /// Returns the next record; nil at the end.
-  func next() throws(TransferError) -> Record? {
+  func next() throws -> Record? {
     if position == Record.Position() { try enter(0) }
     while position.file < files.count {
       if let record = try nextInFile() { return record }
@@ -333,7 +337,7 @@ public final class ImportSource {
     return nil
   }
 
-  private func nextInFile() throws(TransferError) -> Record? {
+  private func nextInFile() throws -> Record? {
     let file = files[position.file]
     if form == .tree {
       guard position.offset < names.count else { return nil }
@@ -373,7 +377,7 @@ public final class ImportSource {
     }
   }
 
-  private func nextValue(in file: File, _ input: InputFile) throws(TransferError) -> Record? {
+  private func nextValue(in file: File, _ input: InputFile) throws -> Record? {
     let here = position
     guard let value = try input.readValue(&position.context, &arrays) else { return nil }
     (position.offset, position.line) = (input.offset, input.line)

@@ -30,8 +30,8 @@ final class ResultCache: Sendable {
   /// nil, because the version has been overwritten, nothing is cached.
   func keys(
     _ request: Request,
-    _ find: () throws(WebError) -> (keys: [ObjKey], isValid: Bool)
-  ) throws(WebError) -> [ObjKey] {
+    _ find: () throws -> (keys: [ObjKey], isValid: Bool)
+  ) throws -> [ObjKey] {
     let entry = entries.withLock { entries in
       let index = entries.firstIndex { $0.request == request }
       let found = index.map { entries.remove(at: $0) } ?? (request, Entry())
@@ -46,7 +46,7 @@ final class ResultCache: Sendable {
       }
       return found.1
     }
-    return try entry.keys.withLock { (known) throws(WebError) in
+    return try entry.keys.withLock { known in
       if let known { return known }
       let found = try find()
       if found.isValid {

@@ -9,11 +9,11 @@ extension WebAPI {
   static let queryTime = Duration.seconds(60)
   private static let maxRows = 500
 
-  func rows(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+  func rows(_ className: String, _ request: WebRequest) throws -> WebResponse {
     let target = request.target
     let position = try target.number("position", 0...Int(Int32.max)) ?? 0
     let limit = try target.number("limit", 0...Self.maxRows) ?? 100
-    return try browsed.onNewest { (snapshot) throws(WebError) in
+    return try browsed.onNewest { snapshot in
       let table = try snapshot.table(ofClass: className)
       var columns = Array(table.columns.indices)
       if let names = target.list("columns") {
@@ -35,22 +35,20 @@ extension WebAPI {
       out.append(decimal: Int64(position))
       out.append(",\"rows\":[")
       var count = table.objectCount
-      try WebError.converting { () throws in
-        if let selection {
-          let keys = try keys(selection, request)
-          count = keys.count
-          for (place, key) in keys.dropFirst(position).prefix(limit).enumerated() {
-            if place > 0 { out.append(",") }
-            guard try cursor.seek(key) else { throw EngineError.damaged("object \(key) is missing") }
-            rows.append(cursor, columns, to: out)
-          }
-        } else if limit > 0 {
-          var hasNext = try cursor.seek(position: position)
-          for place in 0..<limit where hasNext {
-            if place > 0 { out.append(",") }
-            rows.append(cursor, columns, to: out)
-            hasNext = try cursor.next()
-          }
+      if let selection {
+        let keys = try keys(selection, request)
+        count = keys.count
+        for (place, key) in keys.dropFirst(position).prefix(limit).enumerated() {
+          if place > 0 { out.append(",") }
+          guard try cursor.seek(key) else { throw EngineError.damaged("object \(key) is missing") }
+          rows.append(cursor, columns, to: out)
+        }
+      } else if limit > 0 {
+        var hasNext = try cursor.seek(position: position)
+        for place in 0..<limit where hasNext {
+          if place > 0 { out.append(",") }
+          rows.append(cursor, columns, to: out)
+          hasNext = try cursor.next()
         }
       }
       out.append("],\"count\":")
@@ -68,7 +66,7 @@ extension WebAPI {
     let sort: String
 
     /// Nil for all objects in the order of their keys.
-    init?(_ target: RequestTarget, _ table: Table, _ snapshot: Snapshot) throws(WebError) {
+    init?(_ target: RequestTarget, _ table: Table, _ snapshot: Snapshot) throws {
       (self.table, self.snapshot) = (table, snapshot)
       let blanks: Set<Character> = [" ", "\t", "\n", "\r"]
       query = target["query"].flatMap { $0.allSatisfy { blanks.contains($0) } ? nil : $0 } ?? ""
@@ -76,7 +74,7 @@ extension WebAPI {
       if query.isEmpty, sort.isEmpty { return nil }
     }
 
-    fileprivate func bound() throws(WebError) -> ObjectQuery {
+    fileprivate func bound() throws -> ObjectQuery {
       var conditions: [QueryCondition] = query.isEmpty ? [] : [.query(query)]
       if !sort.isEmpty {
         let isDescending = sort.utf8.first == UInt8(ascii: "-")
@@ -86,7 +84,7 @@ extension WebAPI {
         _ = try table.columnIndex(named: name)
         conditions.append(.sorted(property: name, ascending: !isDescending || isName))
       }
-      do throws(QueryError) { return try ObjectQuery(conditions, of: table, in: snapshot) } catch {
+      do { return try ObjectQuery(conditions, of: table, in: snapshot) } catch {
         if error.condition == 0, !query.isEmpty { throw WebError(error) }
         throw WebError(400, "cannot sort by \(sort): \(error.problem)")
       }
@@ -94,9 +92,8 @@ extension WebAPI {
   }
 
   /// Returns the keys of a selection. Ends early if the client of the request has disconnected.
-  func keys(_ selection: Selection, _ client: WebRequest) throws(WebError) -> [ObjKey] {
-    let identity: String
-    do throws(EngineError) { identity = try selection.snapshot.identity() } catch { throw WebError(error) }
+  func keys(_ selection: Selection, _ client: WebRequest) throws -> [ObjKey] {
+    let identity = try selection.snapshot.identity()
     let request = ResultCache.Request(
       version: identity,
       table: selection.table.key,
@@ -105,18 +102,16 @@ extension WebAPI {
     )
     // Report a malformed query without waiting for other requests.
     let query = try selection.bound()
-    return try results.keys(request) { () throws(WebError) in
-      do throws(QueryFailure) {
-        let keys = try query.keys(until: .now.advanced(by: Self.queryTime)) { client.isAbandoned }
-        return (keys, browsed.realm.isCurrent(selection.snapshot))
-      } catch { throw WebError(error) }
+    return try results.keys(request) {
+      let keys = try query.keys(until: .now.advanced(by: Self.queryTime)) { client.isAbandoned }
+      return (keys, browsed.realm.isCurrent(selection.snapshot))
     }
   }
 }
 
 extension RequestTarget {
   /// Returns a parameter as a number; nil if it is missing.
-  func number(_ name: String, _ range: ClosedRange<Int>) throws(WebError) -> Int? {
+  func number(_ name: String, _ range: ClosedRange<Int>) throws -> Int? {
     guard let text = self[name] else { return nil }
     guard let number = Int(text), range.contains(number) else {
       throw WebError(

@@ -20,20 +20,20 @@ final class FormerRealm: Sendable {
   private static let idleTime = Duration.seconds(60)
 
   /// Returns the realm as of a version of `browsed`. Throws if the file does not hold the whole version.
-  func realm(_ version: UInt64, of browsed: BrowsedRealm) throws(WebError) -> Realm {
-    try opened.withLock { (opened) throws(WebError) in
+  func realm(_ version: UInt64, of browsed: BrowsedRealm) throws -> Realm {
+    try opened.withLock { opened in
       // A version that is no longer valid is searched for again.
       if let known = opened, known.version == version, (try? known.realm.latest()) != nil {
         opened?.lastUse = .now
         return known.realm
       }
       opened = nil
-      let realm = try browsed.withTimeline { (timeline) throws(WebError) in
+      let realm = try browsed.withTimeline { timeline in
         guard let found = timeline.version(version) else { throw WebError(404, "no version \(version) in the file") }
         if let fault = timeline.state(of: found).fault {
           throw WebError(409, "version \(version) is not whole: \(fault)")
         }
-        return try WebError.converting { () throws in try timeline.realm(asOf: found) }
+        return try timeline.realm(asOf: found)
       }
       opened = Opened(version: version, realm: realm, lastUse: .now)
       return realm
@@ -56,33 +56,31 @@ extension BrowsedRealm {
   private static let timeout = Duration.seconds(3)
 
   /// Runs `body` on the newest version while no program can commit, with the realm that holds it.
-  func withWriterLock<R>(_ body: (Snapshot, Realm) throws(WebError) -> R) throws(WebError) -> R {
-    let outcome: Result<R, WebError>
-    do throws(EngineError) {
-      if let writer {
-        outcome = try writer.withWriterLock(timeout: Self.timeout) { newest in
-          Result { () throws(WebError) in try body(newest, writer.realm) }
-        }
-      } else {
-        outcome = try realm.withWriterLock(timeout: Self.timeout) { newest, realm in
-          Result { () throws(WebError) in try body(newest, realm) }
-        }
+  func withWriterLock<R>(_ body: (Snapshot, Realm) throws -> R) throws -> R {
+    let outcome: Result<R, any Error>
+    if let writer {
+      outcome = try writer.withWriterLock(timeout: Self.timeout) { newest in
+        Result { try body(newest, writer.realm) }
       }
-    } catch { throw WebError(error) }
+    } else {
+      outcome = try realm.withWriterLock(timeout: Self.timeout) { newest, realm in
+        Result { try body(newest, realm) }
+      }
+    }
     return try outcome.get()
   }
 
   /// Runs `body` with the versions in the file while no program can commit.
-  fileprivate func withTimeline<R>(_ body: (VersionTimeline) throws(WebError) -> R) throws(WebError) -> R {
-    try withWriterLock { (newest, realm) throws(WebError) in
-      try body(WebError.converting { () throws in try VersionTimeline(newest, of: realm) })
+  fileprivate func withTimeline<R>(_ body: (VersionTimeline) throws -> R) throws -> R {
+    try withWriterLock { newest, realm in
+      try body(try VersionTimeline(newest, of: realm))
     }
   }
 }
 
 extension WebAPI {
-  func versions() throws(WebError) -> WebResponse {
-    try browsed.withTimeline { (timeline) throws(WebError) in
+  func versions() throws -> WebResponse {
+    try browsed.withTimeline { timeline in
       let items = timeline.versions.map { version in
         let state = timeline.state(of: version)
         return JSONValue.object([

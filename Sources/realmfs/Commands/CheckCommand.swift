@@ -4,12 +4,12 @@ import RealmPages
 
 /// The command `check`.
 enum CheckCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     if arguments.has(.seal) { return try SealCommand.check(arguments) }
     let limit = try limit(arguments)
     let source = try RealmSource(arguments)
     // A check takes a long time, and its result is of little use while another program writes: retry only a few times.
-    let report = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
+    let report = try source.onNewest(attempts: 5) { snapshot in
       var problems: [Verifier.Problem] = []
       let summary = Verifier(snapshot).run(limit: limit) { problems.append($0) }
       return CheckReport(
@@ -26,7 +26,7 @@ enum CheckCommand {
     return report.summary.isSound ? .done : .damaged
   }
 
-  private static func limit(_ arguments: Arguments) throws(CommandFailure) -> Int {
+  private static func limit(_ arguments: Arguments) throws -> Int {
     guard let text = arguments.value(.limit) else { return 1000 }
     guard let limit = Int(text), limit > 0 else {
       throw arguments.usage("option --limit: '\(text)' is not a number above 0")

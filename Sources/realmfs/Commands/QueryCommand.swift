@@ -4,7 +4,7 @@ import RealmQuery
 
 /// The command `query`.
 enum QueryCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let query = try arguments.condition(at: 2)
     if query == nil, arguments.has(.argument) { throw arguments.usage("--arg needs a QUERY that uses its value") }
     for note in query?.notes ?? [] { Log.notice("query: note: \(note)") }
@@ -16,7 +16,7 @@ enum QueryCommand {
 extension Arguments {
   /// Returns the query in the operand at `index` or in --where, with --sort and --limit added to it; nil without any of
   /// them.
-  func condition(at index: Int?) throws(CommandFailure) -> QueryCondition? {
+  func condition(at index: Int?) throws -> QueryCondition? {
     var query: [String] = []
     if let index, operands.count > index {
       if has(.filter) { throw usage("--where and QUERY are the same; give one of them") }

@@ -4,7 +4,7 @@ import RealmPages
 
 /// The command `upgrade`.
 enum UpgradeCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let source = try RealmSource(inPlace: arguments)
     let outcome = try ProgressLine.during("upgrading", source.path) { (observer) throws(EngineError) in
       try RealmUpgrade.run(
