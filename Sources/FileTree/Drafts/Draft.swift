@@ -48,7 +48,7 @@ final class ParsedText: Sendable {
   deinit { if let known = known.withLock({ $0 }) { budget.release(known.sizeInMemory) } }
 
   /// Returns the value of `bytes`, which must be the same in each call.
-  func value(of bytes: [UInt8]) throws(JSONInputError) -> JSONText {
+  func value(of bytes: [UInt8]) throws(InputError) -> JSONText {
     if let known = known.withLock({ $0 }) { return known }
     let value = try JSONText(bytes)
     known.withLock { known in

@@ -48,7 +48,7 @@ extension Drafts {
     do throws(FileTreeError) {
       try memory.withContents { contents throws(FileTreeError) in
         let bytes = try contents.bytes
-        do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
+        do throws(InputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
       }
     } catch {
       memory.noteFailure()

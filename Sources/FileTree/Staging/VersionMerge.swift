@@ -185,7 +185,7 @@ final class VersionMerge {
     applier.renumbered = renumbered
     for changes in classes { try make(changes, applier, texts, transaction, &touched) }
     for record in applier.waiting {
-      _ = try apply(record.place, texts) { (text) throws(JSONInputError) in
+      _ = try apply(record.place, texts) { (text) throws(InputError) in
         try applier.finish(record, text, in: transaction)
       }
     }
@@ -284,7 +284,7 @@ final class VersionMerge {
       let free = renumbered[ObjectReference(table: table, key: key)] ?? key
       let target = staged.primaryKey == nil ? PatchTarget.keyed(free) : .upsert
       let object = StagedObject(table: staged, key: key)
-      let outcome = try apply(object, texts) { (text) throws(JSONInputError) in
+      let outcome = try apply(object, texts) { (text) throws(InputError) in
         try applier.apply(text, at: object, to: target, of: table, in: transaction)
       }
       guard let outcome else { continue }
@@ -337,7 +337,7 @@ final class VersionMerge {
   private func apply(
     _ object: StagedObject,
     _ texts: StagedTexts,
-    _ body: (JSONText) throws(JSONInputError) -> PatchOutcome
+    _ body: (JSONText) throws(InputError) -> PatchOutcome
   ) throws(FileTreeError) -> PatchOutcome? {
     let text = try texts.text(of: object)
     do { return try body(JSONText(text)) } catch {

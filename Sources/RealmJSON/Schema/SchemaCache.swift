@@ -51,7 +51,7 @@ final class SchemaCache {
   /// Invalidates the cursors. Must be called after each change to the transaction.
   func forgetObjects() { if !cursors.isEmpty { cursors = [:] } }
 
-  func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> CachedClass {
+  func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(InputError) -> CachedClass {
     if let last, last.key == key { return last }
     if let known = classes[key] {
       last = known
@@ -62,17 +62,17 @@ final class SchemaCache {
       classes[key] = schema
       last = schema
       return schema
-    } catch { throw JSONInputError(.engine(error), error.description) }
+    } catch { throw InputError(.engine(error), error.description) }
   }
 
   /// Returns the class that `$ref` names; nil if it does not exist.
-  func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> CachedClass? {
+  func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(InputError) -> CachedClass? {
     if let key = names[ExactName(name)] { return try schema(key, transaction) }
     var key: TableKey?
     do {
       key = try transaction.tableKey(like: Table.classPrefix + name)
       if key == nil { key = try transaction.tableKey(like: name) }
-    } catch { throw JSONInputError(.engine(error), error.description) }
+    } catch { throw InputError(.engine(error), error.description) }
     guard let key else { return nil }
     names[ExactName(name)] = key
     return try schema(key, transaction)
@@ -81,13 +81,13 @@ final class SchemaCache {
   private func cursor(
     _ key: TableKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> ObjectCursor {
+  ) throws(InputError) -> ObjectCursor {
     if let known = cursors[key] { return known }
     do {
       let cursor = ObjectCursor(try transaction.table(key))
       cursors[key] = cursor
       return cursor
-    } catch { throw JSONInputError(.engine(error), error.description) }
+    } catch { throw InputError(.engine(error), error.description) }
   }
 
   /// True if a live object with this key exists.
@@ -95,7 +95,7 @@ final class SchemaCache {
     _ schema: CachedClass,
     _ object: ObjKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> Bool {
+  ) throws(InputError) -> Bool {
     if object.value < 0 { return false }
     let cursor = try cursor(schema.key, transaction)
     do { return try cursor.seek(object) } catch { throw damaged(error) }
@@ -107,7 +107,7 @@ final class SchemaCache {
     _ object: ObjKey,
     _ index: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> ValueView {
+  ) throws(InputError) -> ValueView {
     let cursor = try cursor(schema.key, transaction)
     do {
       // The cursor may be at a different object of the class.
@@ -116,7 +116,7 @@ final class SchemaCache {
     } catch { throw damaged(error) }
   }
 
-  private func damaged(_ error: EngineError) -> JSONInputError {
-    JSONInputError(.engine(error), error.description)
+  private func damaged(_ error: EngineError) -> InputError {
+    InputError(.engine(error), error.description)
   }
 }

@@ -32,7 +32,7 @@ extension RealmEdit {
         let index = missing.firstIndex(where: { $0.matches(object.table, file) }),
         let text = DeletedObjectText(object)
       else { return false }
-      do throws(JSONInputError) {
+      do throws(InputError) {
         let reference = ObjectReference(table: object.table.key, key: object.key)
         texts.append((missing[index], reference, object.table.primaryKeyIndex != nil, try JSONText(text.value)))
         if object.freed == nil { perhapsOlder.append(missing[index]) }

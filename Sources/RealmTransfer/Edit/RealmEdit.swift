@@ -4,7 +4,7 @@
 public import RealmJSON
 public import RealmPages
 
-extension JSONInputError {
+extension InputError {
   /// The message for a new object whose primary key already exists.
   static let exists =
     "an object with this primary key exists; 'realmfs set' changes it, 'realmfs import' creates or changes objects"
@@ -79,10 +79,10 @@ public struct RealmEdit {
   }
 
   /// Converts an error, without the positions in the JSON that was built from the assignments.
-  static func refusal(_ error: JSONInputError, of name: String) -> any Error {
+  static func refusal(_ error: InputError, of name: String) -> any Error {
     switch error.kind {
     case .engine(let cause): return cause
-    case .duplicate: return TransferError.unsuitable("\(name): \(JSONInputError.exists)")
+    case .duplicate: return TransferError.unsuitable("\(name): \(InputError.exists)")
     default: break
     }
     let path = error.path.isEmpty ? "" : ": \(error.path)"

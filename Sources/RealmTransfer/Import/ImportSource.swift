@@ -51,20 +51,20 @@ struct Record {
   /// Returns the JSON of a CSV record.
   func text(_ form: CSVForm) throws -> JSONText {
     let json: [UInt8]
-    do { json = try form.json(fields()) } catch { throw RecordError(error.text(path, line)) }
+    do { json = try form.json(fields()) } catch { throw InputError(error.text(path, line)) }
     do { return try JSONText(json) } catch {
-      throw RecordError("\(place): \(error.problem)")
+      throw InputError("\(place): \(error.problem)")
     }
   }
 
   /// Returns the fields of a CSV record.
-  func fields() throws(CSVProblem) -> CSVRecord {
+  func fields() throws(InputError) -> CSVRecord {
     try CSVRecord(bytes, header?.dialect.delimiter ?? UInt8(ascii: ","))
   }
 
   /// Returns the reason that the JSON of a CSV record was rejected.
-  func reason(_ error: JSONInputError, _ form: CSVForm) -> String {
-    let problem: CSVProblem
+  func reason(_ error: InputError, _ form: CSVForm) -> String {
+    let problem: InputError
     do { problem = form.problem(error, in: try fields()) } catch { problem = error }
     return problem.text(path, line)
   }
@@ -74,17 +74,9 @@ struct Record {
     do { return try JSONText(bytes, firstLine: max(1, line)) } catch {
       let isText = unsafe UTF8Sequence.isValid(bytes.span.bytes)
       let hint = isText ? "" : "; if the file has another encoding, add it, such as --encoding latin1"
-      throw RecordError("\(path): \(error)\(hint)")
+      throw InputError("\(path): \(error)\(hint)")
     }
   }
-}
-
-/// The reason that a record is not a valid object.
-struct RecordError: Error {
-  /// The message, including the position.
-  let reason: String
-
-  init(_ reason: String) { self.reason = reason }
 }
 
 /// Reads records in the order of the source.
@@ -297,14 +289,14 @@ public final class ImportSource {
   private func readHeader(_ file: InputFile) throws {
     header = nil
     guard let first = try file.readLine() else { return }
-    let dialect = try inTerms(of: file, 1) { () throws(CSVProblem) in try CSVDialect(firstLine: first, options) }
+    let dialect = try inTerms(of: file, 1) { () throws(InputError) in try CSVDialect(firstLine: first, options) }
     if CSVDialect.declared(first) == nil { file.rewind() }
     let line = file.line + 1
     guard let record = try file.readRecord(dialect.delimiter) else { return }
-    let names = try inTerms(of: file, line) { () throws(CSVProblem) in
+    let names = try inTerms(of: file, line) { () throws(InputError) in
       let record = try CSVRecord(record, dialect.delimiter)
       if record.fields.contains(where: { !$0.isQuoted && record.bytes($0).contains(0x0D) }) {
-        throw CSVProblem("lines end in a carriage return alone: convert them, such as with tr '\\r' '\\n'")
+        throw InputError("lines end in a carriage return alone: convert them, such as with tr '\\r' '\\n'")
       }
       return record.fields.map { String(decoding: record.bytes($0), as: UTF8.self) }
     }
@@ -322,7 +314,7 @@ public final class ImportSource {
   private func inTerms<R>(
     of file: InputFile,
     _ line: Int,
-    _ body: () throws(CSVProblem) -> R
+    _ body: () throws(InputError) -> R
   ) throws -> R {
     do { return try body() } catch { throw TransferError.unsuitable(error.text(file.name, line)) }
   }

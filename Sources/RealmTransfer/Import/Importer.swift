@@ -251,7 +251,7 @@ public struct Importer {
           pass.objects.append(ObjectReference(table: table, key: outcome.object))
           pass.objects += outcome.linked.map(\.object)
         }
-      } catch let error as RecordError {
+      } catch let error as InputError {
         try reject(record, error, &pass.rejected)
       }
     }
@@ -268,20 +268,20 @@ public struct Importer {
       do {
         let table = try table(of: className, "\(path): line \(header.line)", isCSV: true, state, transaction)
         _ = try state.form(header, table, path, transaction)
-      } catch let error as RecordError {
+      } catch let error as InputError {
         // If the file has records, each of them was already rejected for this reason.
-        if onReject == nil { throw TransferError.unsuitable(error.reason) }
+        if onReject == nil { throw TransferError.unsuitable(error.problem) }
       }
     }
   }
 
   private func reject(
     _ record: Record,
-    _ error: RecordError,
+    _ error: InputError,
     _ list: inout [(Record.Position, RejectedRecord)]
   ) throws {
-    guard onReject != nil else { throw TransferError.unsuitable(error.reason) }
-    let rejected = RejectedRecord(path: record.path, line: record.line, reason: error.reason, bytes: record.bytes)
+    guard onReject != nil else { throw TransferError.unsuitable(error.problem) }
+    let rejected = RejectedRecord(path: record.path, line: record.line, reason: error.problem, bytes: record.bytes)
     list.append((record.position, rejected))
   }
 
@@ -319,7 +319,7 @@ public struct Importer {
     do {
       let table = waiting.object.table, text = try text(of: record, table, state, transaction)
       try state.finish(waiting, text, record, transaction)
-    } catch let error as RecordError {
+    } catch let error as InputError {
       try reject(record, error, &rejected)
     }
   }
@@ -335,11 +335,11 @@ public struct Importer {
     _ transaction: borrowing WriteTransaction
   ) throws -> TableKey {
     guard let className = className ?? defaultClass else {
-      throw RecordError("\(place): no class: name it with --class\(isCSV ? "" : ", or in a member \"$class\"")")
+      throw InputError("\(place): no class: name it with --class\(isCSV ? "" : ", or in a member \"$class\"")")
     }
     guard let table = try state.table(className, transaction) else {
       let hint = try state.classNames(transaction).hint(for: className)
-      throw RecordError("\(place): no class \(className); \(hint); --class is for lines without \"$class\"")
+      throw InputError("\(place): no class \(className); \(hint); --class is for lines without \"$class\"")
     }
     return table
   }
@@ -399,7 +399,7 @@ public struct Importer {
     let wanted = createsOnly ? PatchTarget.new() : .upsert
     if let name = record.fileName {
       switch NameEscaping.parse(file: Array(name.utf8), primaryKey: facts.primaryKey?.type) {
-      case nil: throw RecordError("\(record.path): not the name of an object of \(facts.name)")
+      case nil: throw InputError("\(record.path): not the name of an object of \(facts.name)")
       case .objectKey(let key): return (.keyed(key), .object(key))
       case .hashed: return (wanted, nil)
       case .key(let key):
@@ -411,7 +411,7 @@ public struct Importer {
     do {
       guard let key = try text.integer(ofMember: Member.key) else { return (wanted, nil) }
       return (.keyed(ObjKey(key)), .object(ObjKey(key)))
-    } catch { throw RecordError("\(record.path): \(error)") }
+    } catch { throw InputError("\(record.path): \(error)") }
   }
 
   /// Data that all records of a transaction share.
@@ -583,18 +583,18 @@ public struct Importer {
     }
 
     private func failure(
-      _ error: JSONInputError,
+      _ error: InputError,
       _ record: Record,
       _ table: TableKey,
       _ transaction: borrowing WriteTransaction
     ) throws -> any Error {
       switch error.kind {
-      case .duplicate where createsOnly: return RecordError("\(record.place): \(JSONInputError.exists)")
+      case .duplicate where createsOnly: return InputError("\(record.place): \(InputError.exists)")
       case .engine(let cause): return cause
       default: break
       }
-      guard let header = record.header else { return RecordError("\(record.path): \(error)") }
-      return RecordError(record.reason(error, try form(header, table, record.path, transaction)))
+      guard let header = record.header else { return InputError("\(record.path): \(error)") }
+      return InputError(record.reason(error, try form(header, table, record.path, transaction)))
     }
   }
 }

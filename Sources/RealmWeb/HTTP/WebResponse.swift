@@ -73,15 +73,14 @@ struct WebError: Error, Sendable {
     switch error {
     case let error as WebError: self = error
     case let error as EngineError: self.init(Self.status(error.reason), error.description)
-    case let error as JSONInputError:
+    case let error as InputError:
       switch error.kind {
+      case .query: self.init(400, error.problem, column: error.condition == 0 ? error.column : nil)
       case .engine(let cause): self.init(cause)
       case .missingObject: self.init(404, error.description)
       case .duplicate: self.init(409, error.description)
       default: self.init(400, error.description)
       }
-    case let error as QueryError:
-      self.init(400, error.problem, column: error.condition == 0 ? error.column : nil)
     case QueryFailure.damaged(let cause): self.init(cause)
     case QueryFailure.refused(let cause): self.init(cause)
     case QueryFailure.timedOut: self.init(503, "the query took too long")

@@ -46,7 +46,7 @@ enum BrowseCommand {
     try source.onNewest { snapshot in
       let table = try snapshot.table(ofClass: arguments.operands[1], in: source.path)
       guard arguments.operands.count > 2 else { return }
-      do throws(QueryError) { _ = try ObjectQuery(arguments.operands[2], of: table, in: snapshot) } catch {
+      do throws(InputError) { _ = try ObjectQuery(arguments.operands[2], of: table, in: snapshot) } catch {
         throw CommandFailure(error, in: arguments.operands[2])
       }
     }

@@ -1,6 +1,7 @@
 // `realmfs query`: prints the objects of a class that match a query, or all, as rows; or aggregates over them.
 import RealmJSON
 import RealmQuery
+import RealmPages
 
 /// The command `query`.
 enum QueryCommand {
@@ -37,7 +38,7 @@ extension Arguments {
 
 extension CommandFailure {
   /// Converts a query error to a message with a mark below its position in the query.
-  init(_ error: QueryError, in text: String) {
+  init(_ error: InputError, in text: String) {
     let line = text.split(omittingEmptySubsequences: false) { $0.isNewline }.joined(separator: " ")
     let before = String(String.UnicodeScalarView(line.unicodeScalars.prefix(max(0, error.column - 1))))
     let mark = String(repeating: " ", count: before.printable.unicodeScalars.count) + "^"
