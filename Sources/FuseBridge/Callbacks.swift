@@ -205,7 +205,7 @@ enum Callbacks {
     let bridge = request.bridge
     guard bridge.tree.isFrozen else { return request.reply(errno: EBADF) }
     var request: FuseRequest? = request, whole: [UInt8]?
-    do throws(FileTreeError) {
+    do {
       try bridge.tree.read(inode, from: Int(offset), count: size) { bytes in
         unsafe bytes.withUnsafeBytes { bytes in
           // A text read in one piece may be that of an object.
@@ -220,7 +220,7 @@ enum Callbacks {
 
   private static func answer(_ request: consuming FuseRequest, _ file: OpenFile, _ offset: off_t, _ size: Int) {
     if let stream = file.stream {
-      do throws(FileTreeError) {
+      do {
         let bytes = try stream.read(from: Int(offset), count: size)
         request.reply(bytes: bytes)
         return stream.readAhead(from: Int(offset) + bytes.count)
@@ -229,7 +229,7 @@ enum Callbacks {
       }
     }
     var request: FuseRequest? = request
-    do throws(FileTreeError) {
+    do {
       try file.read(from: Int(offset), count: size) { bytes in
         unsafe bytes.withUnsafeBytes { bytes in unsafe request.take()?.reply(bytes: bytes) }
       }
@@ -403,7 +403,7 @@ enum Callbacks {
   /// Runs an operation without a result and replies.
   private static func answer(_ raw: fuse_req_t?, _ body: (FileTree) throws(FileTreeError) -> Void) {
     let request = unsafe FuseRequest(raw)
-    do throws(FileTreeError) {
+    do {
       try body(request.tree)
       request.reply()
     } catch {

@@ -177,7 +177,7 @@ import Glibc
     let memory = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
     defer { unsafe memory.deallocate() }
     var buffer = unsafe DirectoryBuffer(raw, bridge, memory, capacity, withAttributes: withAttributes)
-    do throws(FileTreeError) {
+    do {
       try entries(&buffer)
       if withAttributes { bridge.notifier.noteCacheableReply() }
       let start = unsafe UnsafePointer(memory.assumingMemoryBound(to: CChar.self))

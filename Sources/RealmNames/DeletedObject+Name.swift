@@ -7,7 +7,7 @@ extension DeletedObject {
   /// The name that the file of the object had in a mount, in UTF-8; nil if a later commit has overwritten it.
   public var fileName: [UInt8]? {
     let cursor = ObjectCursor(table), out = OutputBuffer()
-    do throws(EngineError) {
+    do {
       guard try cursor.seek(key) else { return nil }
       try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: out)
       return out.bytes

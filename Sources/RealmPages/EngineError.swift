@@ -184,7 +184,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     at place: @autoclosure () -> String,
     _ body: () throws(EngineError) -> R
   ) throws(EngineError) -> R {
-    do throws(EngineError) { return try body() } catch { throw error.at(place()) }
+    do { return try body() } catch { throw error.at(place()) }
   }
 }
 

@@ -57,7 +57,7 @@ final class BoundPath {
   private var aggregated: Int?
 
   /// Resolves the names of a path.
-  init(_ path: PathSyntax, from start: Table, variable: String?, in snapshot: Snapshot) throws(QueryError) {
+  init(_ path: PathSyntax, from start: Table, variable: String?, in snapshot: Snapshot) throws(InputError) {
     self.start = start
     self.snapshot = snapshot
     table = start
@@ -75,17 +75,17 @@ final class BoundPath {
     if case .aggregate = ending { takeEachOnce() }
   }
 
-  private func bind(_ path: PathSyntax, _ variable: String?) throws(QueryError) {
+  private func bind(_ path: PathSyntax, _ variable: String?) throws(InputError) {
     var rest = path.elements[...]
     if let variable {
       guard let (first, column) = rest.popFirst(), case .name(variable) = first else {
-        throw QueryError(column: path.column, problem: "in a SUBQUERY, properties are those of \(variable)")
+        throw InputError(column: path.column, problem: "in a SUBQUERY, properties are those of \(variable)")
       }
-      if rest.isEmpty { throw QueryError(column: column, problem: "\(variable) needs a property") }
+      if rest.isEmpty { throw InputError(column: column, problem: "\(variable) needs a property") }
     }
     while let (element, column) = rest.popFirst() {
       guard case .name(let name) = element else {
-        throw QueryError(column: column, problem: "an index needs a list or dictionary before it")
+        throw InputError(column: column, problem: "an index needs a list or dictionary before it")
       }
       if name == "@links" {
         if try bindBacklink(&rest, column) { continue }
@@ -125,7 +125,7 @@ final class BoundPath {
           goal = .property(index)
           try bindSelection(&rest, property)
         } else {
-          throw QueryError(
+          throw InputError(
             column: rest.first?.column ?? column,
             problem: "\(name) is not a dictionary, so it has no @keys"
           )
@@ -134,12 +134,12 @@ final class BoundPath {
         goal = .property(index)
         if case .name("@values") = rest.first?.element, property.collection == .dictionary {
           rest = rest.dropFirst()
-          if let (_, column) = rest.first { throw QueryError(column: column, problem: "nothing can follow @values") }
+          if let (_, column) = rest.first { throw InputError(column: column, problem: "nothing can follow @values") }
         }
         try bindSelection(&rest, property)
       }
       if let (_, column) = rest.first {
-        throw QueryError(column: column, problem: "\(name) is not a link, so a path cannot follow it")
+        throw InputError(column: column, problem: "\(name) is not a link, so a path cannot follow it")
       }
     }
     try checkEnding(path)
@@ -156,19 +156,18 @@ final class BoundPath {
     }
   }
 
-  private func unknown(_ name: String, _ column: Int) -> QueryError {
+  private func unknown(_ name: String, _ column: Int) -> InputError {
     let hint = KnownNames(table.columns.map(\.name)).hint(for: name)
-    return QueryError(column: column, problem: "\(table.title) has no property \(name); \(hint)")
+    return InputError(column: column, problem: "\(table.title) has no property \(name); \(hint)")
   }
 
-  private func enter(_ target: TableKey?, _ column: Int) throws(QueryError) {
+  private func enter(_ target: TableKey?, _ column: Int) throws(InputError) {
     let next: Table?
-    do throws(EngineError) { next = try target.flatMap { (key) throws(EngineError) in try snapshot.table(key) } } catch
-    {
-      throw QueryError(column: column, problem: error.description)
+    do { next = try target.flatMap { (key) throws(EngineError) in try snapshot.table(key) } } catch {
+      throw InputError(column: column, problem: error.description)
     }
     guard let next else {
-      throw QueryError(column: column, problem: "the link leads to a class that does not exist")
+      throw InputError(column: column, problem: "the link leads to a class that does not exist")
     }
     table = next
     cursors.append(ObjectCursor(next))
@@ -178,34 +177,34 @@ final class BoundPath {
   private func bindBacklink(
     _ rest: inout ArraySlice<(element: PathSyntax.Element, column: Int)>,
     _ column: Int
-  ) throws(QueryError) -> Bool {
+  ) throws(InputError) -> Bool {
     guard let (first, place) = rest.popFirst() else {
       guard case .count = ending else {
-        throw QueryError(column: column, problem: "@links needs a class and a property, or @count")
+        throw InputError(column: column, problem: "@links needs a class and a property, or @count")
       }
       goal = .allBacklinks
       return false
     }
     guard case .name(let className) = first, let (second, propertyPlace) = rest.popFirst(),
       case .name(let property) = second
-    else { throw QueryError(column: place, problem: "@links needs a class and a property of it") }
+    else { throw InputError(column: place, problem: "@links needs a class and a property of it") }
     let origin: Table?
-    do throws(EngineError) {
+    do {
       if let found = try snapshot.table(named: Table.classPrefix + className) {
         origin = found
       } else {
         origin = try snapshot.table(named: className)
       }
-    } catch { throw QueryError(column: place, problem: error.description) }
-    guard let origin else { throw QueryError(column: place, problem: "there is no class \(className)") }
+    } catch { throw InputError(column: place, problem: error.description) }
+    guard let origin else { throw InputError(column: place, problem: "there is no class \(className)") }
     guard let column = origin.columns.first(named: property, \.name), column.targetTable == table.key else {
-      throw QueryError(
+      throw InputError(
         column: propertyPlace,
         problem: "\(className) has no property \(property) that links to \(table.title)"
       )
     }
     if snapshot.fileFormat < 10 {
-      throw QueryError(column: place, problem: "@links needs format 10 or later, this is \(snapshot.fileFormat)")
+      throw InputError(column: place, problem: "@links needs format 10 or later, this is \(snapshot.fileFormat)")
     }
     hops.append(.backlinks(from: origin.key, column.key))
     table = origin
@@ -216,7 +215,7 @@ final class BoundPath {
   private func bindSelection(
     _ rest: inout ArraySlice<(element: PathSyntax.Element, column: Int)>,
     _ property: Column
-  ) throws(QueryError) {
+  ) throws(InputError) {
     while let (element, column) = rest.first {
       switch element {
       case .name(let name)
@@ -232,20 +231,20 @@ final class BoundPath {
       default: selection.append(element)
       }
       if property.collection == nil && property.type != .mixed {
-        throw QueryError(column: column, problem: "\(property.name) is not a collection: it has no elements to pick")
+        throw InputError(column: column, problem: "\(property.name) is not a collection: it has no elements to pick")
       }
       if property.collection == .set {
-        throw QueryError(column: column, problem: "\(property.name) is a set: its elements have no index")
+        throw InputError(column: column, problem: "\(property.name) is a set: its elements have no index")
       }
       if property.collection == .dictionary, selection.count == 1 {
         switch selection[0] {
         case .index, .last:
-          throw QueryError(column: column, problem: "\(property.name) is a dictionary: its entries have keys, no index")
+          throw InputError(column: column, problem: "\(property.name) is a dictionary: its entries have keys, no index")
         default: break
         }
       }
       if property.type != .mixed && selection.count > 1 {
-        throw QueryError(column: column, problem: "only values of type mixed hold collections in collections")
+        throw InputError(column: column, problem: "only values of type mixed hold collections in collections")
       }
       rest = rest.dropFirst()
     }
@@ -259,7 +258,7 @@ final class BoundPath {
     }
   }
 
-  private func checkEnding(_ path: PathSyntax) throws(QueryError) {
+  private func checkEnding(_ path: PathSyntax) throws(InputError) {
     let column = path.elements.last?.column ?? path.column
     switch ending {
     case .value: break
@@ -268,20 +267,20 @@ final class BoundPath {
         table.columns[index].type == .mixed
           || table.columns[index].collection == .dictionary
       else {
-        throw QueryError(column: column, problem: "@type needs values of type mixed; the others have a fixed type")
+        throw InputError(column: column, problem: "@type needs values of type mixed; the others have a fixed type")
       }
     case .count:
       if case .property(let index) = goal, !isCountable(table.columns[index]) {
-        throw QueryError(column: column, problem: "\(table.columns[index].name) has no size")
+        throw InputError(column: column, problem: "\(table.columns[index].name) has no size")
       }
     case .aggregate(let aggregate, let name):
       if let name {
         guard case .objects = goal else {
-          throw QueryError(column: column, problem: "\(aggregate.rawValue).\(name) needs links before it")
+          throw InputError(column: column, problem: "\(aggregate.rawValue).\(name) needs links before it")
         }
         guard let index = table.columns.firstIndex(named: name, \.name) else { throw unknown(name, column) }
         if table.columns[index].collection != nil {
-          throw QueryError(
+          throw InputError(
             column: column,
             problem: "\(name) is a collection; \(name).\(aggregate.rawValue) has one result for each object"
           )
@@ -290,7 +289,7 @@ final class BoundPath {
         try checkNumbers(table.columns[index], aggregate, column)
       } else {
         guard case .property(let index) = goal, table.columns[index].collection != nil else {
-          throw QueryError(
+          throw InputError(
             column: column,
             problem: "\(aggregate.rawValue) needs a list of numbers, or a property after it"
           )
@@ -305,12 +304,12 @@ final class BoundPath {
     return column.type == .string || column.type == .data || column.type == .mixed
   }
 
-  private func checkNumbers(_ column: Column, _ aggregate: Aggregate, _ place: Int) throws(QueryError) {
+  private func checkNumbers(_ column: Column, _ aggregate: Aggregate, _ place: Int) throws(InputError) {
     switch column.type {
     case .int, .float, .double, .decimal128, .mixed: return
     case .date where aggregate == .min || aggregate == .max: return
     default:
-      throw QueryError(column: place, problem: "\(column.name) has no \(aggregate.rawValue): it is not a number")
+      throw InputError(column: place, problem: "\(column.name) has no \(aggregate.rawValue): it is not a number")
     }
   }
 
@@ -765,7 +764,7 @@ final class BoundPath {
       return try eachLink(level, cursor) { (link) throws in
         self.repeated += 1
         if self.repeated > Self.repeatLimit {
-          throw QueryError(
+          throw InputError(
             column: self.place,
             problem: "more than \(Self.repeatLimit) ways along this path from one object"
           )

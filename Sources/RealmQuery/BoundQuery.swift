@@ -83,7 +83,7 @@ struct QueryBinder {
 
   // MARK: predicates
 
-  func bind(_ predicate: PredicateSyntax) throws(QueryError) -> BoundPredicate {
+  func bind(_ predicate: PredicateSyntax) throws(InputError) -> BoundPredicate {
     switch predicate {
     case .constant(let holds): return BoundPredicate { _ in holds }
     case .not(let inner):
@@ -109,7 +109,7 @@ struct QueryBinder {
     case .between(let subject, let low, let high, let column):
       let bound = try bind(subject, like: nil)
       if let path = bound.path, path.isListOfValues, bound.quantifier != .all {
-        throw QueryError(
+        throw InputError(
           column: column,
           problem: "BETWEEN needs ALL before a list, because other elements could meet the second bound"
         )
@@ -123,24 +123,24 @@ struct QueryBinder {
   }
 
   /// Binds GEOWITHIN: a path to embedded objects with the properties `type` and `coordinates` of GeoJSON points.
-  private func within(_ syntax: PathSyntax, _ shape: GeoShape, _ column: Int) throws(QueryError) -> BoundPredicate {
+  private func within(_ syntax: PathSyntax, _ shape: GeoShape, _ column: Int) throws(InputError) -> BoundPredicate {
     let path = try BoundPath(syntax, from: table, variable: variable, in: snapshot)
     guard let target = path.linkTarget, path.type == .link else {
-      throw QueryError(column: column, problem: "GEOWITHIN needs a path to objects with GeoJSON points")
+      throw InputError(column: column, problem: "GEOWITHIN needs a path to objects with GeoJSON points")
     }
     guard let type = target.columns.firstIndex(named: "type", \.name), target.columns[type].type == .string,
       let coordinates = target.columns.firstIndex(named: "coordinates", \.name), target.kind == .embedded,
       target.columns[type].collection == nil, target.columns[coordinates].collection == .list,
       target.columns[coordinates].type == .double
     else {
-      throw QueryError(
+      throw InputError(
         column: column,
         problem: "GEOWITHIN needs embedded objects with a string \"type\" and a list of doubles \"coordinates\""
       )
     }
     let region: GeoRegion
-    do throws(GeoProblem) { region = try GeoRegion(shape) } catch {
-      throw QueryError(column: column, problem: error.reason)
+    do { region = try GeoRegion(shape) } catch {
+      throw InputError(column: column, problem: error.problem)
     }
     path.takeEachOnce()
     let cursor = ObjectCursor(target)
@@ -182,15 +182,15 @@ struct QueryBinder {
     _ rightSyntax: ExpressionSyntax,
     _ text: TextOptions,
     _ column: Int
-  ) throws(QueryError) -> BoundPredicate {
+  ) throws(InputError) -> BoundPredicate {
     let left: BoundExpression, right: BoundExpression
     if Self.isConstant(leftSyntax) {
-      if Self.isConstant(rightSyntax) { throw QueryError(column: column, problem: "two constants are compared") }
+      if Self.isConstant(rightSyntax) { throw InputError(column: column, problem: "two constants are compared") }
       right = try bind(rightSyntax, like: nil)
       left = try bind(leftSyntax, like: right)
     } else {
       left = try bind(leftSyntax, like: nil)
-      do throws(QueryError) { right = try bind(rightSyntax, like: left) } catch {
+      do { right = try bind(rightSyntax, like: left) } catch {
         throw error.adding(hint: quotesHint(rightSyntax))
       }
     }
@@ -268,8 +268,8 @@ struct QueryBinder {
     _ right: BoundExpression,
     _ text: TextOptions,
     _ column: Int
-  ) throws(QueryError) {
-    func refuse(_ problem: String) -> QueryError { QueryError(column: column, problem: problem) }
+  ) throws(InputError) {
+    func refuse(_ problem: String) -> InputError { InputError(column: column, problem: problem) }
     func isList(_ side: BoundExpression) -> Bool { side.path?.canBeQuantified ?? side.isList }
     for case let (side, quantifier?) in [(left, left.quantifier), (right, right.quantifier)]
     where quantifier == .any ? side.path?.propertyAlongLinks != nil : !isList(side) {
@@ -386,7 +386,7 @@ struct QueryBinder {
     }
   }
 
-  private func bind(_ expression: ExpressionSyntax, like other: BoundExpression?) throws(QueryError) -> BoundExpression
+  private func bind(_ expression: ExpressionSyntax, like other: BoundExpression?) throws(InputError) -> BoundExpression
   {
     switch expression {
     case .constant(let constant):
@@ -401,7 +401,7 @@ struct QueryBinder {
       for constant in constants {
         let value = try held(constant, other)
         if other?.type == .link, let type = value.view.type, type != .link {
-          throw QueryError(column: constant.column, problem: "\(Self.name(type)) cannot be compared with a link")
+          throw InputError(column: constant.column, problem: "\(Self.name(type)) cannot be compared with a link")
         }
         values.append(value)
       }
@@ -421,7 +421,7 @@ struct QueryBinder {
       return try bind(operation, left, right, column, like: other)
     case .subquery(let path, let variable, let predicate, let column):
       let list = try BoundPath(path, from: table, variable: self.variable, in: snapshot)
-      guard list.isListOfObjects else { throw QueryError(column: column, problem: "SUBQUERY needs a list of links") }
+      guard list.isListOfObjects else { throw InputError(column: column, problem: "SUBQUERY needs a list of links") }
       let inner = try QueryBinder(snapshot: snapshot, table: list.table, variable: variable).bind(predicate)
       let cursor = ObjectCursor(list.table)
       func holds(_ key: ObjKey) throws -> Bool { try cursor.seek(key) && inner.holds(cursor) }
@@ -435,7 +435,7 @@ struct QueryBinder {
     }
   }
 
-  private func bind(_ syntax: PathSyntax) throws(QueryError) -> BoundExpression {
+  private func bind(_ syntax: PathSyntax) throws(InputError) -> BoundExpression {
     let path = try BoundPath(syntax, from: table, variable: variable, in: snapshot)
     var bound = BoundExpression(type: path.type, isList: path.isList, isTypeName: path.isType) {
       (cursor) throws in try path.operand(cursor)
@@ -452,7 +452,7 @@ struct QueryBinder {
     _ rightSyntax: ExpressionSyntax,
     _ column: Int,
     like other: BoundExpression?
-  ) throws(QueryError) -> BoundExpression {
+  ) throws(InputError) -> BoundExpression {
     let left: BoundExpression, right: BoundExpression
     if Self.isConstant(leftSyntax) && !Self.isConstant(rightSyntax) {
       right = try bind(rightSyntax, like: nil)
@@ -463,10 +463,10 @@ struct QueryBinder {
     }
     for side in [left, right] {
       guard let type = side.type, Self.isNumber(type) || type == .mixed else {
-        throw QueryError(column: column, problem: "\(operation) calculates with numbers")
+        throw InputError(column: column, problem: "\(operation) calculates with numbers")
       }
     }
-    if left.isList && right.isList { throw QueryError(column: column, problem: "\(operation) cannot take two lists") }
+    if left.isList && right.isList { throw InputError(column: column, problem: "\(operation) cannot take two lists") }
     let order: [ValueType] = [.int, .float, .double, .decimal128, .mixed]
     let rank = max(order.firstIndex(of: left.type ?? .int) ?? 0, order.firstIndex(of: right.type ?? .int) ?? 0)
     return BoundExpression(
@@ -486,8 +486,8 @@ struct QueryBinder {
   // MARK: constants
 
   /// Returns a constant converted to the type that it is compared with, where possible.
-  private func held(_ constant: ConstantSyntax, _ other: BoundExpression?) throws(QueryError) -> HeldValue {
-    func refuse(_ problem: String) -> QueryError { QueryError(column: constant.column, problem: problem) }
+  private func held(_ constant: ConstantSyntax, _ other: BoundExpression?) throws(InputError) -> HeldValue {
+    func refuse(_ problem: String) -> InputError { InputError(column: constant.column, problem: problem) }
     switch constant.kind {
     case .stored(let table, let key):
       if let target = other?.target, target.key != table {
@@ -501,7 +501,7 @@ struct QueryBinder {
     case .object(let className, let value):
       let found: Table?, object: ObjKey?
       guard let key = PrimaryKey(value) else { throw refuse("a value of a type that primary keys cannot have") }
-      do throws(EngineError) {
+      do {
         if let table = try snapshot.table(named: Table.classPrefix + className) {
           found = table
         } else {
@@ -531,8 +531,8 @@ struct QueryBinder {
   private func argument(
     _ text: String,
     _ other: BoundExpression?,
-    _ refuse: (String) -> QueryError
-  ) throws(QueryError) -> Value {
+    _ refuse: (String) -> InputError
+  ) throws(InputError) -> Value {
     if other?.isTypeName ?? false {
       guard let type = TypeName(text) else {
         throw refuse("'\(text)' is not the name of a type; names are \(TypeName.names.joined(separator: ", "))")
@@ -550,7 +550,7 @@ struct QueryBinder {
         throw refuse("argument '\(text)' is not a primary key of \(target.title)")
       }
       let object: ObjKey?
-      do throws(EngineError) { object = try target.objectKey(primaryKey: key) } catch {
+      do { object = try target.objectKey(primaryKey: key) } catch {
         throw refuse(error.description)
       }
       return object.map { .link(target.key, $0) } ?? .null

@@ -2,6 +2,7 @@
 // polygon are geodesics.
 
 import Glibc
+import RealmPages
 
 /// A position in degrees.
 package struct GeoPosition: Sendable, Equatable {
@@ -65,11 +66,11 @@ struct GeoRegion: Sendable {
   private let form: Form
 
   /// Creates the region of a shape. Throws the reason if the shape is invalid.
-  init(_ shape: GeoShape) throws(GeoProblem) {
+  init(_ shape: GeoShape) throws(InputError) {
     switch shape {
     case .circle(let center, let radius):
       try Self.check(center)
-      guard radius >= 0 else { throw GeoProblem("the radius of a circle must be zero or more radians") }
+      guard radius >= 0 else { throw InputError(.query, "the radius of a circle must be zero or more radians") }
       let half = sin(min(radius, .pi) / 2)
       form = .circle(center.vector, squaredChord: 4 * half * half)
     case .box(let a, let b):
@@ -82,12 +83,12 @@ struct GeoRegion: Sendable {
       var made: [Ring] = []
       for points in rings {
         let ring = try Ring(points)
-        for other in made where ring.crosses(other) { throw GeoProblem("two rings of the polygon cross") }
+        for other in made where ring.crosses(other) { throw InputError(.query, "two rings of the polygon cross") }
         if let outer = made.first, !outer.contains(ring) {
-          throw GeoProblem("a hole is outside the first ring, which is the outer one")
+          throw InputError(.query, "a hole is outside the first ring, which is the outer one")
         }
         for hole in made.dropFirst() where hole.contains(ring) || ring.contains(hole) {
-          throw GeoProblem("a hole is inside another hole")
+          throw InputError(.query, "a hole is inside another hole")
         }
         made.append(ring)
       }
@@ -105,20 +106,14 @@ struct GeoRegion: Sendable {
     }
   }
 
-  fileprivate static func check(_ point: GeoPosition) throws(GeoProblem) {
+  fileprivate static func check(_ point: GeoPosition) throws(InputError) {
     if !point.isValid {
-      throw GeoProblem(
+      throw InputError(
+        .query,
         "[\(point.longitude), \(point.latitude)] is not a longitude in -180...180 and a latitude in -90...90"
       )
     }
   }
-}
-
-/// The reason why a shape is not a region.
-struct GeoProblem: Error {
-  let reason: String
-
-  init(_ reason: String) { self.reason = reason }
 }
 
 /// A closed line that encloses at most half of the sphere, with the inside to its left.
@@ -130,24 +125,24 @@ private struct Ring: Sendable {
   /// equator or on a meridian with a round number, where the points of queries often are.
   private static let reference = Vector(x: 0.00457, y: 1, z: 0.0321)
 
-  init(_ points: [GeoPosition]) throws(GeoProblem) {
+  init(_ points: [GeoPosition]) throws(InputError) {
     for point in points { try GeoRegion.check(point) }
     guard let first = points.first, first == points.last else {
-      throw GeoProblem("a ring ends where it begins: repeat the first point at the end")
+      throw InputError(.query, "a ring ends where it begins: repeat the first point at the end")
     }
     var vertices: [Vector] = []
     for point in points where vertices.last != point.vector { vertices.append(point.vector) }
     vertices.removeLast()
-    if vertices.count < 3 { throw GeoProblem("a ring has at least three different points") }
+    if vertices.count < 3 { throw InputError(.query, "a ring has at least three different points") }
     for (index, vertex) in vertices.enumerated() where vertices[..<index].contains(vertex) {
-      throw GeoProblem("a ring passes through a point twice")
+      throw InputError(.query, "a ring passes through a point twice")
     }
     // A ring that encloses more than half of the sphere is reversed, so that it encloses the rest.
     self.vertices = Self.turn(vertices) < -1e-14 ? vertices.reversed() : vertices
     for a in self.vertices.indices {
       for b in self.vertices.indices where b > a + 1 && !(a == 0 && b == vertices.count - 1) {
         if Vector.cross(vertex(a), vertex(a + 1), vertex(b), vertex(b + 1)) {
-          throw GeoProblem("two edges of a ring cross")
+          throw InputError(.query, "two edges of a ring cross")
         }
       }
     }

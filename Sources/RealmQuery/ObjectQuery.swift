@@ -21,19 +21,19 @@ public final class ObjectQuery {
   }
 
   /// Parses a query and resolves its names. Errors contain the column.
-  public convenience init(_ text: String, of table: Table, in snapshot: Snapshot) throws(QueryError) {
+  public convenience init(_ text: String, of table: Table, in snapshot: Snapshot) throws(InputError) {
     try self.init([.query(text)], of: table, in: snapshot)
   }
 
   /// Parses conditions that are applied in sequence: each filters the results of the previous one, in their order and
-  /// number. Errors contain the column in the faulty condition and its index, `QueryError.condition`.
-  public init(_ conditions: [QueryCondition], of table: Table, in snapshot: Snapshot) throws(QueryError) {
+  /// number. Errors contain the column in the faulty condition and its index, `InputError.condition`.
+  public init(_ conditions: [QueryCondition], of table: Table, in snapshot: Snapshot) throws(InputError) {
     self.snapshot = snapshot
     self.table = table
     let binder = QueryBinder(snapshot: snapshot, table: table, variable: nil)
     var stages: [Stage] = []
     for (index, condition) in conditions.enumerated() {
-      do throws(QueryError) {
+      do {
         let (syntax, orderingSyntax) = try condition.syntax()
         var predicate = try binder.bind(syntax)
         // Merge with the previous condition if there is no ordering between them.
@@ -51,11 +51,11 @@ public final class ObjectQuery {
     _ syntax: [OrderingSyntax],
     _ table: Table,
     _ snapshot: Snapshot
-  ) throws(QueryError) -> [Ordering] {
-    func path(_ syntax: PathSyntax) throws(QueryError) -> BoundPath {
+  ) throws(InputError) -> [Ordering] {
+    func path(_ syntax: PathSyntax) throws(InputError) -> BoundPath {
       let path = try BoundPath(syntax, from: table, variable: nil, in: snapshot)
       if path.isList {
-        throw QueryError(column: syntax.column, problem: "objects are ordered by one value each, not by a list")
+        throw InputError(column: syntax.column, problem: "objects are ordered by one value each, not by a list")
       }
       return path
     }

@@ -30,7 +30,7 @@ public enum QueryCondition: Sendable {
     }
   }
 
-  func syntax() throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
+  func syntax() throws(InputError) -> (PredicateSyntax, [OrderingSyntax]) {
     switch self {
     case .query(let text): return try QueryParser.parse(text)
     case .bound(let text, let arguments): return try QueryParser.parse(text, arguments.map { .value($0) })

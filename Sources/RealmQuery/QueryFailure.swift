@@ -7,12 +7,12 @@ public enum QueryFailure: Error {
   /// The data that it read is damaged.
   case damaged(EngineError)
   /// It exceeds a limit on the work of one query.
-  case refused(QueryError)
+  case refused(InputError)
   /// It reached its deadline, or was cancelled.
   case timedOut
 
   static func of<Result>(_ body: () throws -> Result) throws(QueryFailure) -> Result {
-    do { return try body() } catch let error as EngineError { throw .damaged(error) } catch let error as QueryError {
+    do { return try body() } catch let error as EngineError { throw .damaged(error) } catch let error as InputError {
       throw .refused(error)
     } catch { throw .timedOut }
   }

@@ -2,27 +2,16 @@
 
 import RealmPages
 
-/// The reason why a query is invalid.
-public struct QueryError: Error, Sendable, CustomStringConvertible {
-  /// The position of the character in the query, from 1.
-  public let column: Int
-  /// A description of the problem.
-  public let problem: String
-  /// The index of the condition with the problem, from 0.
-  public private(set) var condition = 0
+extension InputError {
+  init(column: Int, problem: String) { self.init(.query, column: column, problem) }
 
-  init(column: Int, problem: String) { (self.column, self.problem) = (column, problem) }
+  func adding(hint: String) -> InputError { InputError(column: column, problem: problem + hint) }
 
-  func adding(hint: String) -> QueryError { QueryError(column: column, problem: problem + hint) }
-
-  func of(condition: Int) -> QueryError {
+  func of(condition: Int) -> InputError {
     var error = self
     error.condition = condition
     return error
   }
-
-  /// The column and the problem in one line.
-  public var description: String { "column \(column): \(problem)" }
 }
 
 /// One token of a query.
@@ -67,7 +56,7 @@ struct QueryLexer {
   private var known = (offset: 0, column: 1)
 
   /// Returns the tokens of `text`; the last one is `.end`.
-  static func tokens(_ text: String, _ arguments: [QueryArgument] = []) throws(QueryError) -> [QueryToken] {
+  static func tokens(_ text: String, _ arguments: [QueryArgument] = []) throws(InputError) -> [QueryToken] {
     var lexer = QueryLexer(text, arguments)
     return try lexer.run()
   }
@@ -76,8 +65,8 @@ struct QueryLexer {
     (self.text, self.arguments) = (Array(text.utf8), arguments)
   }
 
-  private func error(_ offset: Int, _ problem: String) -> QueryError {
-    QueryError(column: column(offset), problem: problem)
+  private func error(_ offset: Int, _ problem: String) -> InputError {
+    InputError(column: column(offset), problem: problem)
   }
 
   private func column(_ offset: Int) -> Int {
@@ -91,7 +80,7 @@ struct QueryLexer {
     return index + part.count <= text.count && text[index..<index + part.count].elementsEqual(part)
   }
 
-  private mutating func run() throws(QueryError) -> [QueryToken] {
+  private mutating func run() throws(InputError) -> [QueryToken] {
     while true {
       while [0x20, 0x09, 0x0A, 0x0D].contains(peek()), index < text.count { index += 1 }
       known = (index, column(index))
@@ -104,7 +93,7 @@ struct QueryLexer {
     }
   }
 
-  private mutating func next() throws(QueryError) -> QueryToken.Kind {
+  private mutating func next() throws(InputError) -> QueryToken.Kind {
     for symbol: StaticString in ["==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||"] where isNext(symbol) {
       index += symbol.utf8CodeUnitCount
       return .symbol(symbol.description)
@@ -152,7 +141,7 @@ struct QueryLexer {
 
   // MARK: names
 
-  private mutating func word() throws(QueryError) -> QueryToken.Kind {
+  private mutating func word() throws(InputError) -> QueryToken.Kind {
     let start = index
     if isNext("uuid(") {
       return .value(try identifier("uuid(", "a UUID") { UniqueID(text: $0).map { .uuid($0) } })
@@ -208,14 +197,14 @@ struct QueryLexer {
   }
 
   /// Returns the argument with the given number.
-  private func argument(_ digits: String, at start: Int) throws(QueryError) -> QueryArgument {
+  private func argument(_ digits: String, at start: Int) throws(InputError) -> QueryArgument {
     if let number = Int(digits), arguments.indices.contains(number) { return arguments[number] }
     let given = arguments.isEmpty ? "" : " (\(arguments.count) given)"
     throw error(start, "argument $\(digits) has no value here\(given); write the value")
   }
 
   /// Reads a name in backquotes, which may contain any characters. A backquote in the name is written twice.
-  private mutating func quotedName() throws(QueryError) -> String {
+  private mutating func quotedName() throws(InputError) -> String {
     let start = index
     var name: [UInt8] = []
     index += 1
@@ -250,7 +239,7 @@ struct QueryLexer {
     _ opening: String,
     _ wanted: String,
     _ parse: (ArraySlice<UInt8>) -> Value?
-  ) throws(QueryError) -> Value {
+  ) throws(InputError) -> Value {
     let content = text[(index + opening.utf8.count)...].prefix { $0 != UInt8(ascii: ")") }
     guard content.endIndex < text.endIndex, let value = parse(content) else {
       throw error(index, "\(opening)..) needs \(wanted)")
@@ -261,7 +250,7 @@ struct QueryLexer {
 
   // MARK: numbers and dates
 
-  private mutating func number() throws(QueryError) -> QueryToken.Kind {
+  private mutating func number() throws(InputError) -> QueryToken.Kind {
     let start = index
     if let date = try date() { return .value(date) }
     if peek() == UInt8(ascii: "0"), peek(1) | 0x20 == UInt8(ascii: "x") {
@@ -297,7 +286,7 @@ struct QueryLexer {
 
   /// Reads a date such as `2024-05-01@10:00:00`, also with T instead of @, with optional nanoseconds after another
   /// colon; or a date as shown in objects, `2024-05-01T10:00:00.5Z`.
-  private mutating func date() throws(QueryError) -> Value? {
+  private mutating func date() throws(InputError) -> Value? {
     var position = index
     func number() -> Int64? {
       let start = position
@@ -375,7 +364,7 @@ struct QueryLexer {
 
   // MARK: strings
 
-  private mutating func string(_ quote: UInt8) throws(QueryError) -> [UInt8] {
+  private mutating func string(_ quote: UInt8) throws(InputError) -> [UInt8] {
     let start = index
     index += 1
     var content: [UInt8] = []

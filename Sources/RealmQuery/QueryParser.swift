@@ -16,7 +16,7 @@ struct QueryParser {
   static func parse(
     _ text: String,
     _ arguments: [QueryArgument] = []
-  ) throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
+  ) throws(InputError) -> (PredicateSyntax, [OrderingSyntax]) {
     var parser = QueryParser(tokens: try QueryLexer.tokens(text, arguments))
     let predicate = parser.beginsWithOrdering ? .constant(true) : try parser.disjunction()
     let ordering = try parser.ordering()
@@ -47,10 +47,10 @@ struct QueryParser {
   }
 
   /// Parses `text` as a path.
-  static func parsePath(_ text: String) throws(QueryError) -> PathSyntax {
+  static func parsePath(_ text: String) throws(InputError) -> PathSyntax {
     var parser = QueryParser(tokens: try QueryLexer.tokens(text))
     guard case .path(let path) = try parser.sum(), path.quantifier == nil else {
-      throw QueryError(column: 1, problem: "expected a property, or a path to one such as dog.name")
+      throw InputError(column: 1, problem: "expected a property, or a path to one such as dog.name")
     }
     if parser.token.kind != .end { throw parser.unexpected("the end of the path") }
     return path
@@ -78,7 +78,7 @@ struct QueryParser {
     }
   }
 
-  private func unexpected(_ wanted: String) -> QueryError {
+  private func unexpected(_ wanted: String) -> InputError {
     let found =
       switch token.kind {
       case .symbol(let text), .word(let text), .operation(let text), .integer(let text), .real(let text): "'\(text)'"
@@ -89,7 +89,7 @@ struct QueryParser {
       case .textOptions(let options): "[\(options.letters)]"
       case .end: "the end"
       }
-    return QueryError(column: token.column, problem: "expected \(wanted), found \(found)\(languageHint)")
+    return InputError(column: token.column, problem: "expected \(wanted), found \(found)\(languageHint)")
   }
 
   private mutating func take(_ symbol: String) -> Bool {
@@ -98,7 +98,7 @@ struct QueryParser {
     return true
   }
 
-  private mutating func expect(_ symbol: String) throws(QueryError) {
+  private mutating func expect(_ symbol: String) throws(InputError) {
     if !take(symbol) { throw unexpected("'\(symbol)'") }
   }
 
@@ -114,18 +114,18 @@ struct QueryParser {
     return true
   }
 
-  private mutating func deeper() throws(QueryError) { try more(&depth, "levels of parentheses") }
+  private mutating func deeper() throws(InputError) { try more(&depth, "levels of parentheses") }
 
-  private func more(_ count: inout Int, _ what: String) throws(QueryError) {
+  private func more(_ count: inout Int, _ what: String) throws(InputError) {
     count += 1
     if count > Self.depthLimit {
-      throw QueryError(column: token.column, problem: "more than \(Self.depthLimit) \(what)")
+      throw InputError(column: token.column, problem: "more than \(Self.depthLimit) \(what)")
     }
   }
 
   // MARK: predicates
 
-  private mutating func disjunction() throws(QueryError) -> PredicateSyntax {
+  private mutating func disjunction() throws(InputError) -> PredicateSyntax {
     try deeper()
     defer { depth -= 1 }
     var parts = [try conjunction()]
@@ -133,13 +133,13 @@ struct QueryParser {
     return parts.count == 1 ? parts[0] : .or(parts)
   }
 
-  private mutating func conjunction() throws(QueryError) -> PredicateSyntax {
+  private mutating func conjunction() throws(InputError) -> PredicateSyntax {
     var parts = [try negation()]
     while take("&&") || takeKeyword("AND") { parts.append(try negation()) }
     return parts.count == 1 ? parts[0] : .and(parts)
   }
 
-  private mutating func negation() throws(QueryError) -> PredicateSyntax {
+  private mutating func negation() throws(InputError) -> PredicateSyntax {
     if take("!") || takeKeyword("NOT") {
       try deeper()
       defer { depth -= 1 }
@@ -176,22 +176,22 @@ struct QueryParser {
     return false
   }
 
-  private mutating func comparison() throws(QueryError) -> PredicateSyntax {
+  private mutating func comparison() throws(InputError) -> PredicateSyntax {
     let left = try sum()
     let column = token.column
     if takeKeyword("BETWEEN") {
       guard case .list(let bounds, nil, _) = try collection(), bounds.count == 2 else {
-        throw QueryError(column: column, problem: "BETWEEN needs two bounds: {1, 10}")
+        throw InputError(column: column, problem: "BETWEEN needs two bounds: {1, 10}")
       }
       return .between(left, bounds[0], bounds[1], column: column)
     }
     if takeKeyword("GEOWITHIN") {
       guard case .path(let path) = left else {
-        throw QueryError(column: left.column, problem: "GEOWITHIN needs a path before it")
+        throw InputError(column: left.column, problem: "GEOWITHIN needs a path before it")
       }
       return .within(path, try shape(), column: column)
     }
-    if isKeyword("TEXT") { throw QueryError(column: column, problem: "TEXT is not supported here") }
+    if isKeyword("TEXT") { throw InputError(column: column, problem: "TEXT is not supported here") }
     guard let comparison = takeComparison() else {
       throw unexpected("a comparison such as ==, <, IN, BEGINSWITH or CONTAINS")
     }
@@ -234,10 +234,10 @@ struct QueryParser {
 
   /// Reads `geoCircle([LONGITUDE, LATITUDE], RADIANS)`, `geoBox(POINT, POINT)` or `geoPolygon({POINT, ...}, ...)`. An
   /// argument can contain it as text.
-  private mutating func shape() throws(QueryError) -> GeoShape {
+  private mutating func shape() throws(InputError) -> GeoShape {
     if let text = shapeText {
       let column = token.column
-      do throws(QueryError) {
+      do throws(InputError) {
         var parser = QueryParser(tokens: try QueryLexer.tokens(text))
         let shape = try parser.shape()
         if parser.token.kind != .end { throw parser.unexpected("the end") }
@@ -245,7 +245,7 @@ struct QueryParser {
         return shape
       } catch {
         let problem = "in the text of the region, column \(error.column): \(error.problem)"
-        throw QueryError(column: column, problem: problem)
+        throw InputError(column: column, problem: problem)
       }
     }
     if takeKeyword("GEOCIRCLE") {
@@ -288,7 +288,7 @@ struct QueryParser {
   }
 
   /// Reads `[LONGITUDE, LATITUDE]`, which an altitude may follow. Altitudes are ignored.
-  private mutating func point() throws(QueryError) -> GeoPosition {
+  private mutating func point() throws(InputError) -> GeoPosition {
     try expect("[")
     let longitude = try coordinate("a longitude in degrees")
     try expect(",")
@@ -298,7 +298,7 @@ struct QueryParser {
     return GeoPosition(longitude: longitude, latitude: latitude)
   }
 
-  private mutating func coordinate(_ wanted: String) throws(QueryError) -> Double {
+  private mutating func coordinate(_ wanted: String) throws(InputError) -> Double {
     let start = index
     if let constant = try constant() {
       switch constant.kind {
@@ -315,7 +315,7 @@ struct QueryParser {
 
   // MARK: expressions
 
-  private mutating func sum() throws(QueryError) -> ExpressionSyntax {
+  private mutating func sum() throws(InputError) -> ExpressionSyntax {
     if let day = day() {
       switch peek(5) {
       case .symbol("+"), .symbol("-"), .symbol("*"), .symbol("/"): break
@@ -356,13 +356,13 @@ struct QueryParser {
   }
 
   /// Reads one number of a date, and the separator after it.
-  private mutating func number() throws(QueryError) -> ExpressionSyntax {
+  private mutating func number() throws(InputError) -> ExpressionSyntax {
     guard let constant = try constant() else { throw unexpected("a number") }
     _ = take("-")
     return .constant(constant)
   }
 
-  private mutating func product() throws(QueryError) -> ExpressionSyntax {
+  private mutating func product() throws(InputError) -> ExpressionSyntax {
     var left = try operand()
     var count = 0
     while case .symbol(let symbol) = token.kind, symbol == "*" || symbol == "/" {
@@ -374,7 +374,7 @@ struct QueryParser {
     return left
   }
 
-  private mutating func operand() throws(QueryError) -> ExpressionSyntax {
+  private mutating func operand() throws(InputError) -> ExpressionSyntax {
     let column = token.column
     if take("(") {
       try deeper()
@@ -409,7 +409,7 @@ struct QueryParser {
     until end: String,
     _ quantifier: Quantifier?,
     _ column: Int
-  ) throws(QueryError) -> ExpressionSyntax {
+  ) throws(InputError) -> ExpressionSyntax {
     var constants: [ConstantSyntax] = []
     if !take(end) {
       repeat {
@@ -427,7 +427,7 @@ struct QueryParser {
   }
 
   /// Reads the operand of IN or BETWEEN. A list of values may be in brackets as in SQL or JSON.
-  private mutating func collection() throws(QueryError) -> ExpressionSyntax {
+  private mutating func collection() throws(InputError) -> ExpressionSyntax {
     let column = token.column
     if token.kind == .symbol("["), take("[") { return try list(until: "]", nil, column) }
     if token.kind == .symbol("("), parenthesisHoldsList, take("(") { return try list(until: ")", nil, column) }
@@ -462,7 +462,7 @@ struct QueryParser {
     }
   }
 
-  private mutating func subquery(_ column: Int) throws(QueryError) -> ExpressionSyntax {
+  private mutating func subquery(_ column: Int) throws(InputError) -> ExpressionSyntax {
     advance()
     try expect("(")
     let list = try path(nil, token.column)
@@ -480,7 +480,7 @@ struct QueryParser {
     return .subquery(list, variable: variable, predicate, column: column)
   }
 
-  private mutating func path(_ quantifier: Quantifier?, _ column: Int) throws(QueryError) -> PathSyntax {
+  private mutating func path(_ quantifier: Quantifier?, _ column: Int) throws(InputError) -> PathSyntax {
     var path = PathSyntax(quantifier: quantifier, elements: [], column: column)
     try appendName(to: &path)
     var count = 0
@@ -535,7 +535,7 @@ struct QueryParser {
     }
   }
 
-  private mutating func appendName(to path: inout PathSyntax) throws(QueryError) {
+  private mutating func appendName(to path: inout PathSyntax) throws(InputError) {
     switch token.kind {
     case .word(let name), .quotedName(let name): path.elements.append((.name(name), token.column))
     case .keyPath(let names) where path.elements.isEmpty:
@@ -549,7 +549,7 @@ struct QueryParser {
 
   // MARK: constants
 
-  private mutating func constant() throws(QueryError) -> ConstantSyntax? {
+  private mutating func constant() throws(InputError) -> ConstantSyntax? {
     let column = token.column
     func made(_ value: Value, text: String? = nil) -> ConstantSyntax {
       ConstantSyntax(kind: .value(value, text: text), column: column)
@@ -568,7 +568,7 @@ struct QueryParser {
     case .integer(let text):
       let number: Int64? =
         text.lowercased().hasPrefix("0x") ? Int64(sign + text.dropFirst(2), radix: 16) : Int64(sign + text)
-      guard let number else { throw QueryError(column: column, problem: "\(sign)\(text) is not a number of 64 bits") }
+      guard let number else { throw InputError(column: column, problem: "\(sign)\(text) is not a number of 64 bits") }
       advance()
       return made(.int(number), text: sign + text)
     case .real(let text):
@@ -601,7 +601,7 @@ struct QueryParser {
     ConstantSyntax(kind: .value(value, text: nil), column: column)
   }
 
-  private mutating func namedConstant(_ word: String, _ sign: String, _ column: Int) throws(QueryError)
+  private mutating func namedConstant(_ word: String, _ sign: String, _ column: Int) throws(InputError)
     -> ConstantSyntax?
   {
     func made(_ value: Value) -> ConstantSyntax { ConstantSyntax(kind: .value(value, text: nil), column: column) }
@@ -653,7 +653,7 @@ struct QueryParser {
     peek() == .symbol("(") && ["SORT", "DISTINCT", "LIMIT"].contains(where: isKeyword)
   }
 
-  private mutating func ordering() throws(QueryError) -> [OrderingSyntax] {
+  private mutating func ordering() throws(InputError) -> [OrderingSyntax] {
     var ordering: [OrderingSyntax] = []
     while true {
       if takeKeyword("SORT") {

@@ -18,7 +18,7 @@ public final class QueryPath {
   private let path: BoundPath?
 
   /// Resolves a path. A path that is just a property name may contain any characters.
-  public init(_ text: String, of table: Table, in snapshot: Snapshot) throws(QueryError) {
+  public init(_ text: String, of table: Table, in snapshot: Snapshot) throws(InputError) {
     if let index = table.columns.firstIndex(named: text, \.name) {
       (property, type, path) = (index, table.columns[index].type, nil)
       return
@@ -68,7 +68,7 @@ public final class QueryAggregate {
   private var accumulator: Accumulator
 
   /// Creates an aggregate. Sums and averages require numbers; minimum and maximum require numbers or dates.
-  public init(_ kind: Kind, of path: QueryPath) throws(QueryError) {
+  public init(_ kind: Kind, of path: QueryPath) throws(InputError) {
     let type: ValueType
     switch (path.type, kind) {
     case (.int?, .sum): type = .int
@@ -77,9 +77,9 @@ public final class QueryAggregate {
     case (let known?, .min), (let known?, .max):
       switch known {
       case .int, .float, .double, .decimal128, .date, .mixed: type = known
-      default: throw QueryError(column: 1, problem: "\(kind.rawValue) needs a property of numbers or dates")
+      default: throw InputError(column: 1, problem: "\(kind.rawValue) needs a property of numbers or dates")
       }
-    default: throw QueryError(column: 1, problem: "\(kind.rawValue) needs a property of numbers")
+    default: throw InputError(column: 1, problem: "\(kind.rawValue) needs a property of numbers")
     }
     self.path = path
     accumulator = Accumulator(kind.aggregate, type: type)

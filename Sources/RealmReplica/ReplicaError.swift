@@ -1,15 +1,11 @@
 // The errors of writing and comparing replicas. The cases differ by remedy: wait, start again, or ask the user.
 
-public import RealmPages
-
 /// The reason that a replica is not updated to the newest version.
 public enum ReplicaError: Error, Sendable, CustomStringConvertible {
   /// The database cannot be reached, or the connection broke; retry later.
   case connection(String)
   /// The database rejected a statement: its SQLSTATE and message.
   case server(state: String, String)
-  /// The realm cannot be read.
-  case engine(EngineError)
   /// The file at the path of the realm is not known to be a later version of the one in the replica, and following it
   /// would lose data of the replica: the reason and the remedy.
   case replaced(String)
@@ -25,7 +21,6 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
     switch self {
     case .connection(let text), .unsuitable(let text), .replaced(let text): text
     case .server(let state, let text): "PostgreSQL: \(text) (\(state))\(Self.advice[state].map { "; \($0)" } ?? "")"
-    case .engine(let error): error.description
     case .overtaken: "another program wrote to the replica in the meantime"
     case .stopped: "stopped"
     }
@@ -45,7 +40,7 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
     // errors, and a server that is read-only until its failover completes.
     case .server(let state, _):
       state == "25006" || ["40", "53", "57", "58", "08", "55"].contains(String(state.prefix(2)))
-    case .engine, .unsuitable, .replaced, .stopped: false
+    case .unsuitable, .replaced, .stopped: false
     }
   }
 }

@@ -1,11 +1,9 @@
 // The errors of exports and imports.
 
-public import RealmPages
+import RealmPages
 
 /// The reason that an export or import ends, or omits an object.
 public enum TransferError: Error, Sendable, CustomStringConvertible {
-  /// The realm cannot be read or written.
-  case engine(EngineError)
   /// Data in the realm is damaged: the class, or this object of it.
   case damaged(String)
   /// The class does not exist; the message lists the existing ones.
@@ -22,7 +20,6 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
   /// The message, on one line.
   public var description: String {
     switch self {
-    case .engine(let error): error.description
     case .damaged(let text), .missingClass(let text), .missingObject(let text), .unsuitable(let text): text
     case .file(let path, let code): "\(path): \(ErrnoText.of(code))"
     case .busy: "other programs commit faster than it can be read; 'realmfs backup' makes a copy to read"

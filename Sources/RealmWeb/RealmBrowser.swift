@@ -3,13 +3,8 @@
 import CMicroHTTPD
 import Glibc
 public import RealmPages
+import RealmTransfer
 import Threads
-
-/// The reason that a server cannot be started.
-public struct BrowserError: Error, Sendable {
-  /// The problem and its remedy.
-  public let message: String
-}
 
 /// Serves one realm to browsers.
 ///
@@ -48,17 +43,17 @@ public final class RealmBrowser: @unchecked Sendable {
     host: String = "127.0.0.1",
     port: UInt16 = 0,
     onOpened: @escaping @Sendable () -> Void = {}
-  ) throws(BrowserError) -> String {
+  ) throws -> String {
     if let failure = unsafe cmicrohttpd_load() {
-      throw BrowserError(
-        message: "cannot load libmicrohttpd: \(unsafe String(cString: failure)); install the package libmicrohttpd12"
+      throw TransferError.unsuitable(
+        "cannot load libmicrohttpd: \(unsafe String(cString: failure)); install the package libmicrohttpd12"
       )
     }
     var bound: UInt16 = 0, reason: UnsafePointer<CChar>?
     let listener = unsafe cmicrohttpd_listen(host, port, &bound, &reason)
     if listener < 0 {
       let problem = unsafe reason.map { unsafe String(cString: $0) } ?? "unknown reason"
-      throw BrowserError(message: "cannot listen at \(Self.address(host, port)): \(problem)")
+      throw TransferError.unsuitable("cannot listen at \(Self.address(host, port)): \(problem)")
     }
     let token = Gate.randomSecret()
     let gate = Gate(
@@ -75,7 +70,9 @@ public final class RealmBrowser: @unchecked Sendable {
       defer { self?.noteRequest(-1) }
       return api.respond(request)
     }
-    guard server.start(listener) else { throw BrowserError(message: "cannot start the HTTP server: out of resources") }
+    guard server.start(listener) else {
+      throw TransferError.unsuitable("cannot start the HTTP server: out of resources")
+    }
     monitor.locked { (self.server, self.api) = (server, api) }
     let shown = ["0.0.0.0", "::"].contains(host) ? "127.0.0.1" : host
     return "http://\(Self.address(shown, bound))/?token=\(String(decoding: token, as: UTF8.self))"

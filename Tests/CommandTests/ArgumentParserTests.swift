@@ -9,10 +9,11 @@ import Testing
 @Suite("Arguments")
 struct ArgumentParserTests {
   private func message(_ command: CommandName, _ words: String...) -> String? {
-    do throws(CommandFailure) {
+    do {
       _ = try Arguments(command, words)
       return nil
     } catch {
+      let error = CommandFailure(error)
       return error.code == .usage ? error.message : "exit code \(error.code)"
     }
   }

@@ -29,7 +29,7 @@ struct CSVDialectTests {
     arguments: ["a;b,c", "a\tb,c", "a|b;c", "a;b;c,d,e"]
   )
   func unclear(line: String) throws {
-    #expect(throws: CSVProblem.self) { try dialect(line) }
+    #expect(throws: InputError.self) { try dialect(line) }
     var options = ImportOptions()
     options.delimiter = UInt8(ascii: ",")
     #expect(try dialect(line, options).delimiter == UInt8(ascii: ","))

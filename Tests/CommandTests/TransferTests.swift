@@ -47,7 +47,7 @@ struct TransferTests {
     let original = try Fixture.named("people").bytes()
     try withTemporaryPath { target in
       let configuration = Configuration(path: Self.rescue("\(name).realm"))
-      try Transfer.undoing(configuration, for: target) { (source, transfer) throws(CommandFailure) in
+      try Transfer.undoing(configuration, for: target) { (source, transfer) in
         #expect(transfer != nil && FileManager.default.contents(atPath: source.path) == Data(original))
       }
     }

@@ -74,7 +74,7 @@ struct SaveOutcomeTests {
     let text = "[" + String(repeating: "1,", count: 1000) + "1]", budget = MemoryBudget(16_000)
     let file = try file(text, budget), size = budget.usage
     try file.withContents { contents throws(FileTreeError) in
-      do throws(JSONInputError) { _ = try contents.parsed?.value(of: Array(text.utf8)) } catch {
+      do throws(InputError) { _ = try contents.parsed?.value(of: Array(text.utf8)) } catch {
         throw FileTreeError(error)
       }
     }

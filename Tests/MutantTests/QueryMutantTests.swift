@@ -28,7 +28,7 @@ struct QueryMutantTests {
           } catch let error as QueryFailure {
             guard case .damaged(let error) = error else { throw error }
             #expect(!error.problem.isEmpty)
-          } catch let error as QueryError {
+          } catch let error as InputError {
             #expect(!error.problem.isEmpty)
           }
         }

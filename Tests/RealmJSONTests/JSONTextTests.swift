@@ -2,6 +2,7 @@
 
 import TestSupport
 import Testing
+import RealmPages
 
 @testable import RealmJSON
 
@@ -35,7 +36,7 @@ struct JSONTextTests {
         _ = try? SchemaDescription(read("{" + classes.joined(separator: ",") + "}"))
       default:
         // The message has the line of the error.
-        #expect(throws: JSONInputError.self) { try read("[" + String(repeating: "1,\n", count: count)) }
+        #expect(throws: InputError.self) { try read("[" + String(repeating: "1,\n", count: count)) }
       }
     }
     #expect(growth < largestGrowth)

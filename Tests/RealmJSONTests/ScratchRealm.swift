@@ -130,10 +130,10 @@ final class ScratchRealm {
 }
 
 /// The error that a body throws.
-func inputError(_ body: () throws -> Void) -> JSONInputError? {
+func inputError(_ body: () throws -> Void) -> InputError? {
   do {
     try body()
-  } catch let error as JSONInputError {
+  } catch let error as InputError {
     return error
   } catch {
     Issue.record("an error of another type: \(error)")

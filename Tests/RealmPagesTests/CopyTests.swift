@@ -296,7 +296,7 @@ struct CopyTests {
   )
   func condition(text: String, holds: Bool) throws {
     guard text != "free >= 1.4 mb" else {
-      #expect(throws: CompactCondition.SyntaxError.self) { try CompactCondition(text) }
+      #expect(throws: InputError.self) { try CompactCondition(text) }
       return
     }
     #expect(try CompactCondition(text).holds(total: 2 << 20, used: 600_000) == holds)
@@ -311,7 +311,7 @@ struct CopyTests {
     ]
   )
   func badCondition(text: String, place: String) {
-    let error = #expect(throws: CompactCondition.SyntaxError.self) { try CompactCondition(text) }
+    let error = #expect(throws: InputError.self) { try CompactCondition(text) }
     #expect(error?.description.contains(place) ?? false)
   }
 }

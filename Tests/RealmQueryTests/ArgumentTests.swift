@@ -69,7 +69,7 @@ struct ArgumentTests {
     ] as [(String, [String], Int, String)]
   )
   func unfitArguments(text: String, arguments: [String], column: Int, problem: String) throws {
-    let error = #expect(throws: QueryError.self) { try count(text, arguments) }
+    let error = #expect(throws: InputError.self) { try count(text, arguments) }
     guard column > 0 else { return }
     #expect(error?.column == column)
     #expect(error?.problem.contains(problem) ?? false, "\(String(describing: error))")
@@ -93,7 +93,7 @@ struct ArgumentTests {
     let found = try ObjectQuery([.given("$K0 == $1", texts: ["true", "7"])], of: items, in: snapshot).keys()
     #expect(found.map(\.value) == [1])
     for text in ["`null == 7", "`` == 7"] {
-      #expect(throws: QueryError.self) { try ObjectQuery(text, of: items, in: snapshot) }
+      #expect(throws: InputError.self) { try ObjectQuery(text, of: items, in: snapshot) }
     }
   }
 

@@ -92,7 +92,7 @@ struct GeoQueryTests {
     do {
       _ = try keys(text, ["geoBox([0, 0])"])
       Issue.record("'\(text)' was taken")
-    } catch let error as QueryError {
+    } catch let error as InputError {
       #expect(error.column == column, "\(error)")
       #expect(error.problem.contains(problem), "\(error)")
     }

@@ -55,7 +55,7 @@ struct QueryErrorTests {
     do {
       _ = try query(text)
       Issue.record("'\(text)' was taken")
-    } catch let error as QueryError {
+    } catch let error as InputError {
       #expect(error.column == column, "\(error)")
       #expect(error.problem.contains(problem), "\(error)")
     }
@@ -81,7 +81,7 @@ struct QueryErrorTests {
     do {
       _ = try query(text, "Node", in: "queries/graph")
       Issue.record("'\(text)' was taken")
-    } catch let error as QueryError {
+    } catch let error as InputError {
       #expect(error.column == column, "\(error)")
       #expect(error.problem.contains(problem), "\(error)")
     }
@@ -106,15 +106,15 @@ struct QueryErrorTests {
 
   @Test("deep nesting is refused without a crash")
   func depth() throws {
-    #expect(throws: QueryError.self) { try query(String(repeating: "(", count: 5000) + "age == 1") }
-    #expect(throws: QueryError.self) { try query(String(repeating: "NOT ", count: 5000) + "age == 1") }
+    #expect(throws: InputError.self) { try query(String(repeating: "(", count: 5000) + "age == 1") }
+    #expect(throws: InputError.self) { try query(String(repeating: "NOT ", count: 5000) + "age == 1") }
     for sign in ["+", "-", "*", "/"] {
       let text = "age > 1" + String(repeating: sign + "1", count: 10_000)
-      let error = #expect(throws: QueryError.self) { try query(text) }
+      let error = #expect(throws: InputError.self) { try query(text) }
       #expect(error?.problem == "more than 100 operations in one expression")
       #expect(error?.column == 208)
     }
-    #expect(throws: QueryError.self) { try query(friends(5000, "age > 3")) }
+    #expect(throws: InputError.self) { try query(friends(5000, "age > 3")) }
   }
 
   /// A path with this many steps along `friends`.
@@ -235,7 +235,7 @@ struct QueryErrorTests {
       }
       do {
         _ = try ObjectQuery(String(decoding: text, as: UTF8.self), of: table, in: snapshot).keys()
-      } catch is QueryError {
+      } catch is InputError {
         refused += 1
       }
     }

@@ -124,7 +124,7 @@ struct SortTests {
       let query = try ObjectQuery([.sorted(property: name, ascending: ascending)], of: made, in: snapshot)
       #expect(try query.keys() == expected && query.isOrdered)
     }
-    #expect(throws: QueryError.self) {
+    #expect(throws: InputError.self) {
       try ObjectQuery([.sorted(property: "none", ascending: true)], of: made, in: snapshot)
     }
   }

@@ -36,7 +36,7 @@ struct AllObjectsTarget: TextTarget {
     while let (range, line) = try reader.next() {
       number += 1
       if line.allSatisfy(\.isJSONSpace) { continue }
-      let outcome = try read(Array(line), number) { (text) throws(JSONInputError) in
+      let outcome = try read(Array(line), number) { (text) throws(InputError) in
         try applier.apply(text, at: (number, range), to: .upsert, of: table, in: transaction)
       }
       if outcome.hasChanged || outcome.wasCreated {
@@ -45,7 +45,7 @@ struct AllObjectsTarget: TextTarget {
       }
     }
     for record in links == nil ? [] : applier.waiting {
-      let outcome = try read(lines.copy(record.place.range), record.place.line) { (text) throws(JSONInputError) in
+      let outcome = try read(lines.copy(record.place.range), record.place.line) { (text) throws(InputError) in
         try applier.finish(record, text, in: transaction)
       }
       if outcome.hasChanged, touched.count <= Effect.maxTouched { touched.append(record.object) }
@@ -62,9 +62,9 @@ struct AllObjectsTarget: TextTarget {
   private static func read(
     _ line: [UInt8],
     _ number: Int,
-    _ apply: (JSONText) throws(JSONInputError) -> PatchOutcome
+    _ apply: (JSONText) throws(InputError) -> PatchOutcome
   ) throws(FileTreeError) -> PatchOutcome {
-    do throws(JSONInputError) { return try apply(JSONText(line, firstLine: number)) } catch {
+    do { return try apply(JSONText(line, firstLine: number)) } catch {
       throw FileTreeError(error)
     }
   }

@@ -168,7 +168,7 @@ struct ChunkedBytes: Sendable {
   /// Returns the bytes of a chunk, from memory or from the spool.
   private func chunk(_ index: Int) throws(FileTreeError) -> [UInt8] {
     guard let spooled = spooled[index] else { return index < chunks.count ? chunks[index] : [] }
-    do throws(EngineError) {
+    do {
       var bytes = try spooled.piece.bytes()
       bytes.removeLast(bytes.count - spooled.count)
       return bytes
@@ -300,7 +300,7 @@ struct ChunkedBytes: Sendable {
   private mutating func unload() throws(FileTreeError) {
     guard let spool, resident.count > maxResident else { return }
     let index = resident[0]
-    do throws(EngineError) {
+    do {
       guard let piece = try spool.store(chunks[index]) else {
         // No file can be created in the directory. The chunks stay in memory.
         (self.spool, resident) = (nil, [])

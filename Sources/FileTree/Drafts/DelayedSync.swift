@@ -51,7 +51,7 @@ final class DelayedSync: @unchecked Sendable {
 
   private func run() {
     while isDue() {
-      do throws(EngineError) { try writer.sync(timeout: timeout) } catch {
+      do { try writer.sync(timeout: timeout) } catch {
         onFailure(error)
         // Retries only if another program was writing; other failures are permanent.
         if error.reason == .busy { monitor.locked { plan() } }

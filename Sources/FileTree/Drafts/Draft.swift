@@ -48,7 +48,7 @@ final class ParsedText: Sendable {
   deinit { if let known = known.withLock({ $0 }) { budget.release(known.sizeInMemory) } }
 
   /// Returns the value of `bytes`, which must be the same in each call.
-  func value(of bytes: [UInt8]) throws(JSONInputError) -> JSONText {
+  func value(of bytes: [UInt8]) throws(InputError) -> JSONText {
     if let known = known.withLock({ $0 }) { return known }
     let value = try JSONText(bytes)
     known.withLock { known in
@@ -86,7 +86,7 @@ struct DraftText {
   /// Parses the text, unless it was parsed before.
   func json() throws(FileTreeError) -> JSONText {
     let bytes = try bytes
-    do throws(JSONInputError) {
+    do {
       if let parsed { return try parsed.value(of: bytes) }
       return try JSONText(bytes)
     } catch { throw FileTreeError(error) }

@@ -48,7 +48,7 @@ extension Drafts {
     do throws(FileTreeError) {
       try memory.withContents { contents throws(FileTreeError) in
         let bytes = try contents.bytes
-        do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
+        do throws(InputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
       }
     } catch {
       memory.noteFailure()
@@ -64,7 +64,7 @@ extension Drafts {
     guard case .draft(let draft) = file.content, draft.memory.isWrittenTo else { return }
     // No answer depends on this read; the next request looks.
     request?.skipPathCheck()
-    do throws(FileTreeError) {
+    do {
       if draft.target != nil, let object = try tree.namespace.node(file.inode) as? ObjectNode {
         _ = try object.attributes(tree)
       } else {
@@ -90,7 +90,7 @@ extension Drafts {
   func release(_ file: OpenFile) {
     let isLast = tree.handles.openFiles.beginClose(file)
     if let draft = file.draft, file.access.writes || isLast {
-      do throws(FileTreeError) { try saveRest(of: draft, isLast: isLast || draft.target != nil) } catch {
+      do { try saveRest(of: draft, isLast: isLast || draft.target != nil) } catch {
         options.log?("a file could not be saved when it was closed: \(error)")
       }
     }
@@ -166,7 +166,7 @@ extension Drafts {
     _ error: FileTreeError,
     _ text: (MemoryFile.Contents) -> DraftText
   ) {
-    do throws(FileTreeError) {
+    do {
       try memory.withContents(asOne: false, isText: target.form.isText) { contents throws(FileTreeError) in
         memory.noteRefused(contents, error)
         tree.saves.refused(error, target, text(contents))
@@ -180,14 +180,14 @@ extension Drafts {
   func finish() {
     tree.subtrees.transactions.endAll(options.log)
     for draft in tree.handles.openFiles.unsaved {
-      do throws(FileTreeError) { try save(draft, by: nil) } catch {
+      do { try save(draft, by: nil) } catch {
         options.log?("a file that was still being written could not be saved: \(error)")
       }
     }
     tree.removal.retryRestores()
     tree.handles.changePipes.stop()
     tree.subtrees.snapshots.removeAll()
-    do throws(FileTreeError) { try saver?.finish() } catch {
+    do { try saver?.finish() } catch {
       options.log?("the last saves are not on disk: \(error)")
     }
     for (path, file) in tree.namespace.unsavedEntries() {

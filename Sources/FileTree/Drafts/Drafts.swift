@@ -110,7 +110,7 @@ struct Drafts: TreePart {
     if let caller { tree.handles.openFiles.noteWriter(caller.process, file) }
     let memory = draft.memory, isKnown = memory.isRefused
     let isComplete: Bool
-    do throws(FileTreeError) {
+    do {
       isComplete = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
     } catch {
       if !isKnown { noteFailedWrite(file, draft.target, error, by: caller ?? memory.owner) }
@@ -147,7 +147,7 @@ struct Drafts: TreePart {
     guard let target = try target(of: draft) as? any TextTarget else { return }
     let memory = draft.memory
     var refusal: FileTreeError?
-    do throws(FileTreeError) {
+    do {
       try memory.exclusively { () throws(FileTreeError) in
         let isOne = target.form != .lines
         try memory.withContents(asOne: isOne, isText: target.form.isText) { contents throws(FileTreeError) in
@@ -176,7 +176,7 @@ struct Drafts: TreePart {
     _ realmFile: Int?
   ) throws(FileTreeError) -> Applied? {
     try saver?.checkObstacles()
-    do throws(FileTreeError) { return try tree.saves.check(text, as: target, for: realmFile) } catch {
+    do { return try tree.saves.check(text, as: target, for: realmFile) } catch {
       if error.endsWrite { throw error }
       return nil
     }

@@ -61,7 +61,7 @@ struct FieldTarget: TextTarget {
     text.append("{")
     text.append(string: Array(column.name.utf8))
     text.append(":null}")
-    do throws(JSONInputError) {
+    do {
       let outcome = try ObjectPatcher().apply(JSONText(text.bytes), to: .object(place.key), of: table, in: transaction)
       return outcome.hasChanged ? .changed(ObjectReference(table: table, key: place.key)) : .none
     } catch { throw FileTreeError(error) }
@@ -88,7 +88,7 @@ struct FieldTarget: TextTarget {
         throw .refused(.invalid, "\(column.name) is a string, and this is not UTF-8")
       }
       let content = isText && bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
-      do throws(EngineError) {
+      do {
         try transaction.set(table.key, place.key, column.key, isText ? .string(Array(content)) : .data(Array(content)))
       } catch {
         if error.reason == .notFound { throw .stale }
@@ -100,13 +100,13 @@ struct FieldTarget: TextTarget {
       throw .refused(.invalid, "\(column.name): the text is empty; write a JSON value")
     }
     // Throws if the bytes are not exactly one JSON value.
-    do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
+    do { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
     // An object text with this property only. The line numbers of errors are those within the property's text.
     let name = OutputBuffer()
     name.append("{")
     name.append(string: Array(column.name.utf8))
     name.append(":\n")
-    do throws(JSONInputError) {
+    do {
       let outcome = try ObjectPatcher(mode: .patch, missingLinks: links)
         .apply(
           JSONText(name.bytes + bytes + [0x7D], firstLine: 0),

@@ -25,7 +25,7 @@ extension Saves {
     case .objectKey(let key): target = .keyed(key)
     case nil: target = .new(preferring: formerKey)
     }
-    do throws(JSONInputError) {
+    do {
       return try ObjectPatcher(mode: mode, missingLinks: missingLinks)
         .apply(text, to: target, of: table.key, in: transaction)
     } catch {
@@ -37,7 +37,7 @@ extension Saves {
   private func key(in text: JSONText, named name: [UInt8], _ table: Table) throws(FileTreeError) -> Value {
     guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
     let value: Value?
-    do throws(JSONInputError) { value = try text.primaryKey(of: column) } catch {
+    do { value = try text.primaryKey(of: column) } catch {
       throw FileTreeError(error)
     }
     guard let value, case .string(let text) = value,

@@ -71,7 +71,7 @@ extension Saves {
   /// Records the text that an object was saved with, if its file has a name other than the object's.
   func noteAliasText(_ text: DraftText, of key: ObjKey, in ordinal: TableOrdinal) {
     guard tree.namespace.overlay.hasAlias(of: key, in: views.registry.inode(ordinal)) else { return }
-    do throws(FileTreeError) {
+    do {
       let shown = try read { view throws(FileTreeError) in try view.text(of: key, try view.existing(ordinal)) }
       tree.namespace.aliasTexts.note(try text.bytes, shown: shown, ordinal, key)
     } catch {
@@ -87,7 +87,7 @@ extension Saves {
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> [ObjectReference] {
     guard let links = removal.content?.links, !links.isEmpty else { return [] }
-    do throws(EngineError) {
+    do {
       for link in links { _ = try transaction.restore(link, to: object) }
       return try transaction.origins(of: object.table, object.key)
     } catch {
@@ -106,7 +106,7 @@ extension Saves {
     // Both names refer to the same object.
     if former == object { return .none }
     let isLinked: Bool
-    do throws(EngineError) {
+    do {
       isLinked = try !transaction.origins(of: table, moved.key).isEmpty
       if !isLinked { try transaction.delete(table, moved.key) }
     } catch {

@@ -87,7 +87,7 @@ struct ObjectRemoval: TreePart {
         }
         if existing != nil { return .none }
         let json: JSONText
-        do throws(JSONInputError) { json = try JSONText(text) } catch { throw FileTreeError(error) }
+        do throws(InputError) { json = try JSONText(text) } catch { throw FileTreeError(error) }
         let outcome = try tree.saves.create(
           json,
           name,

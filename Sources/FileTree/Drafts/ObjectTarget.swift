@@ -118,7 +118,7 @@ struct NamedObjectTarget: TextTarget {
     of object: ObjectReference,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> [ObjectReference] {
-    do throws(EngineError) { return try transaction.origins(of: object.table, object.key) } catch {
+    do { return try transaction.origins(of: object.table, object.key) } catch {
       throw FileTreeError(error)
     }
   }
@@ -157,7 +157,7 @@ extension Saves {
     _ object: ObjectReference,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> Effect {
-    do throws(JSONInputError) {
+    do {
       let outcome = try ObjectPatcher(mode: options.write, missingLinks: missingLinks)
         .apply(text, to: .object(object.key), of: object.table, in: transaction)
       return outcome.hasChanged ? .changed(object) : .none

@@ -199,7 +199,7 @@ extension RefusalLog {
     _ body: () throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
     let former = count
-    do throws(FileTreeError) { return try body() } catch {
+    do { return try body() } catch {
       // A file without a path was deleted.
       guard case .refused(let refusal, let reason) = error, refusal.needsReason, let path = try? path(),
         !hasRefused(path, after: former)

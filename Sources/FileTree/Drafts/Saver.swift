@@ -88,7 +88,7 @@ final class Saver: Sendable {
   @discardableResult
   func save(mayWait: Bool = true, checksPath: Bool = true, _ change: Change) throws(FileTreeError) -> Bool {
     let transaction: WriteTransaction
-    do throws(EngineError) {
+    do {
       transaction = try writer.beginOnThisThread(timeout: options.lockTimeout, checksPath: checksPath)
     } catch {
       throw FileTreeError(error)
@@ -102,7 +102,7 @@ final class Saver: Sendable {
     let version = transaction.nextVersion
     // In a mirror, the next version may also, or only, contain changes of others.
     if writer.uplink == nil { changes.note(version, effect.touched, namesStay: effect.namesStay) }
-    do throws(EngineError) {
+    do {
       let mayWait = mayWait && delayedSync != nil
       _ = try transaction.commit(mayWait ? .grouped : .full)
       if mayWait, delayedSync?.noteCommit() != true { try writer.sync(timeout: options.lockTimeout) }
@@ -116,7 +116,7 @@ final class Saver: Sendable {
   /// Converts a file to which nothing was committed yet, such as a copy, to a format that lists the versions in use.
   /// Its content does not change.
   func convertPristineCopy() throws(FileTreeError) {
-    do throws(EngineError) { try writer.convertPristineCopy(timeout: options.lockTimeout) } catch {
+    do { try writer.convertPristineCopy(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
     }
   }
@@ -128,7 +128,7 @@ final class Saver: Sendable {
     _ change: (borrowing WriteTransaction) throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
     let transaction: WriteTransaction
-    do throws(EngineError) {
+    do {
       try writer.uplink?.checkReadiness(until: .now.advanced(by: options.lockTimeout))
       transaction = try RealmWriter.rehearse(on: snapshot)
     } catch { throw FileTreeError(error) }
@@ -142,7 +142,7 @@ final class Saver: Sendable {
     _ body: (Snapshot, Realm) throws(FileTreeError) -> R
   ) throws(FileTreeError) -> R {
     let outcome: Result<R, FileTreeError>
-    do throws(EngineError) {
+    do {
       outcome = try writer.withWriterLock(timeout: options.lockTimeout) { newest in
         Result { () throws(FileTreeError) in try body(newest, writer.realm) }
       }
@@ -152,21 +152,21 @@ final class Saver: Sendable {
 
   /// Throws if nothing can be saved until a user intervenes.
   func checkObstacles() throws(FileTreeError) {
-    do throws(EngineError) { try writer.checkObstacles(timeout: options.lockTimeout) } catch {
+    do { try writer.checkObstacles(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
     }
   }
 
   /// Shrinks the file to its content, if no other program has the realm open.
   func compact() throws(FileTreeError) {
-    do throws(EngineError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {
+    do { _ = try writer.compact(timeout: options.lockTimeout) } catch {
       throw error.reason == .inUse ? .refused(.inUse, error.description) : FileTreeError(error)
     }
   }
 
   /// Waits until all saves are on disk.
   func synchronize() throws(FileTreeError) {
-    do throws(EngineError) { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
+    do { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
   }
 
   /// Ends delayed syncs, and waits until all saves are on disk.

@@ -25,7 +25,7 @@ struct Saves: TreePart {
       try checkRealm(is: realmFile)
       tree.removal.retryRestores()
       let saved: SavedAs
-      do throws(FileTreeError) {
+      do {
         saved = try perform(text, target, realmFile.map(saver.saving(to:)) ?? saver)
       } catch {
         // If the realm was replaced by another file, report this instead of, for example, an object that is missing in
@@ -125,7 +125,7 @@ struct Saves: TreePart {
   /// Changes the schema, and records the reason if the change is refused.
   func changeSchema(_ operation: String, _ path: String, _ change: Saver.Change) throws(FileTreeError) {
     guard let saver = tree.drafts.saver else { throw .readOnly }
-    do throws(FileTreeError) { try saver.save(mayWait: false, change) } catch {
+    do { try saver.save(mayWait: false, change) } catch {
       tree.drafts.refusals.note(path, operation, Reason(error, of: nil))
       options.log?("cannot \(operation) \(path): \(error)")
       throw error
@@ -153,7 +153,7 @@ struct Saves: TreePart {
   private func keepSettings(of memory: MemoryFile, for key: ObjKey, in ordinal: TableOrdinal) {
     guard let settings = memory.takeSettings() else { return }
     let object = ObjectNode(views.number(ordinal, key), ordinal, key)
-    do throws(FileTreeError) {
+    do {
       if let time = settings.time { try object.setTime(time, tree) }
       if settings.change.permissions != nil || settings.change.group != nil {
         try object.change(settings.change, tree)

@@ -25,10 +25,10 @@ struct SchemaTarget: TextTarget {
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> SchemaChange {
     guard let name else {
-      let wanted = try Self.description { () throws(JSONInputError) in try SchemaDescription(JSONText(bytes)) }
+      let wanted = try Self.description { () throws(InputError) in try SchemaDescription(JSONText(bytes)) }
       return try Self.changing { () throws(SchemaChangeError) in try SchemaChange(to: wanted, in: transaction) }
     }
-    let wanted = try Self.description { () throws(JSONInputError) in try ClassDescription(JSONText(bytes)) }
+    let wanted = try Self.description { () throws(InputError) in try ClassDescription(JSONText(bytes)) }
     let stem = Array(name.dropLast(NameEscaping.suffix.utf8.count))
     guard NameEscaping.className(ofDirectory: stem).isExactly(wanted.name) else {
       throw .refused(.invalid, "the text is the schema of class \(wanted.name), the file is for another class")
@@ -43,12 +43,12 @@ struct SchemaTarget: TextTarget {
     )
   }
 
-  private static func description<T>(_ body: () throws(JSONInputError) -> T) throws(FileTreeError) -> T {
-    do throws(JSONInputError) { return try body() } catch { throw FileTreeError(error) }
+  private static func description<T>(_ body: () throws(InputError) -> T) throws(FileTreeError) -> T {
+    do { return try body() } catch { throw FileTreeError(error) }
   }
 
   private static func changing<T>(_ body: () throws(SchemaChangeError) -> T) throws(FileTreeError) -> T {
-    do throws(SchemaChangeError) { return try body() } catch {
+    do { return try body() } catch {
       switch error.reason {
       case .engine(let error): throw FileTreeError(error)
       default: throw .refused(.invalid, error.description)

@@ -200,7 +200,7 @@ extension Saves {
   /// Returns the complete schema of a version; nil if it is damaged.
   private func schemaText(_ view: VersionView) -> FormerText? {
     let out = OutputBuffer()
-    do throws(RenderError) { try SchemaRenderer.render(view.snapshot, into: out) } catch { return nil }
+    do { try SchemaRenderer.render(view.snapshot, into: out) } catch { return nil }
     return FormerText(ordinal: nil, name: Array("schema.json".utf8), text: out.bytes)
   }
 

@@ -42,9 +42,9 @@ extension FileNode {
   ) throws(FileTreeError) -> OpenFile {
     let time = try tree.read { view in view.modified }
     let new: VersionHold
-    do throws(EngineError) { new = try tree.realm.hold() } catch { throw .unavailable(error) }
+    do { new = try tree.realm.hold() } catch { throw .unavailable(error) }
     let lines: ChangeLines
-    do throws(EngineError) {
+    do {
       lines = try ChangeLines(
         from: old.snapshot,
         to: new.snapshot,

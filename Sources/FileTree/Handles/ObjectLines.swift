@@ -46,7 +46,7 @@ final class ObjectLines: LineSource {
     switch form {
     case .jsonl: records = nil
     case .csv:
-      do throws(TransferError) { try CSVRenderer.check([table]) } catch {
+      do { try CSVRenderer.check([table]) } catch {
         throw .refused(.invalid, "\(table.className ?? table.name)/.all.csv: \(error)")
       }
       records = CSVRenderer(table)
@@ -96,7 +96,7 @@ final class ObjectLines: LineSource {
       return .line
     }
     while true {
-      do throws(EngineError) {
+      do {
         if let keys {
           guard last < keys.count else { return .end }
           last += 1
@@ -109,7 +109,7 @@ final class ObjectLines: LineSource {
           last = cursor.key.value
         }
       } catch { return .damage(error.description) }
-      do throws(RenderError) {
+      do {
         if let records {
           try records.append(cursor, renderer, to: out)
         } else {

@@ -43,7 +43,7 @@ extension Namespace {
       guard case .notFound = error else { throw error }
     }
     let target: (any DraftTarget)?
-    do throws(FileTreeError) { target = try draftTarget(of: place) } catch {
+    do { target = try draftTarget(of: place) } catch {
       // A file as created by mkstemp(3), for a program that saves by renaming. Accept any name.
       guard case .refused(.invalid, _) = error, isExclusive, permissions & 0o777 == 0o600 else { throw error }
       target = nil
@@ -99,7 +99,7 @@ extension Namespace {
     if !tree.drafts.refusals.protects { return }
     // The path of an object differs from this one if it was created under another name.
     let path = shownPath(of: place), own: String?
-    do throws(FileTreeError) {
+    do {
       let attributes = try lookUp(place.name, in: node(place.directory))
       defer { forget(attributes.inode, lookups: 1) }
       own = try node(attributes.inode).shownPath(tree)
@@ -181,7 +181,7 @@ extension Namespace {
     _ body: (Removal?) throws(FileTreeError) -> Void
   ) throws(FileTreeError) {
     let removal = takeRemoval(place, by: caller)
-    do throws(FileTreeError) { try body(removal) } catch {
+    do { try body(removal) } catch {
       if let removal { tree.removal.restoreRemoved(removal, at: place) }
       throw error
     }
@@ -234,7 +234,7 @@ extension Namespace {
   }
 
   private func found(_ place: Overlay.Place, in directory: any Node) throws(FileTreeError) -> FileAttributes? {
-    do throws(FileTreeError) {
+    do {
       let attributes = try lookUp(place.name, in: directory)
       forget(attributes.inode, lookups: 1)
       return attributes

@@ -107,7 +107,7 @@ struct Namespace: TreePart {
     _ make: (InodeNumber) -> any Node
   ) throws(FileTreeError) -> FileAttributes {
     let inode = nodes.enter(identity, isNamedByText: isNamedByText, make)
-    do throws(FileTreeError) { return try node(inode).entryAttributes(tree).uncached } catch {
+    do { return try node(inode).entryAttributes(tree).uncached } catch {
       nodes.forget(inode, lookups: 1)
       throw error
     }
@@ -115,7 +115,7 @@ struct Namespace: TreePart {
 
   /// True if a directory has an entry with this name.
   func hasEntry(_ name: [UInt8], _ directory: any Node) throws(FileTreeError) -> Bool {
-    do throws(FileTreeError) {
+    do {
       let attributes = try lookUp(name, in: directory)
       forget(attributes.inode, lookups: 1)
       return true
@@ -156,7 +156,7 @@ struct Namespace: TreePart {
   /// Returns the object that a file name refers to: the name under which it is listed, or the one under which it was
   /// created.
   func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
-    do throws(EngineError) {
+    do {
       if let key = try directory.objectKey(named: name) { return key }
       guard let key = overlay.alias(name, in: directory.inode) else { return nil }
       if try directory.table.contains(key) { return key }
@@ -170,7 +170,7 @@ struct Namespace: TreePart {
   /// Returns the file name of an object.
   func name(of key: ObjKey, in directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
     let cursor = ObjectCursor(directory.table), name = OutputBuffer()
-    do throws(EngineError) {
+    do {
       let exists = try cursor.seek(key)
       if exists { try directory.name(of: cursor, into: name) }
       if exists { return name.bytes }

@@ -19,7 +19,7 @@ struct AllObjectsNode: FileNode {
   private var takesText: Bool { form == .jsonl && selection.conditions.isEmpty }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    do throws(FileTreeError) { return try attributes(size: size(tree), tree) } catch {
+    do { return try attributes(size: size(tree), tree) } catch {
       // `open` reports the reason. Files of a frozen tree are not opened.
       guard case .refused = error, !tree.options.isFrozen else { throw error }
       return try attributes(size: 0, tree)
@@ -110,7 +110,7 @@ struct AllObjectsNode: FileNode {
   private func size(_ tree: TreeContext) throws(FileTreeError) -> Int {
     if let size = try tree.read({ view in view.streamSizes.size(of: identity) }) { return size }
     for _ in 0..<Self.attempts {
-      do throws(FileTreeError) { return try size(of: try text(tree), tree) } catch {
+      do { return try size(of: try text(tree), tree) } catch {
         // The version could not be held and was overwritten.
         guard case .stale = error, tree.views.isFollowing else { throw error }
       }

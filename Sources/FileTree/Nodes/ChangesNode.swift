@@ -19,7 +19,7 @@ struct ChangesNode: SymbolicLinkNode {
 
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     let feed: ChangeFeed
-    do throws(EngineError) {
+    do {
       feed = try ChangeFeed(
         tree.realm,
         classes: tree.options.classes,

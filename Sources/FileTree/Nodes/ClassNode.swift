@@ -128,7 +128,7 @@ struct ClassNode: DirectoryNode {
     let interest = try tree.read { view throws(FileTreeError) in try view.existing(ordinal).interest }
     let selection = tree.selections.selection(of: ordinal)
     if selection.isWhole { return DirectoryStream(self, budget: tree.namespace.listingBudget, interest: interest) }
-    do throws(FileTreeError) {
+    do {
       let found = DirectoryStream.Found.objects(try selection.keys(tree).sorted())
       return DirectoryStream(self, budget: tree.namespace.listingBudget, interest: interest, found: found)
     } catch {

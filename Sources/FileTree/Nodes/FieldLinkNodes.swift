@@ -57,7 +57,7 @@ struct FieldLinksNode: DirectoryNode {
     guard let index = Int(String(decoding: name, as: UTF8.self)), Array(String(index).utf8) == name, index >= 0 else {
       throw .notFound
     }
-    do throws(FileTreeError) {
+    do {
       return try tree.namespace.enter(place.identity(of: FieldLinkNode.self, name)) {
         FieldLinkNode(inode: $0, place: place, index: index)
       }
@@ -277,7 +277,7 @@ extension ValueView {
     switch self {
     case .list(var list), .set(var list):
       guard index < list.count else { return nil }
-      do throws(EngineError) { return try list.value(at: index) } catch { throw .damaged(directory.shownName, error) }
+      do { return try list.value(at: index) } catch { throw .damaged(directory.shownName, error) }
     default: return nil
     }
   }

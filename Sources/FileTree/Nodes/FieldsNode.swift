@@ -119,7 +119,7 @@ struct FieldPlace: Hashable, Sendable {
   /// The index of the property and its value.
   func value(_ directory: TableDirectory, _ cursor: ObjectCursor) throws(FileTreeError) -> (Int, ValueView) {
     guard let index = directory.table.columns.firstIndex(where: { $0.key == property }) else { throw .stale }
-    do throws(EngineError) { return (index, try cursor.value(index)) } catch {
+    do { return (index, try cursor.value(index)) } catch {
       throw .damaged(directory.shownName, error)
     }
   }

@@ -71,7 +71,7 @@ final class FormerVersionTree: Subtree {
 
   /// Holds the version that `realm` shows.
   private func show(_ realm: Realm) throws(FileTreeError) -> Content {
-    do throws(EngineError) {
+    do {
       let hold = try realm.hold()
       return Content(realm: realm, hold: hold, tree: TreeContext(realm, showing: hold, TreeContext(parts).options))
     } catch { throw .unavailable(error) }
@@ -124,7 +124,7 @@ final class FormerVersionTable: Sendable {
   /// Cost: a scan of the file and a check of each version, once for each newest version.
   func versions(_ main: TreeContext) throws(FileTreeError) -> [UInt64] {
     let newest: UInt64
-    do throws(EngineError) { newest = try main.realm.latest().version } catch { throw .unavailable(error) }
+    do { newest = try main.realm.latest().version } catch { throw .unavailable(error) }
     let file = main.realm.location.generation, held = heldVersions(of: file)
     if let known = state.withLock({ $0.listed }), known.file == file, known.newest == newest {
       return held.union(known.versions).sorted()

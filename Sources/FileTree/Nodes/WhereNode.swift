@@ -62,7 +62,7 @@ struct SelectionNode: DirectoryNode {
   }
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    do throws(FileTreeError) { return DirectoryStream(self, found: .objects(try selection.keys(tree))) } catch {
+    do { return DirectoryStream(self, found: .objects(try selection.keys(tree))) } catch {
       selection.note(error, tree)
       throw error
     }
@@ -148,7 +148,7 @@ extension ObjectSelection {
 
   /// Checks the newest condition of the selection; throws and records its error.
   func check(_ tree: TreeContext) throws(FileTreeError) {
-    do throws(FileTreeError) {
+    do {
       try tree.read { view throws(FileTreeError) in
         let directory = try view.existing(ordinal)
         _ = try query(directory.table, view.snapshot, directory.shownName)

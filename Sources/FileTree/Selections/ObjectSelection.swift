@@ -66,7 +66,7 @@ struct ObjectSelection: Hashable, Sendable {
       case .value(let property, let name): parts.append(try Self.condition(property, name, table, snapshot))
       }
     }
-    do throws(QueryError) { return try ObjectQuery(parts, of: table, in: snapshot) } catch {
+    do { return try ObjectQuery(parts, of: table, in: snapshot) } catch {
       var place = className + "/.where"
       if case .query(let name)? = all.indices.contains(error.condition) ? all[error.condition] : nil {
         place += "/" + String(decoding: name, as: UTF8.self)
@@ -107,7 +107,7 @@ struct ObjectSelection: Hashable, Sendable {
   }
 
   private static func target(_ property: Column, _ snapshot: Snapshot) throws(FileTreeError) -> Table? {
-    do throws(EngineError) {
+    do {
       return try property.targetTable.flatMap { (key) throws(EngineError) in try snapshot.table(key) }
     } catch { throw .damaged(property.name, error) }
   }
@@ -128,7 +128,7 @@ struct ObjectSelection: Hashable, Sendable {
     case .object(let name):
       guard let target = try target(column, snapshot) else { throw .notFound }
       let key: ObjKey?
-      do throws(EngineError) { key = try target.objectKey(ofFile: name + Array(NameEscaping.suffix.utf8)) } catch {
+      do { key = try target.objectKey(ofFile: name + Array(NameEscaping.suffix.utf8)) } catch {
         throw .damaged(column.name, error)
       }
       guard let key else { throw .notFound }
@@ -156,7 +156,7 @@ struct ObjectSelection: Hashable, Sendable {
   ) throws(FileTreeError) -> [ObjKey]? {
     if isWhole { return nil }
     let query = try query(table, snapshot, className)
-    do throws(QueryFailure) { return try query.keys(until: options.queryDeadline) } catch {
+    do { return try query.keys(until: options.queryDeadline) } catch {
       throw FileTreeError(error, place: className, options)
     }
   }
@@ -173,7 +173,7 @@ struct ObjectSelection: Hashable, Sendable {
     do throws(QueryFailure) {
       if query.isDecidedByObject {
         let cursor = ObjectCursor(directory.table)
-        do throws(EngineError) { guard try cursor.seek(key) else { return false } } catch { throw .damaged(error) }
+        do { guard try cursor.seek(key) else { return false } } catch { throw .damaged(error) }
         return try query.matches(cursor)
       }
       // The results of DISTINCT and LIMIT depend on other objects.
@@ -200,7 +200,7 @@ extension Table {
   fileprivate func allKeys(_ place: String) throws(FileTreeError) -> [ObjKey] {
     var keys: [ObjKey] = []
     let cursor = ObjectCursor(self)
-    do throws(EngineError) { while try cursor.next() { keys.append(cursor.key) } } catch {
+    do { while try cursor.next() { keys.append(cursor.key) } } catch {
       throw .damaged(place, error)
     }
     return keys
@@ -252,13 +252,13 @@ struct Selections: TreePart {
 
   /// Holds the newest version, even while other programs commit.
   func holdNewest() throws(FileTreeError) -> VersionHold {
-    do throws(EngineError) {
+    do {
       let hold = try realm.hold()
       if hold.isKnownToWriters { return hold }
     } catch { throw .unavailable(error) }
     // A file to which nothing was committed, such as a copy, has no list of versions in use.
     try tree.drafts.saver?.convertPristineCopy()
-    do throws(EngineError) { return try realm.hold() } catch { throw .unavailable(error) }
+    do { return try realm.hold() } catch { throw .unavailable(error) }
   }
 
   /// Holds the newest version, or returns the held version that the tree shows, with the table of `ordinal` in it and
@@ -269,11 +269,11 @@ struct Selections: TreePart {
       return (directory.table.key, directory.shownName)
     }
     let hold: VersionHold
-    do throws(EngineError) {
+    do {
       if let held = views.held { hold = held } else { hold = try realm.hold() }
     } catch { throw .unavailable(error) }
     let table: Table?
-    do throws(EngineError) { table = try hold.snapshot.table(key) } catch { throw .damaged(name, error) }
+    do { table = try hold.snapshot.table(key) } catch { throw .damaged(name, error) }
     guard let table else { throw .stale }
     return (hold, table, name)
   }

@@ -16,7 +16,7 @@ struct PropertyValues {
     self.table = table
     index = table.columns.firstIndex { $0.key == property.key } ?? 0
     let target: Table?
-    do throws(EngineError) {
+    do {
       target = try property.targetTable.flatMap { (key) throws(EngineError) in try snapshot.table(key) }
     } catch { throw .damaged(property.name, error) }
     self.target = target.map { (ObjectCursor($0), $0.primaryKeyIndex) }
@@ -70,7 +70,7 @@ struct PropertyValues {
     let cursor = ObjectCursor(table)
     var position = 0
     while true {
-      do throws(EngineError) {
+      do {
         if let keys {
           guard position < keys.count else { return }
           position += 1

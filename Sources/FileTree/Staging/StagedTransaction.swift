@@ -63,9 +63,9 @@ final class StagedTransaction: Subtree {
     let shown = String(decoding: name, as: UTF8.self)
     let base = try main.selections.holdNewest()
     let branch: RealmBranch, status: FileStatus
-    do throws(EngineError) { status = try main.realm.fileStatus() } catch { throw .unavailable(error) }
+    do { status = try main.realm.fileStatus() } catch { throw .unavailable(error) }
     file = main.realm.location.generation
-    do throws(EngineError) {
+    do {
       branch = try RealmBranch(
         on: base,
         name: "\(main.realm.configuration.path): transaction \(number) (\(shown))",
@@ -141,7 +141,7 @@ final class StagedTransaction: Subtree {
   func drop(by caller: Caller) throws(FileTreeError) {
     try checkOwner(caller)
     let content = try content()
-    do throws(EngineError) {
+    do {
       try content.branch.writer.withWriterLock(timeout: main.options.lockTimeout) { _ in
         main.subtrees.transactions.end(self, .dropped(by: caller.user))
       }
@@ -182,7 +182,7 @@ final class StagedTransaction: Subtree {
   /// Performs the action of a command file for `caller`.
   func perform(_ action: Action, by caller: Caller) throws(FileTreeError) {
     let content = try content()
-    do throws(FileTreeError) {
+    do {
       try checkOwner(caller)
       switch action {
       case .abort: try drop(by: caller)
@@ -217,7 +217,7 @@ final class StagedTransaction: Subtree {
     }
     // Block saves into the branch until the outcome is known.
     let outcome: Result<Void, FileTreeError>
-    do throws(EngineError) {
+    do {
       outcome = try content.branch.writer.withWriterLock(timeout: main.options.lockTimeout) { staged in
         Result { () throws(FileTreeError) in
           let version = try merge(content.base.snapshot, staged, action)

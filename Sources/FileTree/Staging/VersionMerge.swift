@@ -54,7 +54,7 @@ final class VersionMerge {
     chosen: Set<ObjectReference> = []
   ) throws(FileTreeError) {
     (self.base, self.staged, self.chosen) = (base, staged, chosen)
-    do throws(EngineError) {
+    do {
       schemas = (try SchemaDescription(base), try SchemaDescription(staged))
       let difference = try VersionDifference(from: base, to: staged)
       for table in difference.tables where (table.new ?? table.old)?.className != nil {
@@ -114,7 +114,7 @@ final class VersionMerge {
   /// changes in the affected classes.
   private func findConflicts(with newest: Snapshot) throws(FileTreeError) {
     if newest.version == base.version { return }
-    do throws(EngineError) {
+    do {
       let isSchemaSame = try SchemaDescription(newest) == schemas.base
       if schemas.base != schemas.staged, !isSchemaSame {
         note(".realm/schema.json", isConflict: true, "another program changed the schema as well")
@@ -185,7 +185,7 @@ final class VersionMerge {
     applier.renumbered = renumbered
     for changes in classes { try make(changes, applier, texts, transaction, &touched) }
     for record in applier.waiting {
-      _ = try apply(record.place, texts) { (text) throws(JSONInputError) in
+      _ = try apply(record.place, texts) { (text) throws(InputError) in
         try applier.finish(record, text, in: transaction)
       }
     }
@@ -207,7 +207,7 @@ final class VersionMerge {
   ) throws(FileTreeError) {
     guard let table = changes.old?.key else { return }
     for key in changes.deleted {
-      do throws(EngineError) {
+      do {
         let origins = try transaction.origins(of: table, key)
         // The staged version contains none of the links to it in the base version, so their origins are in `touched`.
         for origin in origins where !isTouched(origin) {
@@ -229,7 +229,7 @@ final class VersionMerge {
   }
 
   private func changeSchema(_ transaction: borrowing WriteTransaction) throws(FileTreeError) {
-    do throws(SchemaChangeError) {
+    do {
       try SchemaChange(to: schemas.staged, in: transaction).apply(transaction)
     } catch {
       if case .engine(let error) = error.reason { throw FileTreeError(error) }
@@ -251,7 +251,7 @@ final class VersionMerge {
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) {
     guard let staged = changes.new, staged.primaryKey == nil, let last = changes.inserted.last else { return }
-    do throws(EngineError) {
+    do {
       guard let key = try transaction.tableKey(named: staged.name) else { return }
       let table = try transaction.table(key)
       var free = ObjKey(last.value + 1)
@@ -274,7 +274,7 @@ final class VersionMerge {
   ) throws(FileTreeError) {
     guard let staged = changes.new, let name = changes.new?.name else { return }
     let table: TableKey
-    do throws(EngineError) {
+    do {
       guard let key = try transaction.tableKey(named: name) else {
         return note(".realm/schema.json", isConflict: true, "class \(staged.className ?? name) no longer exists")
       }
@@ -284,7 +284,7 @@ final class VersionMerge {
       let free = renumbered[ObjectReference(table: table, key: key)] ?? key
       let target = staged.primaryKey == nil ? PatchTarget.keyed(free) : .upsert
       let object = StagedObject(table: staged, key: key)
-      let outcome = try apply(object, texts) { (text) throws(JSONInputError) in
+      let outcome = try apply(object, texts) { (text) throws(InputError) in
         try applier.apply(text, at: object, to: target, of: table, in: transaction)
       }
       guard let outcome else { continue }
@@ -315,8 +315,8 @@ final class VersionMerge {
       let cursor = cursor.flatMap { $0.table.key == object.table.key ? $0 : nil } ?? ObjectCursor(object.table)
       self.cursor = cursor
       out.reset()
-      do throws(EngineError) { _ = try cursor.seek(object.key) } catch { throw .damaged("the transaction", error) }
-      do throws(RenderError) {
+      do { _ = try cursor.seek(object.key) } catch { throw .damaged("the transaction", error) }
+      do {
         guard let properties = object.properties else {
           try renderer.render(cursor, layout: .compact, into: out)
           return out.bytes
@@ -337,10 +337,10 @@ final class VersionMerge {
   private func apply(
     _ object: StagedObject,
     _ texts: StagedTexts,
-    _ body: (JSONText) throws(JSONInputError) -> PatchOutcome
+    _ body: (JSONText) throws(InputError) -> PatchOutcome
   ) throws(FileTreeError) -> PatchOutcome? {
     let text = try texts.text(of: object)
-    do throws(JSONInputError) { return try body(JSONText(text)) } catch {
+    do { return try body(JSONText(text)) } catch {
       if case .engine(let error) = error.kind, error.reason != .duplicateKey { throw FileTreeError(error) }
       let refusal = error
       try format(object.table) { () throws(EngineError) in
@@ -351,6 +351,6 @@ final class VersionMerge {
   }
 
   private func format(_ table: Table, _ body: () throws(EngineError) -> Void) throws(FileTreeError) {
-    do throws(EngineError) { try body() } catch { throw .damaged(table.name, error) }
+    do { try body() } catch { throw .damaged(table.name, error) }
   }
 }

@@ -27,7 +27,7 @@ public final class FileTree: Sendable {
   ) throws(FileTreeError) {
     var hold: VersionHold?
     if options.isFrozen {
-      do throws(EngineError) { hold = try realm.hold() } catch { throw .unavailable(error) }
+      do { hold = try realm.hold() } catch { throw .unavailable(error) }
     }
     let parts = TreeParts(
       realm,
@@ -143,7 +143,7 @@ public final class FileTree: Sendable {
     for thread: Int32 = 0,
     user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
-    do throws(FileTreeError) {
+    do {
       var attributes = lasting(try attributes(place(inode), for: thread, user: user))
       // The kernel uses this size for the file from now on, so this exact size must be kept.
       if let size = file?.reportedSize { (attributes.size, attributes.keptSize) = (size, nil) }
@@ -391,7 +391,7 @@ public final class FileTree: Sendable {
     _ body: (any Node) throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
     let directory = try place.tree.namespace.node(place.inode)
-    do throws(FileTreeError) { return try body(directory) } catch {
+    do { return try body(directory) } catch {
       guard case .stale = error, let home = directory as? ClassNode, try home.isRemoved(place.tree) else { throw error }
       throw .notFound
     }

@@ -150,7 +150,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
 extension FileTreeError {
   /// The error for a refused text. If a link has no target, the reason also explains how to save files that link to
   /// each other.
-  init(_ error: JSONInputError, _ links: MissingLinks) {
+  init(_ error: InputError, _ links: MissingLinks) {
     guard case .linkTargetMissing = error.kind, links == .refuse else {
       self.init(error)
       return
@@ -163,7 +163,7 @@ extension FileTreeError {
   }
 
   /// The error for a text that cannot be applied.
-  init(_ error: JSONInputError) {
+  init(_ error: InputError) {
     let refusal: Refusal
     switch error.kind {
     case .outOfRange: refusal = .outOfRange

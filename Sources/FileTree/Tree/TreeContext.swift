@@ -120,7 +120,7 @@ extension TreeContext {
   ) throws(FileTreeError) -> R {
     if let saver = drafts.saver { return try saver.withWriterLock(body) }
     let outcome: Result<R, FileTreeError>
-    do throws(EngineError) {
+    do {
       outcome = try realm.withWriterLock(timeout: options.lockTimeout) { newest, realm in
         Result { () throws(FileTreeError) in try body(newest, realm) }
       }

@@ -40,7 +40,7 @@ final class ChangePipes: @unchecked Sendable {
   func make(_ feed: sending ChangeFeed, _ rules: AccessRules) throws(FileTreeError) -> [UInt8] {
     let folder = try usableFolder()
     let pipe: ChangePipe
-    do throws(EngineError) { pipe = try ChangePipe(in: folder, feed, rules) } catch {
+    do { pipe = try ChangePipe(in: folder, feed, rules) } catch {
       throw .refused(error.code == EMFILE ? .noSpace : .inputOutput, "no pipe for .realm/changes: \(error)")
     }
     let isServed = monitor.locked {
@@ -81,7 +81,7 @@ final class ChangePipes: @unchecked Sendable {
         return .success(made.path)
       } catch { return .failure(error) }
     }
-    do throws(EngineError) { return try made.get() } catch {
+    do { return try made.get() } catch {
       throw .refused(.inputOutput, "no folder for the pipes of .realm/changes: \(error)")
     }
   }

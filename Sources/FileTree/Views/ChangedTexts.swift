@@ -31,7 +31,7 @@ struct ChangedTexts {
   ///
   /// Precondition: that of `VersionDifference`. Cost: that of reading the changes.
   static func between(_ old: Snapshot, _ new: Snapshot) -> ChangedTexts? {
-    do throws(EngineError) {
+    do {
       let difference = try VersionDifference(from: old, to: new)
       guard difference.sharesNodes else { return nil }
       var found = ChangedTexts(namesStay: true)

@@ -19,7 +19,7 @@ final class PipeFolder: Sendable {
     var failure = EngineError.failed("mkdtemp", UserFolders.runtime, ENOENT)
     for parent in [UserFolders.runtime, "/tmp"] {
       Self.removeAbandoned(in: parent)
-      do throws(EngineError) {
+      do {
         (path, descriptor) = try Self.make(in: parent)
         return
       } catch { failure = error }

@@ -97,7 +97,7 @@ final class Views: Sendable {
     _ request: Request?,
     _ body: (VersionView) throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
-    do throws(FileTreeError) { return try read(request, body) } catch {
+    do { return try read(request, body) } catch {
       guard case .unavailable = error, let view = newest.withLock({ $0 }) else { throw error }
       return try body(view)
     }
@@ -112,7 +112,7 @@ final class Views: Sendable {
       if reads % Snapshot.readsBetweenTrims == 0 { held.snapshot.limitResidentPages() }
       return held.snapshot
     }
-    do throws(EngineError) {
+    do {
       let snapshot = checksPath ? try newestSettled() : try realm.latest(checksPath: false)
       condition.note(realm.location)
       return snapshot
@@ -128,7 +128,7 @@ final class Views: Sendable {
     // Check this first: another thread may be syncing at the same time.
     if options.groupCommit > 0, let writer, writer.hasUnsynced {
       for _ in 0..<Self.syncAttempts {
-        do throws(EngineError) {
+        do {
           let snapshot = try realm.latest()
           if realm.location.place != .shared { return snapshot }
         } catch {
@@ -149,7 +149,7 @@ final class Views: Sendable {
   /// were none, or if another thread kept the writer busy.
   private func syncDelayed() -> Bool {
     guard let writer, writer.hasUnsynced else { return false }
-    do throws(EngineError) { try writer.sync(timeout: Self.syncTimeout) } catch {
+    do { try writer.sync(timeout: Self.syncTimeout) } catch {
       if error.reason == .busy { return false }
       options.log?("the last saves are not on disk: \(error)")
     }
@@ -189,7 +189,7 @@ final class Views: Sendable {
     let own = previous.flatMap { ownChanges.changes(after: $0.snapshot.version, upTo: snapshot.version) }
     let changed = own ?? previous.flatMap { found(since: $0, snapshot) }
     let view: VersionView
-    do throws(EngineError) {
+    do {
       view = try VersionView(
         VersionView.Source(
           snapshot: snapshot,

@@ -21,7 +21,7 @@ package indirect enum TextValue: Hashable, Sendable {
   package static let null = TextValue.scalar(Array("null".utf8))
 
   /// Parses a text.
-  package init(_ text: [UInt8]) throws(JSONInputError) {
+  package init(_ text: [UInt8]) throws(InputError) {
     let text = try JSONText(text)
     self.init(text, JSONText.root)
   }

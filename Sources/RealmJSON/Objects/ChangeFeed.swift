@@ -168,7 +168,7 @@ public final class ChangeFeed {
       return false
     }
     let lines: ChangeLines?
-    do throws(EngineError) {
+    do {
       lines = try ChangeLines(from: from.snapshot, to: to.snapshot, time: Self.now(), classes: classes, style: style)
     } catch { lines = nil }
     // Keys of a different file are unrelated, and damaged versions cannot be compared.

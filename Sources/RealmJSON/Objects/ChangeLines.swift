@@ -85,7 +85,7 @@ public final class ChangeLines {
     let start = out.count
     while place.table < tables.count {
       let table = tables[place.table]
-      do throws(RenderError) {
+      do {
         if try step(table, out) { return .line }
       } catch {
         out.truncate(to: start)
@@ -118,7 +118,7 @@ public final class ChangeLines {
       let changes = self.changes ?? difference.changes(in: table, after: key)
       self.changes = changes
       let change: ObjectDifference?
-      do throws(EngineError) { change = try changes.next() } catch {
+      do { change = try changes.next() } catch {
         passTable()
         throw RenderError(.damaged(error))
       }

@@ -28,7 +28,7 @@ public struct DeletedObjectText {
       let value = Array(out.bytes.dropLast(layout == .compact ? 1 : 0))
       guard let index = object.table.primaryKeyIndex else { return (nil, value) }
       let cursor = ObjectCursor(object.table)
-      do throws(EngineError) {
+      do {
         guard try cursor.seek(object.key) else { return nil }
       } catch { return nil }
       out.reset()

@@ -33,7 +33,7 @@ extension ObjectPatcher {
     _ text: JSONText,
     _ outcome: inout LinkedOutcome,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     if depth > ObjectPlan.depthLimit {
       throw text.error(.overLimit, at: node, "more than \(ObjectPlan.depthLimit) levels of objects and collections")
     }
@@ -70,7 +70,7 @@ extension ObjectPatcher {
     _ text: JSONText,
     _ outcome: inout LinkedOutcome,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> ObjKey {
+  ) throws(InputError) -> ObjKey {
     try applyLinked(in: node, schema, depth: depth, text, &outcome, transaction)
     schemas.forgetObjects()
     var primaryKey: Value?
@@ -85,7 +85,7 @@ extension ObjectPatcher {
       }
     }
     let object: ObjKey, isNew: Bool
-    do throws(EngineError) {
+    do {
       if let known = outcome.made[node] {
         (object, isNew) = (known, false)
       } else if let primaryKey {

@@ -111,7 +111,7 @@ public final class ObjectPatcher {
     to target: PatchTarget,
     of table: TableKey,
     in transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> PatchOutcome {
+  ) throws(InputError) -> PatchOutcome {
     try apply(text, to: target, of: table, made: [:], in: transaction)
   }
 
@@ -123,7 +123,7 @@ public final class ObjectPatcher {
     of table: TableKey,
     made: [Int: ObjKey],
     in transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> PatchOutcome {
+  ) throws(InputError) -> PatchOutcome {
     schemas.forgetObjects()
     let schema = try schemas.schema(table, transaction)
     guard text.kind(JSONText.root) == .object else {
@@ -132,7 +132,7 @@ public final class ObjectPatcher {
     if schema.kind != .topLevel {
       let kind =
         schema.kind == .embedded ? "embedded: its objects are written inside of others" : "asymmetric: read-only"
-      throw JSONInputError(.forbidden, "class \(schema.name) is \(kind)")
+      throw InputError(.forbidden, "class \(schema.name) is \(kind)")
     }
     var linked = LinkedOutcome(made: made)
     self.linked = [:]
@@ -177,7 +177,7 @@ public final class ObjectPatcher {
     _ text: JSONText,
     _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> PatchOutcome {
+  ) throws(InputError) -> PatchOutcome {
     var plan = ObjectPlan(text, self, missingLinks)
     try plan.addObject(JSONText.root, schema, object, isNew: isNew, mode: mode, depth: 0, transaction)
     let hasChanged = isNew || !plan.steps.isEmpty
@@ -197,10 +197,10 @@ public final class ObjectPatcher {
     _ text: JSONText,
     _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> PatchOutcome {
+  ) throws(InputError) -> PatchOutcome {
     var plan = ObjectPlan(text, self, missingLinks)
     plan.ownName = (new.primaryKey ?? new.key.map { .int($0.value) }).map { (schema.key, $0) }
-    do throws(JSONInputError) {
+    do {
       try plan.addObject(JSONText.root, schema, ObjectPlan.unmade, isNew: true, mode: mode, depth: 0, transaction)
     } catch {
       // The link may refer to the object itself.
@@ -208,7 +208,7 @@ public final class ObjectPatcher {
       return try makeInSteps(new, text, schema, transaction)
     }
     let object: ObjKey
-    do throws(EngineError) { object = try create(new, schema, plan.values, transaction) } catch {
+    do { object = try create(new, schema, plan.values, transaction) } catch {
       // Nothing was changed. If the object is created step by step, the error concerns a single value, whose position
       // can be reported.
       return try makeInSteps(new, text, schema, transaction)
@@ -230,10 +230,10 @@ public final class ObjectPatcher {
     _ text: JSONText,
     _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> PatchOutcome {
+  ) throws(InputError) -> PatchOutcome {
     schemas.forgetObjects()
     let object: ObjKey, isNew: Bool
-    do throws(EngineError) {
+    do {
       if new.mayExist, let key = new.primaryKey, let known = try transaction.objectKey(schema.key, primaryKey: key) {
         (object, isNew) = (known, false)
       } else {
@@ -263,17 +263,17 @@ public final class ObjectPatcher {
     _ text: JSONText,
     _ schema: CachedClass,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> Resolution {
+  ) throws(InputError) -> Resolution {
     switch target {
     case .object(let key):
       guard try schemas.contains(schema, key, transaction) else {
-        throw JSONInputError(.missingObject, "\(schema.name) object \(key) no longer exists")
+        throw InputError(.missingObject, "\(schema.name) object \(key) no longer exists")
       }
       try checkPrimaryKey(text, schema, key, transaction)
       return .existing(key)
     case .keyed(let key):
       if schema.primaryKey != nil {
-        throw JSONInputError(.keyMismatch, "class \(schema.name) has a primary key; name the object by that")
+        throw InputError(.keyMismatch, "class \(schema.name) has a primary key; name the object by that")
       }
       return .new(NewObject(key: key))
     case .new, .named, .upsert: break
@@ -281,7 +281,7 @@ public final class ObjectPatcher {
     let preferred = preferredKey(target, schema, transaction)
     guard let column = schema.primaryKey else {
       if case .named = target {
-        throw JSONInputError(.keyMismatch, "class \(schema.name) has no primary key; name the object by a number")
+        throw InputError(.keyMismatch, "class \(schema.name) has no primary key; name the object by a number")
       }
       return .new(NewObject(key: preferred))
     }
@@ -302,7 +302,7 @@ public final class ObjectPatcher {
       new.mayExist = true
       return .new(new)
     }
-    do throws(EngineError) {
+    do {
       if let key = try transaction.objectKey(schema.key, primaryKey: wanted) { return .existing(key) }
     } catch {
       throw text.error(error, at: new.node)
@@ -319,7 +319,7 @@ public final class ObjectPatcher {
     switch target {
     case .new(let key?), .named(_, let key?):
       // A key that cannot be looked up counts as in use.
-      do throws(JSONInputError) { return try schemas.contains(schema, key, transaction) ? nil : key } catch {
+      do { return try schemas.contains(schema, key, transaction) ? nil : key } catch {
         return nil
       }
     default: return nil
@@ -331,14 +331,14 @@ public final class ObjectPatcher {
     _ schema: CachedClass,
     _ key: ObjKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     guard let column = schema.primaryKey, let index = schema.primaryKeyIndex,
       let told = try text.primaryKey(of: column),
       let node = text.member(column.name, of: JSONText.root)
     else { return }
     let stored = try schemas.value(schema, key, index, transaction)
     let isSame: Bool
-    do throws(EngineError) { isSame = try told.rendersAs(stored) } catch {
+    do { isSame = try told.rendersAs(stored) } catch {
       throw text.error(error, at: node)
     }
     if !isSame {
@@ -362,13 +362,13 @@ extension JSONText {
   }
 
   /// Returns the integer in a member of the outermost object; nil if there is no such member.
-  public func integer(ofMember name: String) throws(JSONInputError) -> Int64? {
+  public func integer(ofMember name: String) throws(InputError) -> Int64? {
     guard let node = member(name, of: Self.root), case .int(let value) = try scalar(node, as: .int) else { return nil }
     return value
   }
 
   /// Throws if the text of an object contains a different primary key than the name of its file.
-  public func checkPrimaryKey(of column: Column, is key: Value) throws(JSONInputError) {
+  public func checkPrimaryKey(of column: Column, is key: Value) throws(InputError) {
     guard let told = try primaryKey(of: column), told != key, let node = member(column.name, of: Self.root) else {
       return
     }
@@ -380,12 +380,12 @@ extension JSONText {
   }
 
   /// Returns the primary key in the text of an object; nil if it contains none.
-  public func primaryKey(of column: Column) throws(JSONInputError) -> Value? {
+  public func primaryKey(of column: Column) throws(InputError) -> Value? {
     try primaryKey(of: column, at: Self.root)
   }
 
   /// Returns the primary key in the object at `object`; nil if it contains none.
-  func primaryKey(of column: Column, at object: Int) throws(JSONInputError) -> Value? {
+  func primaryKey(of column: Column, at object: Int) throws(InputError) -> Value? {
     guard let node = member(column.name, of: object) else { return nil }
     if kind(node) == .null {
       if column.isNullable { return .null }
@@ -395,8 +395,8 @@ extension JSONText {
   }
 
   /// Converts an error of the engine into one at the position of the value that caused it.
-  func error(_ error: EngineError, at node: Int) -> JSONInputError {
-    let kind: JSONInputError.Kind =
+  func error(_ error: EngineError, at node: Int) -> InputError {
+    let kind: InputError.Kind =
       switch error.reason {
       case .wrongType: .wrongType
       case .duplicateKey: .duplicate

@@ -94,8 +94,8 @@ struct ObjectPlan {
     )
   }
 
-  private func format<R>(_ node: Int, _ body: () throws(EngineError) -> R) throws(JSONInputError) -> R {
-    do throws(EngineError) { return try body() } catch { throw text.error(error, at: node) }
+  private func format<R>(_ node: Int, _ body: () throws(EngineError) -> R) throws(InputError) -> R {
+    do { return try body() } catch { throw text.error(error, at: node) }
   }
 
   // MARK: objects
@@ -109,7 +109,7 @@ struct ObjectPlan {
     mode: WriteMode,
     depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     try checkDepth(depth, node)
     if object == Self.unmade { values.reserveCapacity(schema.columns.count) }
     var isNamed = [Bool](repeating: false, count: schema.columns.count)
@@ -145,7 +145,7 @@ struct ObjectPlan {
     }
   }
 
-  private func checkDepth(_ depth: Int, _ node: Int) throws(JSONInputError) {
+  private func checkDepth(_ depth: Int, _ node: Int) throws(InputError) {
     if depth > Self.depthLimit {
       throw text.error(.overLimit, at: node, "more than \(Self.depthLimit) levels of objects and collections")
     }
@@ -153,7 +153,7 @@ struct ObjectPlan {
 
   /// Returns the index of the property with the name in the text. Most texts list properties in schema order, so
   /// `expected` is tried first.
-  private func propertyIndex(_ name: Int, _ schema: CachedClass, _ expected: Int) throws(JSONInputError) -> Int {
+  private func propertyIndex(_ name: Int, _ schema: CachedClass, _ expected: Int) throws(InputError) -> Int {
     let bytes = text.content(name)
     if expected < schema.names.count, isEqual(schema.names[expected], bytes) { return expected }
     if let index = schema.names.firstIndex(where: { isEqual($0, bytes) }) { return index }
@@ -169,7 +169,7 @@ struct ObjectPlan {
     name.count == bytes.count && name.elementsEqual(bytes)
   }
 
-  private mutating func addDefault(_ node: Int, _ place: Place, _ stored: ValueView) throws(JSONInputError) {
+  private mutating func addDefault(_ node: Int, _ place: Place, _ stored: ValueView) throws(InputError) {
     if let value = place.column.defaultValue {
       if try !format(node, { () throws(EngineError) in try value.rendersAs(stored) }) {
         add(.put(value), place, node)
@@ -187,7 +187,7 @@ struct ObjectPlan {
     _ stored: ValueView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     let column = place.column
     guard let collection = column.collection else {
       if column.type == .mixed {
@@ -226,7 +226,7 @@ struct ObjectPlan {
     }
   }
 
-  private func checkIsArray(_ node: Int) throws(JSONInputError) {
+  private func checkIsArray(_ node: Int) throws(InputError) {
     if text.kind(node) != .array { throw text.mismatch(node, "an array") }
   }
 
@@ -236,7 +236,7 @@ struct ObjectPlan {
     _ node: Int,
     _ place: Place,
     _ stored: ValueView?
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     if let stored {
       // A link that is shown as a value must be cleared, even though its target does not exist yet.
       let isHidden = if case .link(_, let key) = stored { isHidden(key) || !key.isUnresolved } else { true }
@@ -252,7 +252,7 @@ struct ObjectPlan {
   private func embeddedClass(
     _ column: Column,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> CachedClass? {
+  ) throws(InputError) -> CachedClass? {
     guard column.type == .link, let key = column.targetTable else { return nil }
     let schema = try schemas.schema(key, transaction)
     return schema.kind == .embedded ? schema : nil
@@ -265,7 +265,7 @@ struct ObjectPlan {
     _ node: Int,
     _ column: Column,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> Value? {
+  ) throws(InputError) -> Value? {
     if text.kind(node) == .null {
       if column.isNullable || column.type == .mixed { return .null }
       let example = try example(column, transaction)
@@ -280,7 +280,7 @@ struct ObjectPlan {
     }
   }
 
-  private func example(_ column: Column, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> String {
+  private func example(_ column: Column, _ transaction: borrowing WriteTransaction) throws(InputError) -> String {
     guard column.type == .link, let key = column.targetTable else { return JSONText.example(of: column.type) }
     return "the primary key of a \(try schemas.schema(key, transaction).name)"
   }
@@ -290,7 +290,7 @@ struct ObjectPlan {
     _ node: Int,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> Value {
+  ) throws(InputError) -> Value {
     try checkDepth(depth, node)
     if let scalar = try text.untyped(node) { return scalar }
     if text.kind(node) == .array {
@@ -336,7 +336,7 @@ struct ObjectPlan {
     _ target: CachedClass,
     _ transaction: borrowing WriteTransaction,
     isReference: Bool = false
-  ) throws(JSONInputError) -> Value? {
+  ) throws(InputError) -> Value? {
     if let made = patcher.linked[node] { return made }
     var id = node, isReference = isReference
     if !isReference, let reference = reference(node) {
@@ -355,7 +355,7 @@ struct ObjectPlan {
     var isOwnName = false, primaryKey: Value?
     if let object = try targetKey(id, target, transaction, &primaryKey, &isOwnName) { return .link(target.key, object) }
     if missingLinks == .expect, !isOwnName, let primaryKey {
-      do throws(EngineError) {
+      do {
         return .link(target.key, try transaction.expectedObject(target.key, primaryKey: primaryKey))
       } catch { throw text.error(error, at: node) }
     }
@@ -378,7 +378,7 @@ struct ObjectPlan {
     _ transaction: borrowing WriteTransaction,
     _ primaryKey: inout Value?,
     _ isOwnName: inout Bool
-  ) throws(JSONInputError) -> ObjKey? {
+  ) throws(InputError) -> ObjKey? {
     guard let column = target.primaryKey else {
       guard case .int(let named) = try text.scalar(id, as: .int) else { return nil }
       let key = patcher.renumbered[ObjectReference(table: target.key, key: ObjKey(named))] ?? ObjKey(named)
@@ -394,7 +394,7 @@ struct ObjectPlan {
     }
     if let ownName { isOwnName = ownName.table == target.key && ownName.key == key }
     primaryKey = key
-    do throws(EngineError) { return try transaction.objectKey(target.key, primaryKey: key) } catch {
+    do { return try transaction.objectKey(target.key, primaryKey: key) } catch {
       throw text.error(error, at: id)
     }
   }
@@ -408,7 +408,7 @@ struct ObjectPlan {
     _ stored: ValueView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     try checkDepth(depth, node)
     switch stored {
     case .list(let list) where text.kind(node) == .array:
@@ -429,7 +429,7 @@ struct ObjectPlan {
     _ stored: ListView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     var items: [(node: Int, value: Value)] = []
     items.reserveCapacity(text.count(node))
     for element in text.elements(node) {
@@ -475,7 +475,7 @@ struct ObjectPlan {
     _ list: ListView,
     _ node: Int,
     _ place: Place
-  ) throws(JSONInputError) -> Bool {
+  ) throws(InputError) -> Bool {
     guard place.column.type == .link, values.count < list.count else { return false }
     return try format(node) { () throws(EngineError) in
       var list = list
@@ -496,7 +496,7 @@ struct ObjectPlan {
     _ stored: ListView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     var present: [Value] = []
     if var set = stored {
       for index in 0..<set.count {
@@ -531,7 +531,7 @@ struct ObjectPlan {
   private typealias Entry = (key: ArraySlice<UInt8>, node: Int)
 
   /// Returns the entries of a dictionary, sorted by key; nil if the node is not a dictionary.
-  private func entries(_ node: Int) throws(JSONInputError) -> [Entry]? {
+  private func entries(_ node: Int) throws(InputError) -> [Entry]? {
     var entries: [Entry] = []
     var object = node
     if let wrapper = text.wrapper(node), wrapper.name == "dictionary" {
@@ -556,7 +556,7 @@ struct ObjectPlan {
   private func isTypeName(_ name: Int) -> Bool { text.content(name).first == UInt8(ascii: "$") }
 
   /// `[key, value]`, the notation for keys that are not UTF-8.
-  private func pair(_ node: Int) throws(JSONInputError) -> Entry {
+  private func pair(_ node: Int) throws(InputError) -> Entry {
     let nodes = Array(text.elements(node))
     guard nodes.count == 2, let key = try text.string(nodes[0]) else {
       throw text.mismatch(node, "a pair of a key and a value")
@@ -570,7 +570,7 @@ struct ObjectPlan {
     _ stored: DictionaryView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     guard let entries = try entries(node) else {
       throw text.mismatch(node, "an object whose names do not begin with \"$\"")
     }
@@ -610,7 +610,7 @@ struct ObjectPlan {
     _ stored: ValueView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     let place = place.at(.key(Array(entry.key)))
     if let target = try embeddedClass(place.column, transaction) {
       if stored == nil && text.kind(entry.node) == .null {
@@ -636,7 +636,7 @@ struct ObjectPlan {
     _ stored: ValueView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     if text.kind(node) == .null {
       try addValue(.null, node, place, stored)
       return
@@ -649,7 +649,7 @@ struct ObjectPlan {
     }
   }
 
-  private func checkIsObject(_ node: Int, _ target: CachedClass) throws(JSONInputError) {
+  private func checkIsObject(_ node: Int, _ target: CachedClass) throws(InputError) {
     if text.kind(node) != .object { throw text.mismatch(node, "an object with the properties of \(target.name)") }
   }
 
@@ -660,7 +660,7 @@ struct ObjectPlan {
     _ stored: ListView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) {
+  ) throws(InputError) {
     let items = Array(text.elements(node))
     for item in items { try checkIsObject(item, target) }
     var objects: [ObjKey] = []
@@ -676,7 +676,7 @@ struct ObjectPlan {
       return
     }
     // Two elements are equal if the plan between them is empty.
-    let difference = try ListDifference(old: objects.count, new: items.count) { (old, new) throws(JSONInputError) in
+    let difference = try ListDifference(old: objects.count, new: items.count) { (old, new) throws(InputError) in
       var trial = ObjectPlan(text, patcher, missingLinks)
       try trial.addObject(
         items[new],
@@ -711,13 +711,13 @@ struct ObjectPlan {
   consuming func apply(
     to made: ObjKey = Self.unmade,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> (missing: Int, defaulted: [RequiredProperty]) {
+  ) throws(InputError) -> (missing: Int, defaulted: [RequiredProperty]) {
     var missing = missing, defaulted = defaulted
     for step in steps {
       schemas.forgetObjects()
       let embedded: ObjKey?
       let object = step.object == Self.unmade ? made : step.object
-      do throws(EngineError) { embedded = try Self.apply(step, to: object, transaction) } catch {
+      do { embedded = try Self.apply(step, to: object, transaction) } catch {
         throw text.error(error, at: step.node)
       }
       if let embedded, let target = step.column.targetTable {
@@ -762,7 +762,7 @@ struct ObjectPlan {
     _ target: TableKey,
     _ made: ObjKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> (missing: Int, defaulted: [RequiredProperty]) {
+  ) throws(InputError) -> (missing: Int, defaulted: [RequiredProperty]) {
     var plan = ObjectPlan(text, patcher, missingLinks)
     try plan.addObject(
       step.node,

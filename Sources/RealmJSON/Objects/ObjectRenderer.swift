@@ -90,7 +90,7 @@ public final class ObjectRenderer {
   ) throws(RenderError) -> Bool {
     guard key.value >= 0 else { return false }
     let plan = plan(of: table)
-    do throws(RenderError) {
+    do {
       guard try plan.cursor.find(key) else { return false }
     } catch {
       throw error.about(plan, key)
@@ -112,7 +112,7 @@ public final class ObjectRenderer {
   /// Cost: the length of the text. On error, `out` is unchanged.
   public func render(property index: Int, of cursor: ObjectCursor, into out: OutputBuffer) throws(RenderError) {
     let value: ValueView
-    do throws(RenderError) { value = try read(index, of: cursor) } catch {
+    do { value = try read(index, of: cursor) } catch {
       throw error.about(plan(of: cursor.table), cursor.key)
     }
     try render(value, property: index, of: cursor, into: out)
@@ -144,7 +144,7 @@ public final class ObjectRenderer {
     if !isSweep { effort.renew() }
     let plan = plan(of: cursor.table), start = out.count
     var writer = JSONWriter(out, .compact, limit: start + limits.length)
-    do throws(RenderError) {
+    do {
       try self.value(value, isMixed: plan.properties[index].isMixed, depth: 0, &writer)
     } catch {
       out.truncate(to: start)
@@ -162,7 +162,7 @@ public final class ObjectRenderer {
     if !isSweep { effort.renew() }
     let start = out.count
     var writer = JSONWriter(out, .compact, limit: start + limits.length)
-    do throws(RenderError) { try self.value(value, isMixed: isMixed, depth: 0, &writer) } catch {
+    do { try self.value(value, isMixed: isMixed, depth: 0, &writer) } catch {
       out.truncate(to: start)
       throw error
     }
@@ -188,7 +188,7 @@ public final class ObjectRenderer {
     if !isSweep { effort.renew() }
     let start = out.count
     var writer = JSONWriter(out, layout, limit: start + limits.length)
-    do throws(RenderError) {
+    do {
       try object(plan, cursor, depth: 0, &writer)
     } catch {
       out.truncate(to: start)
@@ -227,7 +227,7 @@ public final class ObjectRenderer {
       writer.next(isFirst: index == 0)
       writer.out.append(plan.names, in: property.name)
       writer.endName()
-      do throws(RenderError) {
+      do {
         try value(read(property, index, cursor), isMixed: property.isMixed, depth: depth, &writer)
       } catch {
         throw error.within(plan.table.columns[index].name)

@@ -59,7 +59,7 @@ public final class RecordApplier<Place> {
     to target: PatchTarget,
     of table: TableKey,
     in transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> PatchOutcome {
+  ) throws(InputError) -> PatchOutcome {
     let outcome = try first.apply(text, to: target, of: table, in: transaction)
     if outcome.missingLinks > 0 {
       var made: [Int: ObjKey] = [:]
@@ -81,7 +81,7 @@ public final class RecordApplier<Place> {
     _ record: Waiting,
     _ text: JSONText,
     in transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> PatchOutcome {
+  ) throws(InputError) -> PatchOutcome {
     try second.apply(
       text,
       to: .object(record.object.key),

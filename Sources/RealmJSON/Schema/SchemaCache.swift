@@ -51,28 +51,28 @@ final class SchemaCache {
   /// Invalidates the cursors. Must be called after each change to the transaction.
   func forgetObjects() { if !cursors.isEmpty { cursors = [:] } }
 
-  func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> CachedClass {
+  func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(InputError) -> CachedClass {
     if let last, last.key == key { return last }
     if let known = classes[key] {
       last = known
       return known
     }
-    do throws(EngineError) {
+    do {
       let schema = CachedClass.of(try transaction.table(key))
       classes[key] = schema
       last = schema
       return schema
-    } catch { throw JSONInputError(.engine(error), error.description) }
+    } catch { throw InputError(.engine(error), error.description) }
   }
 
   /// Returns the class that `$ref` names; nil if it does not exist.
-  func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> CachedClass? {
+  func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(InputError) -> CachedClass? {
     if let key = names[ExactName(name)] { return try schema(key, transaction) }
     var key: TableKey?
-    do throws(EngineError) {
+    do {
       key = try transaction.tableKey(like: Table.classPrefix + name)
       if key == nil { key = try transaction.tableKey(like: name) }
-    } catch { throw JSONInputError(.engine(error), error.description) }
+    } catch { throw InputError(.engine(error), error.description) }
     guard let key else { return nil }
     names[ExactName(name)] = key
     return try schema(key, transaction)
@@ -81,13 +81,13 @@ final class SchemaCache {
   private func cursor(
     _ key: TableKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> ObjectCursor {
+  ) throws(InputError) -> ObjectCursor {
     if let known = cursors[key] { return known }
-    do throws(EngineError) {
+    do {
       let cursor = ObjectCursor(try transaction.table(key))
       cursors[key] = cursor
       return cursor
-    } catch { throw JSONInputError(.engine(error), error.description) }
+    } catch { throw InputError(.engine(error), error.description) }
   }
 
   /// True if a live object with this key exists.
@@ -95,10 +95,10 @@ final class SchemaCache {
     _ schema: CachedClass,
     _ object: ObjKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> Bool {
+  ) throws(InputError) -> Bool {
     if object.value < 0 { return false }
     let cursor = try cursor(schema.key, transaction)
-    do throws(EngineError) { return try cursor.seek(object) } catch { throw damaged(error) }
+    do { return try cursor.seek(object) } catch { throw damaged(error) }
   }
 
   /// Returns a stored value, before any planned change.
@@ -107,16 +107,16 @@ final class SchemaCache {
     _ object: ObjKey,
     _ index: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> ValueView {
+  ) throws(InputError) -> ValueView {
     let cursor = try cursor(schema.key, transaction)
-    do throws(EngineError) {
+    do {
       // The cursor may be at a different object of the class.
       _ = try cursor.seek(object)
       return try cursor.value(index)
     } catch { throw damaged(error) }
   }
 
-  private func damaged(_ error: EngineError) -> JSONInputError {
-    JSONInputError(.engine(error), error.description)
+  private func damaged(_ error: EngineError) -> InputError {
+    InputError(.engine(error), error.description)
   }
 }

@@ -25,7 +25,7 @@ extension SchemaChange {
   private static func present(
     _ transaction: borrowing WriteTransaction
   ) throws(SchemaChangeError) -> (SchemaDescription, Set<ExactName>) {
-    do throws(EngineError) {
+    do {
       var empty: Set<ExactName> = []
       for key in try transaction.tableKeys() {
         let table = try transaction.table(key)
@@ -48,7 +48,7 @@ extension SchemaChange {
     where isIncluded: (Step) -> Bool
   ) throws(SchemaChangeError) {
     for step in steps where isIncluded(step) {
-      do throws(EngineError) { try Self.apply(step, transaction) } catch { throw SchemaChangeError(error) }
+      do { try Self.apply(step, transaction) } catch { throw SchemaChangeError(error) }
     }
   }
 

@@ -9,7 +9,7 @@ extension SchemaDescription: WantedSchema {
     let present = try SchemaDescription(transaction)
     var wanted = self
     wanted.classes += present.classes.filter { self[$0.name] == nil }
-    do throws(SchemaChangeError) {
+    do {
       return Planned(change: try SchemaChange(to: wanted, in: transaction), formerVersion: present.version)
     } catch { throw EngineError(error) }
   }
@@ -23,7 +23,7 @@ private struct Planned: PlannedSchemaChange {
   var losses: [String] { change.losses }
 
   func make(in transaction: borrowing WriteTransaction) throws(EngineError) {
-    do throws(SchemaChangeError) { try change.apply(transaction) } catch { throw EngineError(error) }
+    do { try change.apply(transaction) } catch { throw EngineError(error) }
   }
 }
 

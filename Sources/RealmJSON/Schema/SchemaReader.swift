@@ -1,13 +1,13 @@
 // Parses schema files: the canonical object-schema format of Realm JavaScript, and its short forms. Unknown names are
 // rejected, so that no part of a schema is silently ignored.
 
-import RealmPages
+public import RealmPages
 
 extension SchemaDescription {
   /// Parses `{"schemaVersion": .., "schema": [..]}`, or the array of classes alone.
   ///
   /// Omits `linkingObjects`, since a realm file does not store them. Every class that is linked to must be in the text.
-  public init(_ text: JSONText) throws(JSONInputError) {
+  public init(_ text: JSONText) throws(InputError) {
     var version: UInt64?
     var list: Int? = JSONText.root
     if text.kind(JSONText.root) != .array {
@@ -48,11 +48,11 @@ extension ClassDescription {
   /// Parses one class: `{"name": .., "primaryKey": .., "properties": {..}}`.
   ///
   /// The classes that it links to need not be in the text.
-  public init(_ text: JSONText) throws(JSONInputError) {
+  public init(_ text: JSONText) throws(InputError) {
     try self.init(text, JSONText.root)
   }
 
-  fileprivate init(_ text: JSONText, _ node: Int) throws(JSONInputError) {
+  fileprivate init(_ text: JSONText, _ node: Int) throws(InputError) {
     try text.checkNames(node, "a class", ["name", "primaryKey", "embedded", "asymmetric", "properties"])
     guard let nameNode = text.member("name", of: node), text.isString(nameNode) else {
       throw text.error(.wrongType, at: text.member("name", of: node) ?? node, "a class needs a \"name\", a string")
@@ -100,7 +100,7 @@ extension PropertyDescription {
   /// class.
   ///
   /// A name that is not a type is the name of a class, which need not exist.
-  public init(name: String, type: String) throws(JSONInputError) {
+  public init(name: String, type: String) throws(InputError) {
     let text = try JSONText(Array(JSONValue.string(type).line.utf8))
     guard let property = try PropertyReader(text: text, name: name, node: JSONText.root).read() else {
       throw text.error(.wrongType, at: JSONText.root, "\(type) cannot be stored in a realm")
@@ -128,7 +128,7 @@ extension PropertyDescription {
 
 extension JSONText {
   /// Throws if an object has unknown members.
-  fileprivate func checkNames(_ node: Int, _ what: String, _ known: [String]) throws(JSONInputError) {
+  fileprivate func checkNames(_ node: Int, _ what: String, _ known: [String]) throws(InputError) {
     guard kind(node) == .object else { throw mismatch(node, "\(what), an object") }
     for (name, _) in members(node) where !known.contains(fullString(name)) {
       let list = known.joined(separator: ", ")
@@ -137,7 +137,7 @@ extension JSONText {
   }
 
   /// Returns a Boolean member; nil if it is absent.
-  fileprivate func flag(_ name: String, of node: Int) throws(JSONInputError) -> Bool? {
+  fileprivate func flag(_ name: String, of node: Int) throws(InputError) -> Bool? {
     guard let value = member(name, of: node) else { return nil }
     guard case .bool(let flag) = try scalar(value, as: .bool) else { return nil }
     return flag
@@ -160,7 +160,7 @@ private struct PropertyReader {
   }
 
   /// Parses the property; nil for a property that a realm file does not store.
-  func read() throws(JSONInputError) -> PropertyDescription? {
+  func read() throws(InputError) -> PropertyDescription? {
     if text.isString(node) { return try property(short(text.fullString(node), at: node), index: nil) }
     guard text.kind(node) == .object else {
       throw text.mismatch(node, "a type: {\"type\": \"int\"}, or a short form like \"int?\"")
@@ -208,7 +208,7 @@ private struct PropertyReader {
     .int, .bool, .float, .double, .string, .data, .date, .decimal128, .objectID, .uuid, .mixed,
   ]
 
-  private func index() throws(JSONInputError) -> IndexKind? {
+  private func index() throws(InputError) -> IndexKind? {
     guard let node = text.member("indexed", of: node) else { return nil }
     switch text.kind(node) {
     case .true: return .general
@@ -220,7 +220,7 @@ private struct PropertyReader {
   }
 
   /// Parses the type of elements: `int`, `int?` or the name of a class.
-  private func element(_ node: Int) throws(JSONInputError) -> ShortType {
+  private func element(_ node: Int) throws(InputError) -> ShortType {
     guard text.isString(node) else { throw text.mismatch(node, "the name of a type or class") }
     let name = text.fullString(node)
     if !Self.suffixes.contains(where: { name.hasSuffix($0.0) }),
@@ -238,7 +238,7 @@ private struct PropertyReader {
   /// True if a character is part of the short-form syntax, so it cannot be part of a class name in a short form.
   private static func isOfForms(_ character: Character) -> Bool { "[]<>{}?".contains(character) }
 
-  private func short(_ typeText: String, at node: Int) throws(JSONInputError) -> ShortType {
+  private func short(_ typeText: String, at node: Int) throws(InputError) -> ShortType {
     var rest = Substring(typeText)
     var found = ShortType(type: .mixed)
     for (suffix, collection) in Self.suffixes where rest.hasSuffix(suffix) {
@@ -268,7 +268,7 @@ private struct PropertyReader {
     return found
   }
 
-  private func property(_ found: ShortType, index: IndexKind?) throws(JSONInputError) -> PropertyDescription {
+  private func property(_ found: ShortType, index: IndexKind?) throws(InputError) -> PropertyDescription {
     if let given = PropertyDescription.givenNullability(found.type, found.collection), let said = found.isNullable,
       said != given
     {

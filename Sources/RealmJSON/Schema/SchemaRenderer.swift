@@ -7,7 +7,7 @@ public enum SchemaRenderer {
   /// Appends the complete schema to `out`: the schema version and all classes in slot order, in the layout of `jq .`.
   public static func render(_ snapshot: Snapshot, into out: OutputBuffer) throws(RenderError) {
     let start = out.count
-    do throws(EngineError) {
+    do {
       var writer = JSONWriter(out, .pretty)
       writer.beginWrapper("schemaVersion")
       if let version = try snapshot.schemaVersion() {
@@ -41,7 +41,7 @@ public enum SchemaRenderer {
     into out: OutputBuffer
   ) throws(RenderError) {
     let start = out.count
-    do throws(EngineError) {
+    do {
       var writer = JSONWriter(out, layout)
       try objectSchema(table, snapshot, &writer)
       writer.finish()

@@ -26,9 +26,9 @@ struct JSONReader {
   }
 
   /// Reads the complete text.
-  mutating func read() throws(JSONInputError) {
+  mutating func read() throws(InputError) {
     if bytes.count > JSONText.sizeLimit {
-      throw JSONInputError(.overLimit, "a text of \(bytes.count) bytes: \(JSONText.sizeLimit) is the limit")
+      throw InputError(.overLimit, "a text of \(bytes.count) bytes: \(JSONText.sizeLimit) is the limit")
     }
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
     if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
@@ -46,9 +46,9 @@ struct JSONReader {
     }
   }
 
-  private func error(at offset: Int, _ problem: String) -> JSONInputError {
+  private func error(at offset: Int, _ problem: String) -> InputError {
     let (line, column) = JSONText.place(of: offset, in: bytes, firstLine: firstLine)
-    return JSONInputError(.syntax, line: line, column: column, problem)
+    return InputError(.syntax, line: line, column: column, problem)
   }
 
   private var current: UInt8? { index < bytes.count ? bytes[index] : nil }
@@ -64,10 +64,10 @@ struct JSONReader {
 
   // MARK: containers
 
-  private mutating func begin(_ kind: JSONText.Kind) throws(JSONInputError) {
+  private mutating func begin(_ kind: JSONText.Kind) throws(InputError) {
     if open.count == Self.depthLimit {
       let (line, column) = JSONText.place(of: index, in: bytes, firstLine: firstLine)
-      throw JSONInputError(.overLimit, line: line, column: column, "more than \(Self.depthLimit) levels of brackets")
+      throw InputError(.overLimit, line: line, column: column, "more than \(Self.depthLimit) levels of brackets")
     }
     open.append(nodes.count)
     nodes.append(JSONText.Node(kind: kind, start: UInt32(index), end: 0))
@@ -75,7 +75,7 @@ struct JSONReader {
   }
 
   /// Reads either the next element or member of the innermost container, or the closing bracket of the container.
-  private mutating func step(in container: Int) throws(JSONInputError) {
+  private mutating func step(in container: Int) throws(InputError) {
     let isObject = nodes[container].kind == .object, count = nodes[container].length
     let close = UInt8(ascii: isObject ? "}" : "]")
     skipSpace()
@@ -101,13 +101,13 @@ struct JSONReader {
     nodes[container].length += 1
   }
 
-  private func unclosed(_ container: Int) -> JSONInputError {
+  private func unclosed(_ container: Int) -> InputError {
     let (line, column) = JSONText.place(of: Int(nodes[container].start), in: bytes, firstLine: firstLine)
     let name = nodes[container].kind == .object ? "object" : "array"
     return error(at: bytes.count, "the text ends inside the \(name) that begins in line \(line), column \(column)")
   }
 
-  private mutating func name() throws(JSONInputError) {
+  private mutating func name() throws(InputError) {
     if index < bytes.count {
       guard bytes[index] == UInt8(ascii: "\"") else {
         throw error(at: index, "expected a name in double quotes, found \(found())")
@@ -122,7 +122,7 @@ struct JSONReader {
     }
   }
 
-  private func checkNames(of container: Int) throws(JSONInputError) {
+  private func checkNames(of container: Int) throws(InputError) {
     var twice: Int?
     if nodes[container].length <= Self.fewMembers {
       var name = container + 1
@@ -160,7 +160,7 @@ struct JSONReader {
 
   // MARK: values
 
-  private mutating func value() throws(JSONInputError) {
+  private mutating func value() throws(InputError) {
     switch bytes[index] {
     case UInt8(ascii: "{"): try begin(.object)
     case UInt8(ascii: "["): try begin(.array)
@@ -223,7 +223,7 @@ struct JSONReader {
 
   // MARK: numbers
 
-  private mutating func number() throws(JSONInputError) {
+  private mutating func number() throws(InputError) {
     let start = index
     if current == UInt8(ascii: "-") { index += 1 }
     let whole = index
@@ -284,7 +284,7 @@ struct JSONReader {
 
   // MARK: strings
 
-  private mutating func string() throws(JSONInputError) {
+  private mutating func string() throws(InputError) {
     let start = index
     index += 1
     var runStart = index
@@ -341,7 +341,7 @@ struct JSONReader {
     }
   }
 
-  private mutating func escape() throws(JSONInputError) {
+  private mutating func escape() throws(InputError) {
     let start = index
     index += 1
     guard let byte = current else { throw error(at: start, "the text ends inside a string") }
@@ -362,11 +362,11 @@ struct JSONReader {
     }
   }
 
-  private func loneSurrogate(_ start: Int) -> JSONInputError {
+  private func loneSurrogate(_ start: Int) -> InputError {
     error(at: start, "half of a surrogate pair is not a character; write the whole pair or another character")
   }
 
-  private mutating func fourDigits(_ start: Int) throws(JSONInputError) -> UInt32 {
+  private mutating func fourDigits(_ start: Int) throws(InputError) -> UInt32 {
     var code: UInt32 = 0
     for _ in 0..<4 {
       guard let digit = current.flatMap(hexadecimalDigit) else {

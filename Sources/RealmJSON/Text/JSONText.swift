@@ -1,5 +1,7 @@
 // A validated JSON text, stored as a flat array of nodes over its bytes, in text order.
 
+public import RealmPages
+
 /// One JSON text, validated against the grammar; callers interpret its values.
 ///
 /// A container's node precedes those of its children and stores where they end, so traversal needs no pointers and
@@ -38,7 +40,7 @@ public struct JSONText: Sendable {
   /// Parses UTF-8 text, with or without a byte order mark. `firstLine` is the number of its first line in errors.
   ///
   /// Cost: O(n), and O(k log k) for an object of k members. A node occupies 20 bytes.
-  public init(_ bytes: [UInt8], firstLine: Int = 1) throws(JSONInputError) {
+  public init(_ bytes: [UInt8], firstLine: Int = 1) throws(InputError) {
     var reader = JSONReader(bytes, firstLine: firstLine)
     try reader.read()
     self.bytes = bytes
@@ -122,9 +124,9 @@ public struct JSONText: Sendable {
   // MARK: errors
 
   /// Returns an error about the value of a node.
-  func error(_ kind: JSONInputError.Kind, at node: Int, _ problem: String) -> JSONInputError {
+  func error(_ kind: InputError.Kind, at node: Int, _ problem: String) -> InputError {
     let (line, column) = Self.place(of: Int(nodes[node].start), in: bytes, firstLine: firstLine)
-    return JSONInputError(kind, line: line, column: column, path: path(to: node), problem)
+    return InputError(kind, line: line, column: column, path: path(to: node), problem)
   }
 
   /// Returns the line and column of a byte.
@@ -177,7 +179,7 @@ public struct JSONLines: Sendable {
 
   /// Returns the text of the next line that is not blank; nil at the end. After an error, the next call continues with
   /// the following line.
-  public mutating func next() throws(JSONInputError) -> JSONText? {
+  public mutating func next() throws(InputError) -> JSONText? {
     while index < bytes.count {
       let end = bytes[index...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
       let text = bytes[index..<end]

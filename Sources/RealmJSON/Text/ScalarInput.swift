@@ -37,7 +37,7 @@ extension JSONText {
   }
 
   /// Returns an error that states the expected value.
-  func mismatch(_ node: Int, _ expected: String) -> JSONInputError {
+  func mismatch(_ node: Int, _ expected: String) -> InputError {
     error(.wrongType, at: node, "expected \(expected), found \(describe(node))")
   }
 
@@ -59,7 +59,7 @@ extension JSONText {
   }
 
   /// Returns the value of a typed property or element; not for null, Mixed and links.
-  func scalar(_ node: Int, as type: ValueType) throws(JSONInputError) -> Value {
+  func scalar(_ node: Int, as type: ValueType) throws(InputError) -> Value {
     switch type {
     case .int: return .int(try int(node))
     case .bool:
@@ -100,7 +100,7 @@ extension JSONText {
     return wrapper.value
   }
 
-  private func int(_ node: Int) throws(JSONInputError) -> Int64 {
+  private func int(_ node: Int) throws(InputError) -> Int64 {
     if let range = bareNumber(node), let value = ShortNumber.integer(bytes, range) { return value }
     guard let text = numberNode(node), let number = NumberText(content(text)) else {
       throw mismatch(node, Self.example(of: .int))
@@ -121,16 +121,16 @@ extension JSONText {
     return start..<start + Int(nodes[node].length)
   }
 
-  private func double(_ node: Int) throws(JSONInputError) -> Double {
+  private func double(_ node: Int) throws(InputError) -> Double {
     if let range = bareNumber(node), let value = ShortNumber.real(bytes, range) { return value }
     return try real(node) { Double($0) }
   }
 
-  private func float(_ node: Int) throws(JSONInputError) -> Float {
+  private func float(_ node: Int) throws(InputError) -> Float {
     try real(node) { Float($0) }
   }
 
-  private func real<T: BinaryFloatingPoint>(_ node: Int, _ parse: (String) -> T?) throws(JSONInputError) -> T {
+  private func real<T: BinaryFloatingPoint>(_ node: Int, _ parse: (String) -> T?) throws(InputError) -> T {
     guard let text = numberNode(node) else { throw mismatch(node, Self.example(of: .double)) }
     let content = content(text)
     if isString(text) {
@@ -148,7 +148,7 @@ extension JSONText {
     return value
   }
 
-  private func decimal(_ node: Int) throws(JSONInputError) -> Decimal128 {
+  private func decimal(_ node: Int) throws(InputError) -> Decimal128 {
     guard let text = isString(node) ? node : numberNode(node) else {
       throw mismatch(node, Self.example(of: .decimal128))
     }
@@ -172,7 +172,7 @@ extension JSONText {
   // MARK: strings
 
   /// Returns the bytes of a string; nil if the node is not a string.
-  func string(_ node: Int) throws(JSONInputError) -> [UInt8]? {
+  func string(_ node: Int) throws(InputError) -> [UInt8]? {
     if isString(node) { return Array(content(node)) }
     guard let value = unwrapped(node, "invalidString") else { return nil }
     guard count(value) == 1, let text = member("base64", of: value), isString(text),
@@ -181,7 +181,7 @@ extension JSONText {
     return bytes
   }
 
-  private func data(_ node: Int) throws(JSONInputError) -> [UInt8] {
+  private func data(_ node: Int) throws(InputError) -> [UInt8] {
     if isString(node), let bytes = decodedBase64(content(node)) { return bytes }
     guard let (bytes, subtype) = binary(node), subtype == 0 else {
       throw mismatch(node, Self.example(of: .data))
@@ -201,7 +201,7 @@ extension JSONText {
     return (bytes, subtype)
   }
 
-  private func uuid(_ node: Int) throws(JSONInputError) -> UniqueID {
+  private func uuid(_ node: Int) throws(InputError) -> UniqueID {
     if let (bytes, subtype) = binary(node), subtype == 4, let id = UniqueID(bytes: bytes) { return id }
     let text = unwrapped(node, "uuid") ?? node
     guard isString(text), let id = UniqueID(text: content(text)) else {
@@ -212,7 +212,7 @@ extension JSONText {
 
   // MARK: dates
 
-  private func date(_ node: Int) throws(JSONInputError) -> Timestamp {
+  private func date(_ node: Int) throws(InputError) -> Timestamp {
     let value = unwrapped(node, "date") ?? node
     if isString(value) {
       guard let date = Timestamp(text: content(value)) else { throw mismatch(node, Self.example(of: .date)) }
@@ -227,8 +227,8 @@ extension JSONText {
     return Timestamp(milliseconds: try int(value))
   }
 
-  private func storedDate(_ first: Int, _ second: Int) throws(JSONInputError) -> Timestamp {
-    func part(_ node: Int) throws(JSONInputError) -> Int64 {
+  private func storedDate(_ first: Int, _ second: Int) throws(InputError) -> Timestamp {
+    func part(_ node: Int) throws(InputError) -> Int64 {
       guard isString(node) else { return try int(node) }
       guard let number = NumberText(content(node)) else { throw mismatch(node, Self.example(of: .int)) }
       guard case .value(let value) = number.integer else {
@@ -246,7 +246,7 @@ extension JSONText {
   // MARK: values that include their type
 
   /// Returns the scalar for a Mixed; nil for arrays, dictionaries and links.
-  func untyped(_ node: Int) throws(JSONInputError) -> Value? {
+  func untyped(_ node: Int) throws(InputError) -> Value? {
     switch kind(node) {
     case .null: return .null
     case .true: return .bool(true)
@@ -272,7 +272,7 @@ extension JSONText {
   }
 
   /// Returns the value of a bare number in a Mixed: a double if it has a point or an exponent, otherwise an integer.
-  private func untypedNumber(_ node: Int) throws(JSONInputError) -> Value {
+  private func untypedNumber(_ node: Int) throws(InputError) -> Value {
     let isReal = content(node).contains { byte in
       byte == UInt8(ascii: ".") || byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E")
     }

@@ -165,7 +165,7 @@ private struct FilledObject: SourceObject {
   var key: ObjKey? { object.key }
 
   func value(_ index: Int) throws(EngineError) -> ValueView {
-    do throws(EngineError) { return try object.value(index) } catch {
+    do { return try object.value(index) } catch {
       if let key, let value = table.otherValue(of: key, index) { return value }
       throw error
     }

@@ -299,7 +299,7 @@ final class RescuedRealm {
   }
 
   private func check(_ root: Root) -> (version: String?, header: String?) {
-    do throws(EngineError) {
+    do {
       // A header that cannot be read, or selects another version, has no problems that concern this one.
       let selected = (try? Header(space, path: path, isEncrypted: false)).flatMap { header in
         header.topRef == root.ref && header.format == root.format ? header : nil
@@ -355,7 +355,7 @@ final class RescuedRealm {
     }
     let arena = arena(root.format)
     var problems: [String] = []
-    do throws(EngineError) {
+    do {
       let (names, refs) = try group(of: root, &problems)
       return (legacyTables(arena, root, names, refs, &problems), problems)
     } catch {
@@ -377,14 +377,14 @@ final class RescuedRealm {
   func slots(of root: Root) -> (slots: [Slot], problems: [String]) {
     let arena = arena(root.format)
     var problems: [String] = [], slots: [Slot] = []
-    do throws(EngineError) {
+    do {
       let (names, refs) = try group(of: root, &problems)
       let effort = Effort(arena)
       for slot in 0..<min(refs.count, 0xFFFF) {
         // Likewise.
         let name = (try? names.map { try StringLeaf.name($0, slot) }) ?? ""
         if effort.isSpent { break }
-        do throws(EngineError) {
+        do {
           let element = try refs.int(slot)
           if element & 1 != 0 || element == 0 { continue }
           let table = try RescuedTable(arena, name: name, slot: slot, ref: Int(element))
@@ -446,7 +446,7 @@ final class RescuedRealm {
       for slot in 0..<min(refs.count, 0xFFFF) {
         let name = (try? names.map { try StringLeaf.name($0, slot) }) ?? ""  // as above
         if pass == 0 && name != "pk" || effort.isSpent { continue }
-        do throws(EngineError) {
+        do {
           let ref = try refs.child(slot)
           if ref == 0 { continue }
           let isClass = Table.className(ofTable: name) != nil

@@ -56,7 +56,7 @@ struct RescuedTable: SourceTable {
     let flags = number(Slots.flags) ?? 0
     nextSequence = max(0, number(Slots.sequence) ?? 0)
     var spareIsUsed = false
-    do throws(EngineError) { (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top) } catch {
+    do { (columns, backlinks, madeUpNames) = try Self.readColumns(arena, top) } catch {
       guard let spare else { throw error }
       spareIsUsed = true
       let opposites = ifReadable { () throws(EngineError) in
@@ -385,7 +385,7 @@ struct RescuedTable: SourceTable {
     if !node.isInner { return try visit(leaf: node, range, walk, body, onLoss) }
     var offsets: Node?
     var isCompact = false
-    do throws(EngineError) {
+    do {
       let starts = try node.child(Layout.InnerCluster.starts)
       isCompact = starts == 0
       if !isCompact { offsets = try arena.integers(starts) }
@@ -405,7 +405,7 @@ struct RescuedTable: SourceTable {
       let end = (i + 1 < children ? start(i + 1) : nil) ?? range?.upperBound
       let own = start(i).flatMap { start in end.flatMap { start < $0 ? start..<$0 : nil } }
       let child: Int
-      do throws(EngineError) { child = try node.child(i + Layout.InnerCluster.firstChild) } catch {
+      do { child = try node.child(i + Layout.InnerCluster.firstChild) } catch {
         try onLoss(error, own)
         continue
       }
@@ -422,7 +422,7 @@ struct RescuedTable: SourceTable {
   ) throws(EngineError) {
     arena.space.noteRead(node.ref, node.byteSize)
     let cluster = RescuedCluster(arena, columns, node)
-    do throws(EngineError) { cluster.keys = try Cluster(arena, node, offset: range?.lowerBound ?? 0) } catch {
+    do { cluster.keys = try Cluster(arena, node, offset: range?.lowerBound ?? 0) } catch {
       try onLoss(error, nil)
     }
     for row in 0..<(cluster.keys?.count ?? cluster.longestLeaf) {
@@ -516,7 +516,7 @@ private final class RescuedCluster: SourceObject {
     _ body: (ValueView) -> Void,
     onDamage: (EngineError) -> Void
   ) -> Bool {
-    do throws(EngineError) {
+    do {
       guard columns[index].collection == .list, case .collections(let refs, _, let element, _) = try leaf(index) else {
         return false
       }
@@ -542,7 +542,7 @@ private final class RescuedCluster: SourceObject {
         let leaf = try ColumnLeaf(arena, ref, element, inTree: true)
         try effort.enter(leaf: leaf.count, element, at: ref)
         for i in 0..<leaf.count {
-          do throws(EngineError) { body(try leaf.value(i, arena)) } catch { onDamage(error) }
+          do { body(try leaf.value(i, arena)) } catch { onDamage(error) }
         }
         return
       }
@@ -554,7 +554,7 @@ private final class RescuedCluster: SourceObject {
       }
       for i in 1..<children + 1 {
         if effort.isSpent { return }
-        do throws(EngineError) {
+        do {
           visit(try node.child(i), element, depth: depth + 1, effort, body, onDamage)
         } catch { onDamage(error) }
       }

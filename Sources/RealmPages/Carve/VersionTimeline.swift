@@ -84,7 +84,7 @@ public final class VersionTimeline {
   /// Continues the proof to a version, and returns the versions that are whole.
   private func prove(downTo version: UInt64) -> [Int: Snapshot] {
     while let former = proof.former, proof.whole.values.allSatisfy({ $0.version > version }) {
-      do throws(EngineError) {
+      do {
         if let found = try former.next() { proof.whole[found.top.ref] = found } else { proof.former = nil }
       } catch {
         // A version that cannot be read ends the chain.
@@ -171,7 +171,7 @@ public final class VersionTimeline {
     _ newest: Snapshot
   ) throws(EngineError) -> [Range<Int>] {
     let former = try snapshot(of: version)
-    do throws(EngineError) { return try newest.freeRanges().subtracting(former.freeRanges()).ranges } catch {
+    do { return try newest.freeRanges().subtracting(former.freeRanges()).ranges } catch {
       // The free list of a version that is not whole may be damaged.
       return try newest.freeRanges().ranges
     }

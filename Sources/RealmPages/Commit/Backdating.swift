@@ -87,7 +87,7 @@ struct Backdating {
   private mutating func load(_ index: Int) {
     if versions[index].end != 0 { return }
     versions[index].end = .max
-    do throws(EngineError) {
+    do {
       let top = try TopArray(arena, versions[index].topRef)
       if top.version != versions[index].version { return }
       versions[index].free = try Committer.ranges(arena, top)

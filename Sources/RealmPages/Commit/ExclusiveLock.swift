@@ -61,7 +61,7 @@ final class ReplacementLock: Sendable {
   /// Acquires the lock, and waits until `deadline` if another program holds it.
   static func take(_ realmPath: String, until deadline: MonotonicTime) throws(EngineError) -> ReplacementLock {
     while true {
-      do throws(EngineError) { return try ReplacementLock(realmPath: realmPath) } catch {
+      do { return try ReplacementLock(realmPath: realmPath) } catch {
         if error.reason != .inUse || MonotonicTime.now >= deadline { throw error }
         usleep(1000)
       }

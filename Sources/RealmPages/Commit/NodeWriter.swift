@@ -129,7 +129,7 @@ struct NodeWriter {
       // Use retained and withheld space before growing the file.
       if logicalSize >= Self.smallFile, free.release() { continue }
       let grown = FreeSpace.grownSize(logicalSize, by: size)
-      do throws(EngineError) { try storage.grow(to: grown) } catch {
+      do { try storage.grow(to: grown) } catch {
         self.error = error
         return 0
       }
@@ -142,12 +142,12 @@ struct NodeWriter {
   /// Writes buffered bytes.
   mutating func flush() {
     if error != nil { return }
-    do throws(EngineError) { try output.flush() } catch { self.error = error }
+    do { try output.flush() } catch { self.error = error }
   }
 
   private mutating func append(_ size: Int, at place: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
     if error != nil { return }
-    do throws(EngineError) { unsafe fill(try output.room(size, at: place)) } catch { self.error = error }
+    do { unsafe fill(try output.room(size, at: place)) } catch { self.error = error }
     newBytes += size
     if newBytes < Self.maxNewBytes { return }
     newBytes = 0

@@ -61,7 +61,7 @@ extension Participant {
         return nil
       }
     } else {
-      do throws(EngineError) {
+      do {
         if let snapshot = try advance(&state, session) {
           state.file.stamp = nil
           return snapshot
@@ -126,7 +126,7 @@ extension Participant {
     let space = try state.file.space(session, covering: listed.logicalSize)
     let header = Header(topRef: listed.topRef, format: listed.topRef == 0 ? 0 : session.fileFormat)
     let snapshot: Snapshot
-    do throws(EngineError) {
+    do {
       snapshot = try HeaderReader.snapshot(
         space,
         header,

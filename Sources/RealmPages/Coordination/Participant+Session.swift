@@ -25,7 +25,7 @@ extension Participant {
       return
     }
     let former = state.file.handle
-    do throws(EngineError) { try tryEnter(&state, configuration, timeout, wrap) } catch {
+    do { try tryEnter(&state, configuration, timeout, wrap) } catch {
       guard error.reason == .notEncrypted, former != nil else { throw error }
       // The file has been decrypted since it was opened.
       var plain = configuration

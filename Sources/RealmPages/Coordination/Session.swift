@@ -142,7 +142,7 @@ final class Session: @unchecked Sendable {
   /// True if this process may share memory with the owners of `file` and the lock file; also if that cannot be
   /// determined.
   func isTrusted(_ file: FileHandle, _ configuration: Configuration) -> Bool {
-    do throws(EngineError) {
+    do {
       try Trust.check(file, configuration)
       try lockFile.checkOwner(configuration)
     } catch { return error.reason != .untrusted }
@@ -249,7 +249,7 @@ final class Session: @unchecked Sendable {
     let info = unsafe lockFile.info
     try lockFile.checkIsInPlace()
     let ticket = unsafe clinux_add_32(clinux_next_ticket(info), 1)
-    do throws(EngineError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
+    do { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
       // If no later ticket was issued, return ours, so that no writer waits for it.
       _ = unsafe clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
       throw error
@@ -310,7 +310,7 @@ final class Session: @unchecked Sendable {
     _ body: () throws(E) -> R,
     orElse translate: (EngineError) -> E
   ) throws(E) -> R {
-    do throws(EngineError) { try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.timeout)) } catch {
+    do { try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.timeout)) } catch {
       throw translate(error)
     }
     defer { lockFile.unlock(clinux_control_mutex) }

@@ -40,7 +40,7 @@ struct SessionEntry {
       unsharedReader = probe
       return
     }
-    do throws(EngineError) {
+    do {
       session = try join(file, forWriting: false, timeout) { () throws(EngineError) in
         try Self.firstVersion(configuration)
       }
@@ -75,7 +75,7 @@ struct SessionEntry {
       canBeShared = Self.canBeShared(snapshot, header)
       if !canBeShared { try configuration.checkReached(snapshot, isUnshared: false) }
     }
-    do throws(EngineError) {
+    do {
       if !canBeShared {
         // The first save converts it.
         try Trust.check(maker.file, configuration)

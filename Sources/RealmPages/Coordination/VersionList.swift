@@ -83,7 +83,7 @@ final class VersionList: @unchecked Sendable {
   /// Releases a version; false if the list could not be locked, so that the version stays held until the session ends.
   @discardableResult
   func release(_ slot: Int) -> Bool {
-    do throws(EngineError) {
+    do {
       try unsafe locked { list, state in
         guard let count = state.counts[slot] else { return }
         if count > 1 {

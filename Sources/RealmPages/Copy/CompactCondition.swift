@@ -29,18 +29,12 @@ public struct CompactCondition: Sendable {
     }
   }
 
-  /// A syntax error in a condition. `description` contains the position and the cause.
-  public struct SyntaxError: Error, Sendable, CustomStringConvertible {
-    /// The cause, and the column, counted from 1.
-    public let description: String
-  }
-
   private let root: Node
 
   /// Parses a condition.
   ///
-  /// - Throws: `SyntaxError`, which states what is expected.
-  public init(_ text: String) throws(SyntaxError) {
+  /// - Throws: `InputError`, which states what is expected.
+  public init(_ text: String) throws(InputError) {
     var parser = Parser(tokens: try Parser.tokens(of: text)[...], end: text.count + 1)
     root = try parser.expression()
     if let rest = parser.tokens.first { throw parser.error(at: rest, "the end, 'and' or 'or'") }
@@ -83,7 +77,7 @@ public struct CompactCondition: Sendable {
       self.end = end
     }
 
-    static func tokens(of text: String) throws(SyntaxError) -> [Token] {
+    static func tokens(of text: String) throws(InputError) -> [Token] {
       var tokens: [Token] = []
       var rest = Array(text)[...]
       func isWord(_ character: Character) -> Bool {
@@ -103,16 +97,16 @@ public struct CompactCondition: Sendable {
         } else {
           run = rest.prefix { "<>=!&|".contains($0) }
         }
-        if run.isEmpty { throw SyntaxError(description: "column \(column): '\(first)' has no meaning here") }
+        if run.isEmpty { throw InputError(.syntax, column: column, "'\(first)' has no meaning here") }
         tokens.append(Token(text: String(run).lowercased(), column: column))
         rest = rest.dropFirst(run.count)
       }
       return tokens
     }
 
-    func error(at token: Token?, _ reason: String) -> SyntaxError {
+    func error(at token: Token?, _ reason: String) -> InputError {
       let found = token.map { "'\($0.text)'" } ?? "the end"
-      return SyntaxError(description: "column \(token?.column ?? end): expected \(reason), found \(found)")
+      return InputError(.syntax, column: token?.column ?? end, "expected \(reason), found \(found)")
     }
 
     private mutating func take(_ words: String...) -> Bool {
@@ -121,19 +115,19 @@ public struct CompactCondition: Sendable {
       return true
     }
 
-    mutating func expression() throws(SyntaxError) -> Node {
+    mutating func expression() throws(InputError) -> Node {
       var node = try conjunction()
       while take("or", "||") { node = .any(node, try conjunction()) }
       return node
     }
 
-    private mutating func conjunction() throws(SyntaxError) -> Node {
+    private mutating func conjunction() throws(InputError) -> Node {
       var node = try primary()
       while take("and", "&&") { node = .all(node, try primary()) }
       return node
     }
 
-    private mutating func primary() throws(SyntaxError) -> Node {
+    private mutating func primary() throws(InputError) -> Node {
       depth += 1
       defer { depth -= 1 }
       if depth > 100 { throw error(at: tokens.first, "fewer levels of parentheses") }
@@ -149,7 +143,7 @@ public struct CompactCondition: Sendable {
       return .comparison(left, sign?.text ?? "", try operand())
     }
 
-    private mutating func operand() throws(SyntaxError) -> Operand {
+    private mutating func operand() throws(InputError) -> Operand {
       let token = tokens.popFirst()
       switch token?.text {
       case "total": return .total

@@ -42,7 +42,7 @@ public struct FileSeal: Equatable, Sendable {
   public init(of path: String) throws(EngineError) {
     let name = Self.path(of: path)
     let file: FileHandle
-    do throws(EngineError) { file = try FileHandle(path: name) } catch {
+    do { file = try FileHandle(path: name) } catch {
       if error.reason == .file(ENOENT) {
         throw EngineError(.notFound, "\(path): no seal \(name); 'realmfs seal' creates one")
       }

@@ -128,7 +128,7 @@ final class ObjectRebuilder {
     for i in items.indices {
       var position = 0
       for column in items[i].source.columns {
-        do throws(EngineError) {
+        do {
           try addColumn(column, to: items[i].key)
           items[i].columns.append(position)
           position += 1
@@ -258,7 +258,7 @@ final class ObjectRebuilder {
     _ index: Int
   ) throws(EngineError) -> Value? {
     let damage: EngineError
-    do throws(EngineError) { return try Value(copying: object.value(index)) } catch { damage = error }
+    do { return try Value(copying: object.value(index)) } catch { damage = error }
     try lose(item, \.lostValues, "\(items[item].source.name).\(name): \(damage)")
     return nil
   }
@@ -309,7 +309,7 @@ final class ObjectRebuilder {
     {
       value = .list(elements)
     } else {
-      do throws(EngineError) { value = try copy(object.value(index), depth: 0, note) } catch { note(error) }
+      do { value = try copy(object.value(index), depth: 0, note) } catch { note(error) }
     }
     if let first = damage.first { try lose(item, \.lostValues, first, by: lost) }
     return value
@@ -328,7 +328,7 @@ final class ObjectRebuilder {
       try effort.enter(list)
       var values: [Value] = []
       for i in 0..<list.count where failures < Self.maxFailures {
-        do throws(EngineError) {
+        do {
           values.append(try copy(element: list.value(at: i), depth: depth + 1, note))
           failures = 0
         } catch {
@@ -341,7 +341,7 @@ final class ObjectRebuilder {
       try effort.enter(dictionary)
       var entries: [Value.Entry] = []
       for i in 0..<dictionary.count where failures < Self.maxFailures {
-        do throws(EngineError) {
+        do {
           let key = try dictionary.key(at: i).bytes
           let value = try copy(element: dictionary.value(at: i), depth: depth + 1, note)
           entries.append(Value.Entry(key: key, value: value))
@@ -592,7 +592,7 @@ final class ObjectRebuilder {
     _ consequence: String,
     _ body: (TableEditor) throws(EngineError) -> Void
   ) throws(EngineError) {
-    do throws(EngineError) { try body(group.table(items[item].key)) } catch {
+    do { try body(group.table(items[item].key)) } catch {
       guard [.badSchema, .duplicateKey, .overLimit].contains(error.reason) else {
         throw error.at(path)
       }

@@ -47,7 +47,7 @@ public enum RealmCopy {
       let hold = try realm.hold()
       let snapshot = hold.snapshot
       defer { withExtendedLifetime(hold) {} }
-      do throws(EngineError) {
+      do {
         let sizes = try write(
           VersionWriter(snapshot, keepsHistory: keepsHistory),
           of: path,
@@ -150,7 +150,7 @@ public enum RealmCopy {
   private static func lockWithTimeout(_ path: String) throws(EngineError) -> ExclusiveLock {
     let deadline = MonotonicTime.now.advanced(by: Session.timeout)
     while true {
-      do throws(EngineError) { return try ExclusiveLock(realmPath: path) } catch {
+      do { return try ExclusiveLock(realmPath: path) } catch {
         if error.reason != .inUse || MonotonicTime.now >= deadline { throw error }
         usleep(5000)
       }

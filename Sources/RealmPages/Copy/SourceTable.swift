@@ -83,7 +83,7 @@ struct LegacySource: SourceTable {
     let cursor = ObjectCursor(table), row = Row(cursor: cursor)
     var next: Int64 = 0
     while next < table.objectCount {
-      do throws(EngineError) {
+      do {
         // Each property has a leaf of up to 1000 rows.
         if next % 1000 == 0 { try effort.spend(Node.headerSize * table.columns.count, at: table.ref) }
         if try !cursor.seek(ObjKey(next)) { return }
@@ -96,5 +96,5 @@ struct LegacySource: SourceTable {
 
 /// Returns the result of `body`, or nil if it throws: for callers that can use the rest of damaged data.
 func ifReadable<R>(_ body: () throws(EngineError) -> R) -> R? {
-  do throws(EngineError) { return try body() } catch { return nil }
+  do { return try body() } catch { return nil }
 }

@@ -96,7 +96,7 @@ package final class EqualObjects {
 
   /// The next stretch in ascending order; nil at the end.
   fileprivate func next() -> Stretch? {
-    do throws(EngineError) {
+    do {
       while !isAtEnd, pending.isEmpty { try compareClusters() }
     } catch {
       // The caller compares the rest one by one, and finds the damage.

@@ -55,7 +55,7 @@ public final class ObjectChanges {
   /// - Throws: `damaged` if bytes of the file break the format, `file` if it cannot be read.
   public func next() throws(EngineError) -> ObjectDifference? {
     if let failure { throw failure }
-    do throws(EngineError) { return try advance() } catch {
+    do { return try advance() } catch {
       var located = error
       if located.place.isEmpty { located.place = "table \(table.name)" }
       failure = located

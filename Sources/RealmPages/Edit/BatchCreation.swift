@@ -43,7 +43,7 @@ extension GroupEditor {
     else { return (0, nil) }
     try table.begin(batch, first: rows.lowerBound)
     var count = 0, last: ObjKey?
-    do throws(EngineError) {
+    do {
       while count < rows.count, let key = try create(batch, rows.lowerBound + count, table, links) {
         last = key
         count += 1

@@ -339,7 +339,7 @@ final class GroupEditor {
   ) throws(EngineError) -> [(TableKey, ObjKey)] {
     guard column.type == .link || column.type == .mixed else { return [] }
     let place = try table.place(key)
-    do throws(EngineError) { return try Self.links(in: table.value(place, column), effort) } catch {
+    do { return try Self.links(in: table.value(place, column), effort) } catch {
       var located = error
       located.place = "\(table.className) object \(key), property \"\(column.name)\""
       throw located

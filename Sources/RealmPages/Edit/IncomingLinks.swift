@@ -93,7 +93,7 @@ extension WriteTransaction {
   /// - Throws: `notFound` if there is no such target, `damaged`.
   public func restore(_ link: IncomingLink, to target: ObjectReference) throws(EngineError) -> Bool {
     let (table, object) = (link.origin.table, link.origin.key)
-    do throws(EngineError) {
+    do {
       let origin = try group.table(table)
       guard let index = origin.columnIndex(link.column), try group.has(origin, object) else { return false }
       let column = origin.columns[index], value = Value.link(target.table, target.key)

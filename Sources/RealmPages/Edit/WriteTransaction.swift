@@ -18,7 +18,7 @@ public struct WriteTransaction: ~Copyable {
     self.writer = writer
     self.permit = permit
     self.base = base
-    do throws(EngineError) {
+    do {
       group = try GroupEditor(on: base, spill: writer.spill)
     } catch {
       writer.end()

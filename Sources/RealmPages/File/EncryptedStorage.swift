@@ -222,7 +222,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     at offset: Int,
     orRestore former: [[UInt8]?]
   ) throws(EngineError) {
-    do throws(EngineError) { try base.write(Array(parts.joined()), at: offset) } catch {
+    do { try base.write(Array(parts.joined()), at: offset) } catch {
       var place = offset
       for (part, former) in zip(parts, former) {
         // Report the original error.

@@ -55,7 +55,7 @@ final class FileStorage: Storage {
 
   func grow(to size: Int) throws(EngineError) {
     let former = try self.size()
-    do throws(EngineError) { try file.allocate(size) } catch {
+    do { try file.allocate(size) } catch {
       // On a full disk, part of the space may have been allocated. If it cannot be truncated, it remains: no version
       // refers to it.
       try? file.truncate(former)

@@ -99,7 +99,7 @@ package struct ChangesetDecoder: Sendable {
   }
 
   private mutating func operand(_ what: String) throws(EngineError) -> Int64 {
-    do throws(ChangesetInteger.Problem) { return try ChangesetInteger.read(bytes, at: &offset) } catch {
+    do { return try ChangesetInteger.read(bytes, at: &offset) } catch {
       throw .damaged("\(what): \(error.rawValue)")
     }
   }

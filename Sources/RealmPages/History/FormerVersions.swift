@@ -61,7 +61,7 @@ package final class FormerVersions {
       isOver = true
       return isFirst ? found : nil
     }
-    do throws(EngineError) {
+    do {
       written = written.union(try found.freeRanges().subtracting(last.freeRanges()))
       if checksFirst || !isFirst { isOver = !noteInterruptedCommits(after: found, before: last) }
     } catch { isOver = true }
@@ -73,7 +73,7 @@ package final class FormerVersions {
   /// Returns false if these ranges are unknown.
   private func noteInterruptedCommits(after base: Snapshot, before next: Snapshot?) -> Bool {
     for ref in refs[base.version &+ 1] ?? [] where ref != next?.top.ref {
-      do throws(EngineError) {
+      do {
         written = written.union(try base.freeRanges().subtracting(snapshot(ref).freeRanges()))
       } catch { return false }
     }
@@ -91,7 +91,7 @@ package final class FormerVersions {
 
   /// Returns the version whose top array is at `ref` if nothing of it was overwritten; nil otherwise.
   private func whole(_ ref: Int, _ version: UInt64) -> Snapshot? {
-    do throws(EngineError) {
+    do {
       let found = try snapshot(ref)
       guard found.version == version, let root = file.roots.first(where: { $0.ref == ref }) else { return nil }
       let changed = newest.arena.space.changed(byWriting: written)
@@ -156,7 +156,7 @@ extension Snapshot {
   /// The changeset contains it, because every commit writes a changeset.
   package var restoredVersion: UInt64? {
     guard historyType == 2, top.historyRef != 0 else { return nil }
-    do throws(EngineError) {
+    do {
       let entries = try ElementReader(arena, top.historyRef, ElementType(.data, isNullable: false))
       guard entries.count > 0, case .data(let bytes) = try entries.value(at: entries.count - 1),
         let steps = UndoMark.steps(in: bytes.bytes), UInt64(steps) < version - 1

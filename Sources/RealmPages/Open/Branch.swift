@@ -98,7 +98,7 @@ final class Branch: CommitTarget, VersionReader {
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
     let oldest = min(base.version, VersionRegistry.shared.oldest(of: name) ?? base.version)
-    do throws(EngineError) {
+    do {
       let committer = Committer(
         group: group,
         storage: memory,

@@ -71,7 +71,7 @@ final class ExclusiveWriter: CommitTarget {
     }
     let published = try newest().publishedVersion
     let oldest = min(published, reader.oldestVersionInUse(newest: base.version))
-    do throws(EngineError) {
+    do {
       let result = try Committer(group: group, storage: storage, base: base.top, oldest: oldest).write()
       switch durability {
       case .full: try publish(result)

@@ -86,7 +86,7 @@ final class HeaderReader: VersionReader {
   private static func firstLoad(_ configuration: Configuration) throws(EngineError) -> State {
     var former: String?
     while true {
-      do throws(EngineError) { return try load(configuration, nil) } catch {
+      do { return try load(configuration, nil) } catch {
         if error.description == former { throw error }
         former = error.description
         if error.code != nil { throw error }
@@ -249,7 +249,7 @@ final class HeaderReader: VersionReader {
     pages = try DecryptedPages(file, key: key, physicalSize: size, after: old?.space)
     switch pages.fill(0) {
     case .good, .previousContent:
-      do throws(EngineError) { return try finish(file, pages, configuration, slot: slot, after: old) } catch {
+      do { return try finish(file, pages, configuration, slot: slot, after: old) } catch {
         guard error.reason == .damaged else { throw error }
         throw EngineError(.damaged, "\(error); the key is right")
       }
@@ -308,7 +308,7 @@ final class HeaderReader: VersionReader {
     pin: VersionPin? = nil,
     swapsGuids: Bool = false
   ) throws(EngineError) -> Snapshot {
-    do throws(EngineError) {
+    do {
       return try Snapshot(space, header, path: path, pin: pin, swapsGuids: swapsGuids)
     } catch {
       throw EngineError(.damaged, "\(path): \(error): the file is damaged or truncated")

@@ -35,7 +35,7 @@ extension RealmWriter {
     if let condition = configuration.compactsOnLaunch, hasContent(path) {
       try compact(configuration, condition, report)
     }
-    do throws(EngineError) { return try openAndChange(configuration, create, report) } catch {
+    do { return try openAndChange(configuration, create, report) } catch {
       guard configuration.deletesIfMigrationNeeded, [.needsMigration, .oldSchema].contains(error.reason) else {
         throw error
       }
@@ -97,7 +97,7 @@ extension RealmWriter {
     _ condition: (Int, Int) -> Bool,
     _ report: (LaunchStep) -> Void
   ) throws(EngineError) {
-    do throws(EngineError) {
+    do {
       let sizes = try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, where: condition)
       if let sizes { report(.compacted(sizes)) }
     } catch {
@@ -109,7 +109,7 @@ extension RealmWriter {
   /// Copies the seed; false if another program created the realm in the meantime.
   private static func copy(_ seed: String, _ configuration: Configuration) throws(EngineError) -> Bool {
     let source = Configuration(path: seed, encryptionKey: configuration.encryptionKey, mode: .immutable)
-    do throws(EngineError) {
+    do {
       _ = try RealmCopy.write(source, to: configuration.path, key: configuration.encryptionKey, isForWriting: true)
       return true
     } catch {

@@ -28,7 +28,7 @@ public final class Realm: Sendable {
     case .immutable: self.init(configuration, try HeaderReader(gated: configuration))
     case .exclusive:
       let lock: ExclusiveLock
-      do throws(EngineError) { lock = try ExclusiveLock(realmPath: configuration.path) } catch {
+      do { lock = try ExclusiveLock(realmPath: configuration.path) } catch {
         if case .file(let code) = error.reason { throw EngineError(.file(code), error.description) }
         throw EngineError(.inUse, error.description)
       }
@@ -97,7 +97,7 @@ public final class Realm: Sendable {
   ) throws(E) -> R? {
     for attempt in 1...attempts {
       let snapshot = try latest()
-      do throws(E) {
+      do {
         let result = try body(snapshot)
         if isCurrent(snapshot) { return result }
       } catch {
@@ -158,7 +158,7 @@ extension Realm {
     writable.idleTime = nil
     // A realm that cannot be opened for writing can still be read.
     if configuration.mode == .shared, let writer = try? RealmWriter(writable) {
-      do throws(EngineError) {
+      do {
         return try writer.withWriterLock(timeout: timeout) { body($0, writer.realm) }
       } catch {
         if error.reason != .readOnly { throw error }

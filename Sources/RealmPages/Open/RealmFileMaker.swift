@@ -47,7 +47,7 @@ struct RealmFileMaker {
   /// Creates an empty realm if the file has no content.
   func makeEmptyIfNew() throws(EngineError) {
     guard try holdsNothing() else { return }
-    do throws(EngineError) { try Self.makeEmpty(storage) } catch {
+    do { try Self.makeEmpty(storage) } catch {
       // The remains of a failed write would be mistaken for user data.
       try? bytes.shrink(to: 0)
       throw error

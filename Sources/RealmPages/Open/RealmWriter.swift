@@ -317,7 +317,7 @@ public final class RealmWriter: Sendable {
 
   /// Records a failed sync: later commits must not build on data that may not be on disk.
   private func noting<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
-    do throws(EngineError) { return try body() } catch {
+    do { return try body() } catch {
       if error.isFailedSync { failure.withLock { $0 = error } }
       throw error
     }

@@ -91,7 +91,7 @@ final class SharedWriter: CommitTarget {
       return (try participant.latest(checksPath: false), nil)
     }
     session = joined
-    do throws(EngineError) {
+    do {
       try session.lockForWriting(until: deadline, staysOnThread: staysOnThread)
       let base = try session.versions.pinNewest()
       state.withLock { $0.lock = (session, base, false) }
@@ -102,7 +102,7 @@ final class SharedWriter: CommitTarget {
       throw error
     }
     // `beginWriting` has checked the path, or relies on an earlier check; the commit checks again.
-    do throws(EngineError) { return (try participant.latest(checksPath: false), session) } catch {
+    do { return (try participant.latest(checksPath: false), session) } catch {
       let error = stage == .publish ? abandonIfMoved(error) : error
       end()
       throw error
@@ -185,7 +185,7 @@ final class SharedWriter: CommitTarget {
     case .full:
       // Until the version is announced, the header may show a version that is not in the list.
       session.isAnnouncing = true
-      do throws(EngineError) { try publish(result, storage, replacing: header.slot) } catch {
+      do { try publish(result, storage, replacing: header.slot) } catch {
         session.isAnnouncing = error.isFailedSync
         throw error
       }

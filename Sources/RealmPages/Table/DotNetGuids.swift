@@ -40,7 +40,7 @@ extension Snapshot {
   ///
   /// Cost: O(1), as only the first UUIDs of each class are sampled. Returns false if the file cannot be read.
   public var looksLikeDotNetGuids: Bool {
-    do throws(EngineError) {
+    do {
       if try Self.hasGuidMark(arena, top) { return false }
       var seen = 0, swapped = 0
       for key in try tableKeys() {

@@ -9,7 +9,7 @@ extension Table {
     let objects = objects, arena = arena, position = column.key.leafPosition
     let index = SearchIndex(arena: arena, rootRef: column.indexRef)
     var found: Set<ObjKey> = []
-    do throws(EngineError) {
+    do {
       for form in forms {
         // When removing the entry of an object whose link became null, Realm's engine looks it up as null, not as the
         // link. This can drop other entries that share null's first word.

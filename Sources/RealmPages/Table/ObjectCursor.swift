@@ -103,7 +103,7 @@ public final class ObjectCursor {
   package func seek(after key: ObjKey, onDamage: @escaping (EngineError) -> Void) -> Bool {
     search.onDamage = onDamage
     defer { search.onDamage = nil }
-    do throws(EngineError) { return try advance(after: key) } catch {
+    do { return try advance(after: key) } catch {
       onDamage(error)
       leave()
       return false
@@ -409,7 +409,7 @@ public final class ObjectCursor {
   }
 
   private func located<T>(_ body: () throws(EngineError) -> T) throws(EngineError) -> T {
-    do throws(EngineError) { return try body() } catch {
+    do { return try body() } catch {
       var located = error
       located.place = "table \(table.name)"
       throw located

@@ -112,7 +112,7 @@ public final class Table: Sendable {
 
   /// Reads a table of formats 2 to 9. `pkTable` is the table `pk` of the group, which names primary keys.
   init(_ arena: Arena, legacyName name: String, slot: Int, ref: Int, pkTable: Table?) throws(EngineError) {
-    do throws(EngineError) {
+    do {
       let rows = try LegacyRows(arena, tableTop: arena.refs(ref, slots: 2)).reachable(arena)
       damage = nil
       self.arena = arena
@@ -180,7 +180,7 @@ public final class Table: Sendable {
     }
     let indexRef = columns[index].indexRef
     if indexRef != 0 {
-      do throws(EngineError) {
+      do {
         return try primaryKey.withView { (value) throws(EngineError) in
           try SearchIndex(arena: arena, rootRef: indexRef).first(value, where: confirm)
         }
@@ -223,7 +223,7 @@ public final class Table: Sendable {
       column.type != .decimal128, column.type != .mixed
     else { return nil }
     let cursor = ObjectCursor(self)
-    do throws(EngineError) {
+    do {
       return try SearchIndex(arena: arena, rootRef: column.indexRef).representatives(limit: 64 + objectCount / 8) {
         (key, path) throws(EngineError) in
         guard key.value >= 0, try cursor.seek(key) else { return false }
@@ -251,7 +251,7 @@ public final class Table: Sendable {
     let enumRef = column.enumRef
     var integer: Int64?
     if element.type == .int, !element.isNullable, case .int(let number) = value { integer = number }
-    do throws(EngineError) {
+    do {
       return try SearchIndex(arena: arena, rootRef: column.indexRef).all(value) { (key) throws(EngineError) in
         guard key.value >= 0, let (cluster, row) = try objects.place(of: UInt64(key.value)) else { return false }
         let ref = try cluster.leafRef(position)

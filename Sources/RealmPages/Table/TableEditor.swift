@@ -231,7 +231,7 @@ final class TableEditor {
     if waiting.firstKey == nil { return }
     // After an earlier error, a row may be in some columns and missing in others.
     if let damage = editor.slab.damage { throw damage }
-    do throws(EngineError) { try tree.append(waiting) } catch {
+    do { try tree.append(waiting) } catch {
       editor.slab.note(error)
       throw error
     }
@@ -415,7 +415,7 @@ final class TableEditor {
   private func writeEntries(_ position: Int) throws(EngineError) {
     if position >= newEntries.count || newEntries[position].count == 0 { return }
     if let damage = editor.slab.damage { throw damage }
-    do throws(EngineError) {
+    do {
       try indexEditor(position, false).insert(newEntries[position].takeAll())
     } catch {
       editor.slab.note(error)

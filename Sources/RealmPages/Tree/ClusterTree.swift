@@ -188,7 +188,7 @@ struct ClusterTree {
     // Keys wrap modulo 2^64. If the key precedes this subtree, start with the first child.
     var child = key < offset ? 0 : try inner.child(for: key &- offset)
     while child < inner.childCount {
-      do throws(EngineError) {
+      do {
         let start = offset &+ (try inner.start(child)), childRef = try node.child(child + 3)
         if let found = try first(in: childRef, offset: start, notBelow: key, depth: inner.level - 1, &search) {
           return found

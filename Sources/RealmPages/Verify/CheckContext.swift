@@ -106,7 +106,7 @@ final class CheckContext {
   /// Runs `body` and reports an error that it throws.
   func guarded(_ body: () throws(EngineError) -> Void) {
     let start = place
-    do throws(EngineError) { try body() } catch { report(error.problem, ref: error.ref) }
+    do { try body() } catch { report(error.problem, ref: error.ref) }
     place = start
   }
 

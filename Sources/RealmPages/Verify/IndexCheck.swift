@@ -69,7 +69,7 @@ final class IndexCheck {
     for (i, (key, element)) in entries.enumerated() {
       if let last, key <= last { context.report("the keys of an index node are out of order", ref: ref) }
       last = key
-      do throws(EngineError) {
+      do {
         if !isInner {
           try entry(element, key, ref)
         } else if try walk(Int(element), depth: depth + 1) != key {
@@ -159,7 +159,7 @@ final class IndexCheck {
   }
 
   private func areRight(_ entries: IndexBatch, mayDropPages: Bool) -> Bool {
-    do throws(EngineError) {
+    do {
       for index in entries.byObject() {
         let object = entries.object(Int(index))
         guard object >= 0, try cursor.seek(ObjKey(object)) else { return false }

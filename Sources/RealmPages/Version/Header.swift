@@ -43,7 +43,7 @@ struct Header: Equatable {
       guard footer >= Self.size else {
         throw EngineError(.damaged, "\(path): a truncated copy of a realm: \(space.size) bytes, no footer")
       }
-      do throws(EngineError) { try space.require(footer, Self.footerSize) } catch {
+      do { try space.require(footer, Self.footerSize) } catch {
         throw EngineError(.damaged, "\(path): the footer of this copy of a realm cannot be read: \(error)")
       }
       guard space.word(at: footer + 8) == Self.cookie else {

@@ -142,7 +142,7 @@ public final class Snapshot: Sendable {
     if element == 0 || element & 1 != 0 { return nil }
     let name = try StringLeaf.short(names, slot)?.string ?? ""
     var table: Table
-    do throws(EngineError) {
+    do {
       if fileFormat >= 10 {
         table = try Table(arena, name: name, slot: slot, ref: Int(element))
       } else {

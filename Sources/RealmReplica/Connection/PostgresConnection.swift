@@ -15,15 +15,15 @@ public struct PostgresAddress: Sendable {
   public let shown: String
 
   /// Validates the address. Rejects a password in it, which would be visible to all users of the machine.
-  public init(_ text: String) throws(ReplicaError) {
+  public init(_ text: String) throws {
     if let reason = unsafe cpostgres_load() {
-      throw .unsuitable(unsafe "replicas need libpq (Debian package libpq5): \(String(cString: reason))")
+      throw ReplicaError.unsuitable(unsafe "replicas need libpq (Debian package libpq5): \(String(cString: reason))")
     }
     var message: UnsafeMutablePointer<CChar>?
     guard let options = unsafe PQconninfoParse(text, &message) else {
       let cause = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
       unsafe PQfreemem(message)
-      throw .unsuitable("not an address of PostgreSQL: \(cause.withoutLineEnd)")
+      throw ReplicaError.unsuitable("not an address of PostgreSQL: \(cause.withoutLineEnd)")
     }
     defer { unsafe PQconninfoFree(options) }
     var parts: [String: String] = [:], index = 0
@@ -34,7 +34,7 @@ public struct PostgresAddress: Sendable {
       index += 1
     }
     if parts["password"] != nil || parts["sslpassword"] != nil {
-      throw .unsuitable(
+      throw ReplicaError.unsuitable(
         "a password on the command line is visible to all users of this machine; put it into ~/.pgpass, the file that "
           + "PGPASSFILE names, or a service of pg_service.conf"
       )
@@ -58,7 +58,7 @@ public struct PostgresAddress: Sendable {
   private let handle: OpaquePointer
   private let address: PostgresAddress
   /// Called at least every 30 ms while waiting for the server.
-  var onWait: () throws(ReplicaError) -> Void = {}
+  var onWait: () throws -> Void = {}
   /// The names of prepared statements, by text.
   private var prepared: [String: String] = [:]
   /// True if a pooler has lost a prepared statement.
@@ -70,11 +70,11 @@ public struct PostgresAddress: Sendable {
 
   private enum Expected {
     case preparation(String)
-    case statement(((PostgresResult) throws(ReplicaError) -> Void)?)
+    case statement(((PostgresResult) throws -> Void)?)
   }
 
   /// Connects to the server.
-  init(_ address: PostgresAddress, onWait: @escaping () throws(ReplicaError) -> Void) throws(ReplicaError) {
+  init(_ address: PostgresAddress, onWait: @escaping () throws -> Void) throws {
     self.address = address
     // Parameters in the address override those before it.
     let defaults = [
@@ -89,27 +89,31 @@ public struct PostgresAddress: Sendable {
     defer { unsafe (names + values).forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) } }
     unsafe names.append(nil)
     unsafe values.append(nil)
-    guard let handle = unsafe PQconnectStartParams(names, values, 1) else { throw .connection("out of memory") }
+    guard let handle = unsafe PQconnectStartParams(names, values, 1) else {
+      throw ReplicaError.connection("out of memory")
+    }
     unsafe self.handle = unsafe handle
     self.onWait = onWait
     let deadline = MonotonicTime.now.advanced(by: .seconds(15))
     var state = PGRES_POLLING_WRITING
     while state != PGRES_POLLING_OK {
       if unsafe state == PGRES_POLLING_FAILED || PQstatus(handle) == CONNECTION_BAD { throw failure() }
-      if deadline.milliseconds == 0 { throw .connection("\(address.shown): no answer within 15 seconds") }
+      if deadline.milliseconds == 0 { throw ReplicaError.connection("\(address.shown): no answer within 15 seconds") }
       if try wait(for: state == PGRES_POLLING_READING ? POLLIN : POLLOUT) { state = unsafe PQconnectPoll(handle) }
     }
     unsafe PQsetnonblocking(handle, 1)
     unsafe PQsetNoticeReceiver(handle, { _, _ in }, nil)
     let encoding = parameter("server_encoding")
     if encoding != "UTF8" {
-      throw .unsuitable(
+      throw ReplicaError.unsuitable(
         "\(address.shown): the database has the encoding \(encoding ?? "?"), which cannot hold every string; make one "
           + "with 'createdb -E UTF8 -T template0'"
       )
     }
     guard let version = unsafe Int32(exactly: PQserverVersion(handle)), version >= 150_000 else {
-      throw .unsuitable(unsafe "\(address.shown): PostgreSQL \(PQserverVersion(handle) / 10000); at least 15 is needed")
+      throw ReplicaError.unsuitable(
+        unsafe "\(address.shown): PostgreSQL \(PQserverVersion(handle) / 10000); at least 15 is needed"
+      )
     }
   }
 
@@ -130,7 +134,7 @@ public struct PostgresAddress: Sendable {
   // MARK: waiting
 
   /// Waits up to 30 ms; returns true if the socket is ready.
-  private func wait(for events: Int32) throws(ReplicaError) -> Bool {
+  private func wait(for events: Int32) throws -> Bool {
     var descriptor = unsafe pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
     if unsafe poll(&descriptor, 1, 0) > 0 { return true }
     try onWait()
@@ -138,7 +142,7 @@ public struct PostgresAddress: Sendable {
   }
 
   /// Sends the queue while also reading input, so that client and server cannot block each other.
-  private func flush() throws(ReplicaError) {
+  private func flush() throws {
     while true {
       let left = unsafe PQflush(handle)
       if left == 0 { return }
@@ -148,7 +152,7 @@ public struct PostgresAddress: Sendable {
   }
 
   /// Returns the next result; nil after the last result of a statement.
-  private func next() throws(ReplicaError) -> PostgresResult? {
+  private func next() throws -> PostgresResult? {
     try flush()
     while unsafe PQisBusy(handle) != 0 {
       if try wait(for: POLLIN), unsafe PQconsumeInput(handle) == 0 { throw failure() }
@@ -156,14 +160,14 @@ public struct PostgresAddress: Sendable {
     return unsafe PQgetResult(handle).map { unsafe PostgresResult($0) }
   }
 
-  private func check(_ result: PostgresResult) throws(ReplicaError) {
+  private func check(_ result: PostgresResult) throws {
     guard result.isError else { return }
     if unsafe PQstatus(handle) == CONNECTION_BAD { throw failure() }
     let error = result.error
     if case .server(let state, _) = error, state == "26000" || state == "42P05" {
       // The prepared statement does not exist, or another program has prepared one with this name.
       Self.hasPooler.store(true, ordering: .relaxed)
-      throw .overtaken
+      throw ReplicaError.overtaken
     }
     throw error
   }
@@ -172,17 +176,17 @@ public struct PostgresAddress: Sendable {
 
   /// Runs statements with the simple query protocol and returns the last result.
   @discardableResult
-  func run(_ sql: String) throws(ReplicaError) -> PostgresResult {
+  func run(_ sql: String) throws -> PostgresResult {
     try leavePipeline()
     if unsafe PQsendQuery(handle, sql) == 0 { throw failure() }
     var last: PostgresResult?
-    var error: ReplicaError?
+    var error: (any Error)?
     while let result = try next() {
-      do throws(ReplicaError) { try check(result) } catch let failure { error = error ?? failure }
+      do { try check(result) } catch let failure { error = error ?? failure }
       last = result
     }
     if let error { throw error }
-    guard let last else { throw .connection("\(address.shown): no answer") }
+    guard let last else { throw ReplicaError.connection("\(address.shown): no answer") }
     return last
   }
 
@@ -190,17 +194,17 @@ public struct PostgresAddress: Sendable {
   func forEachRow(
     _ sql: String,
     _ parameters: [PostgresParameter] = [],
-    _ body: (PostgresResult) throws(ReplicaError) -> Void
-  ) throws(ReplicaError) {
+    _ body: (PostgresResult) throws -> Void
+  ) throws {
     try leavePipeline()
     let isSent = unsafe parameters.withArrays { types, values, lengths, formats in
       unsafe PQsendQueryParams(handle, sql, Int32(parameters.count), types, values, lengths, formats, 1)
     }
     if isSent == 0 { throw failure() }
     unsafe PQsetSingleRowMode(handle)
-    var error: ReplicaError?
+    var error: (any Error)?
     while let result = try next() {
-      do throws(ReplicaError) {
+      do {
         try check(result)
         if result.isSingleRow, error == nil { try body(result) }
       } catch let failure { error = error ?? failure }
@@ -210,7 +214,7 @@ public struct PostgresAddress: Sendable {
 
   // MARK: pipeline
 
-  private func leavePipeline() throws(ReplicaError) {
+  private func leavePipeline() throws {
     guard isInPipeline else { return }
     try sync()
     if unsafe PQexitPipelineMode(handle) == 0 { throw failure() }
@@ -221,8 +225,8 @@ public struct PostgresAddress: Sendable {
   func queue(
     _ sql: String,
     _ parameters: [PostgresParameter],
-    _ body: ((PostgresResult) throws(ReplicaError) -> Void)? = nil
-  ) throws(ReplicaError) {
+    _ body: ((PostgresResult) throws -> Void)? = nil
+  ) throws {
     if !isInPipeline {
       if unsafe PQenterPipelineMode(handle) == 0 { throw failure() }
       isInPipeline = true
@@ -240,7 +244,7 @@ public struct PostgresAddress: Sendable {
   }
 
   /// Prepares a statement unless it is already prepared, and returns its name.
-  private func preparedName(_ sql: String, _ parameters: [PostgresParameter]) throws(ReplicaError) -> String {
+  private func preparedName(_ sql: String, _ parameters: [PostgresParameter]) throws -> String {
     if let known = prepared[sql] { return known }
     let name = "realmfs_" + hexadecimal(SHA256Digest.word(of: Array(sql.utf8)), digits: 16)
     let types = parameters.map(\.type)
@@ -251,16 +255,16 @@ public struct PostgresAddress: Sendable {
   }
 
   /// Sends the queue and reads all results. Throws the first error among them.
-  func sync() throws(ReplicaError) {
+  func sync() throws {
     guard isInPipeline else { return }
     if unsafe PQpipelineSync(handle) == 0 { throw failure() }
     queuedBytes = 0
     let awaited = expected
     expected = []
-    var error: ReplicaError?
+    var error: (any Error)?
     for item in awaited {
       while let result = try next() {
-        do throws(ReplicaError) {
+        do {
           try check(result)
           if case .statement(let body?) = item, error == nil { try body(result) }
         } catch let failure {
@@ -277,14 +281,14 @@ public struct PostgresAddress: Sendable {
   // MARK: COPY
 
   /// Begins a COPY FROM STDIN.
-  func beginCopy(_ sql: String) throws(ReplicaError) {
+  func beginCopy(_ sql: String) throws {
     try leavePipeline()
     if unsafe PQsendQuery(handle, sql) == 0 { throw failure() }
     guard let result = try next() else { throw failure() }
     try check(result)
   }
 
-  func put(_ bytes: UnsafeRawBufferPointer) throws(ReplicaError) {
+  func put(_ bytes: UnsafeRawBufferPointer) throws {
     let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
     while true {
       let taken = unsafe PQputCopyData(handle, base, Int32(bytes.count))
@@ -296,16 +300,16 @@ public struct PostgresAddress: Sendable {
   }
 
   /// Ends a COPY.
-  func endCopy() throws(ReplicaError) {
+  func endCopy() throws {
     while true {
       let taken = unsafe PQputCopyEnd(handle, nil)
       if taken > 0 { break }
       if taken < 0 { throw failure() }
       if try wait(for: POLLOUT | POLLIN), unsafe PQconsumeInput(handle) == 0 { throw failure() }
     }
-    var error: ReplicaError?
+    var error: (any Error)?
     while let result = try next() {
-      do throws(ReplicaError) { try check(result) } catch let failure { error = error ?? failure }
+      do { try check(result) } catch let failure { error = error ?? failure }
     }
     if let error { throw error }
   }

@@ -48,8 +48,8 @@ final class Catalog {
   private var table: String { place.qualified("_realmfs_columns") }
 
   /// Creates the schema and the catalog tables if they do not exist.
-  static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
-    func holds(_ condition: String, _ parameter: String) throws(ReplicaError) -> Bool {
+  static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws {
+    func holds(_ condition: String, _ parameter: String) throws -> Bool {
       var holds = false
       try connection.forEachRow("SELECT \(condition)", [.text(parameter)]) { row in holds = row.bytes(0, 0) == [1] }
       return holds
@@ -58,7 +58,9 @@ final class Catalog {
       let isOther = "EXISTS (SELECT FROM \(place.qualified("_realmfs")) WHERE (realm = '') = ($1 <> ''))"
       if try holds(isOther, place.realm == nil ? "" : "many") {
         let other = place.realm == nil ? "many realms" : "one realm"
-        throw .unsuitable("the schema \(place.schema) holds the replica of \(other); choose another with --schema")
+        throw ReplicaError.unsuitable(
+          "the schema \(place.schema) holds the replica of \(other); choose another with --schema"
+        )
       }
       try addLineage(place, connection)
       return
@@ -94,7 +96,7 @@ final class Catalog {
   }
 
   /// Adds the column that replicas written by earlier versions of the program lack.
-  private static func addLineage(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
+  private static func addLineage(_ place: ReplicaPlace, _ connection: PostgresConnection) throws {
     var isThere = false
     try connection.forEachRow(
       "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'lineage')",
@@ -106,7 +108,7 @@ final class Catalog {
 
   /// Reads the catalog. Skips entries whose table or column was dropped by others, so that it is created again; if
   /// `mending`, also removes these entries.
-  func load(_ connection: PostgresConnection, mending: Bool = false) throws(ReplicaError) {
+  func load(_ connection: PostgresConnection, mending: Bool = false) throws {
     entries = []
     let isThere = """
       EXISTS (SELECT FROM pg_class t JOIN pg_namespace n ON n.oid = relnamespace \
@@ -138,7 +140,7 @@ final class Catalog {
     }
   }
 
-  func add(_ entry: Entry, _ connection: PostgresConnection) throws(ReplicaError) {
+  func add(_ entry: Entry, _ connection: PostgresConnection) throws {
     try connection.queue(
       """
       INSERT INTO \(table) (role, table_name, class, key, property, form, column_name) \
@@ -160,7 +162,7 @@ final class Catalog {
     form: String? = nil,
     column: String? = nil,
     _ connection: PostgresConnection
-  ) throws(ReplicaError) {
+  ) throws {
     let renamed = Entry(
       role: entry.role,
       table: name ?? entry.table,
@@ -186,7 +188,7 @@ final class Catalog {
   }
 
   /// Removes a column.
-  func remove(column: String, of name: String, _ connection: PostgresConnection) throws(ReplicaError) {
+  func remove(column: String, of name: String, _ connection: PostgresConnection) throws {
     try connection.queue(
       "DELETE FROM \(table) WHERE table_name = $1 AND column_name = $2",
       [.text(name), .text(column)]
@@ -195,7 +197,7 @@ final class Catalog {
   }
 
   /// Removes a table.
-  func remove(table name: String, _ connection: PostgresConnection) throws(ReplicaError) {
+  func remove(table name: String, _ connection: PostgresConnection) throws {
     try connection.queue("DELETE FROM \(table) WHERE table_name = $1", [.text(name)])
     entries.removeAll { $0.table == name }
   }

@@ -31,7 +31,7 @@ struct ReplicaState: Equatable {
     _ place: ReplicaPlace,
     _ connection: PostgresConnection,
     locking: Bool = true
-  ) throws(ReplicaError) -> ReplicaState? {
+  ) throws -> ReplicaState? {
     var state: ReplicaState?
     // Replicas written by earlier versions of the program have no lineage until they are written again.
     try connection.forEachRow(
@@ -61,7 +61,7 @@ struct ReplicaState: Equatable {
     _ target: ReplicaTarget,
     after former: ReplicaState?,
     _ connection: PostgresConnection
-  ) throws(ReplicaError) {
+  ) throws {
     let table = place.qualified("_realmfs")
     let parameters: [PostgresParameter] = [
       key(place), .text(file), .text(target.mark.identity), .integer(Int64(bitPattern: target.version)),
@@ -83,7 +83,7 @@ struct ReplicaState: Equatable {
   }
 
   /// Queues an update that marks the realm as followed again, at the version that the replica contains.
-  static func resume(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
+  static func resume(_ place: ReplicaPlace, _ connection: PostgresConnection) throws {
     try connection.queue(
       "UPDATE \(place.qualified("_realmfs")) SET state = '\(following)', reason = NULL WHERE realm = $1",
       [key(place)]
@@ -97,7 +97,7 @@ struct ReplicaState: Equatable {
     state: String,
     reason: String?,
     _ connection: PostgresConnection
-  ) throws(ReplicaError) {
+  ) throws {
     try connection.queue(
       """
       INSERT INTO \(place.qualified("_realmfs")) AS t (realm, file, state, reason) VALUES ($1, $2, $3, $4) \

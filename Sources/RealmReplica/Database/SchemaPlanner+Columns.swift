@@ -17,7 +17,7 @@ extension SchemaPlanner {
   static let reservedColumns = ["realm", "_object_key", "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
 
   /// Returns a name that no column of the table has, including columns that others created.
-  func freeColumnName(_ wanted: String, in table: String) throws(ReplicaError) -> String {
+  func freeColumnName(_ wanted: String, in table: String) throws -> String {
     var taken = Self.reservedColumns
     try connection.forEachRow(
       """
@@ -36,7 +36,7 @@ extension SchemaPlanner {
     of table: String,
     _ className: String,
     _ source: Table
-  ) throws(ReplicaError) -> String {
+  ) throws -> String {
     if let known = try known(.value, of: table, property, form) { return known.column }
     let name = try freeColumnName(property, in: table)
     used.insert(Catalog.Place(table: table, column: name))
@@ -44,9 +44,11 @@ extension SchemaPlanner {
       changes.remarks.append("property \(className).\(property): the column is called \(name)")
     }
     let declaration = "\(name.quotedForSQL) \(Self.declaration(form, name))"
-    do throws(ReplicaError) { try run("ALTER TABLE \(place.qualified(table)) ADD COLUMN \(declaration)") } catch {
-      guard case .server(state: "54011", _) = error else { throw error }
-      throw .unsuitable(
+    do { try run("ALTER TABLE \(place.qualified(table)) ADD COLUMN \(declaration)") } catch ReplicaError.server(
+      state: "54011",
+      _
+    ) {
+      throw ReplicaError.unsuitable(
         "class \(className) has more properties than a table of PostgreSQL can have columns (1600, dropped ones too)"
       )
     }
@@ -77,7 +79,7 @@ extension SchemaPlanner {
   }
 
   /// Renames the column or links table of a property; objects that others created on it stay attached.
-  func rename(_ renamed: PropertyRename) throws(ReplicaError) {
+  func rename(_ renamed: PropertyRename) throws {
     let from = Catalog.shown(renamed.from), to = Catalog.shown(renamed.to)
     let classes = catalog.entries.filter {
       $0.role == .table && $0.className.isExactly(Catalog.shown(renamed.className))
@@ -113,7 +115,7 @@ extension SchemaPlanner {
     }
   }
 
-  private func renameColumn(_ column: String, _ wanted: String, of table: String) throws(ReplicaError) -> String {
+  private func renameColumn(_ column: String, _ wanted: String, of table: String) throws -> String {
     let name = try freeColumnName(wanted, in: table)
     try run("ALTER TABLE \(place.qualified(table)) RENAME COLUMN \(column.quotedForSQL) TO \(name.quotedForSQL)")
     return name
@@ -124,7 +126,7 @@ extension SchemaPlanner {
   }
 
   /// Adds the companion column of a property.
-  func addExact(_ table: ReplicaTable, property: Int, of source: Table) throws(ReplicaError) {
+  func addExact(_ table: ReplicaTable, property: Int, of source: Table) throws {
     guard case .value(let form, false) = table.slots[property], let exact = form.exact else { return }
     let propertyName = Catalog.shown(source.columns[property].name)
     var position = table.keyProperty == nil ? 1 : 0

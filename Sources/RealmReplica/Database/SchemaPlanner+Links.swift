@@ -13,7 +13,7 @@ extension SchemaPlanner {
     _ keyForm: RowKeyForm,
     _ property: String,
     _ form: ColumnForm
-  ) throws(ReplicaError) -> String {
+  ) throws -> String {
     if let known = try known(.links, of: owner, property, form) { return known.table }
     let name = try freeName("\(className)_\(property)")
     used.insert(Catalog.Place(table: name))
@@ -47,7 +47,7 @@ extension SchemaPlanner {
   // MARK: references
 
   /// Adds the foreign keys of links whose columns are new.
-  func references(of table: ReplicaTable, _ all: [TableKey: ReplicaTable]) throws(ReplicaError) {
+  func references(of table: ReplicaTable, _ all: [TableKey: ReplicaTable]) throws {
     guard isLocked else { return }
     func found(_ target: LinkTarget) -> ReplicaTable? {
       all.values.first { $0.className.isExactly(target.className) && $0.keyForm == target.key }
@@ -75,7 +75,7 @@ extension SchemaPlanner {
     _ target: ReplicaTable,
     _ action: String,
     _ column: String
-  ) throws(ReplicaError) {
+  ) throws {
     var isThere = false
     try connection.forEachRow(
       """

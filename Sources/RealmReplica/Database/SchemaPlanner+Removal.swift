@@ -34,7 +34,7 @@ extension SchemaPlanner {
     changes.damaged.contains { $0.className.isExactly(entry.className) }
   }
 
-  func dropTables(exceptOf classes: [Table]) throws(ReplicaError) {
+  func dropTables(exceptOf classes: [Table]) throws {
     let wanted = classes.map { (Catalog.shown($0.className ?? $0.name), Catalog.shown(RowKeyForm($0).name)) }
     for entry in catalog.entries where entry.role == .table && !isDamaged(entry) {
       let isWanted = wanted.contains { $0.0.isExactly(entry.className) && $0.1.isExactly(entry.form) }
@@ -51,7 +51,7 @@ extension SchemaPlanner {
     except names: Set<String>,
     links: Set<String>,
     _ source: Table
-  ) throws(ReplicaError) {
+  ) throws {
     for entry in catalog.entries where entry.table == table && (entry.role == .value || entry.role == .exact) {
       if !names.contains(entry.column) { try dropColumn(entry.column, of: table) }
     }
@@ -60,7 +60,7 @@ extension SchemaPlanner {
     }
   }
 
-  func dropColumn(_ column: String, of table: String) throws(ReplicaError) {
+  func dropColumn(_ column: String, of table: String) throws {
     if !catalog.entries.contains(where: { $0.table == table && $0.column == column }) { return }
     try lock()
     for entry in catalog.entries where entry.role == .exact && entry.table == table && entry.form == column {
@@ -78,7 +78,7 @@ extension SchemaPlanner {
     try catalog.remove(column: column, of: table, connection)
   }
 
-  func dropTable(_ table: String) throws(ReplicaError) {
+  func dropTable(_ table: String) throws {
     try lock()
     try connection.forEachRow("SELECT count(*) FROM \(place.qualified(table))") { row in
       self.changes.droppedRows += Int(row.integer(0, 0) ?? 0)

@@ -9,7 +9,7 @@ extension SchemaPlanner {
     _ className: String,
     _ keyForm: RowKeyForm,
     _ form: String
-  ) throws(ReplicaError) -> String {
+  ) throws -> String {
     try lock()
     let name = try freeName(className)
     if !name.isExactly(className) {
@@ -65,7 +65,7 @@ extension SchemaPlanner {
   }
 
   /// Returns a name that no table has, including tables that others created.
-  func freeName(_ wanted: String) throws(ReplicaError) -> String {
+  func freeName(_ wanted: String) throws -> String {
     var names = SQLNames.postgres(reserved: ["_realmfs", "_realmfs_columns"] + catalog.tables)
     while true {
       let name = names.take(wanted)
@@ -88,7 +88,7 @@ extension SchemaPlanner {
     }
   }
 
-  func makePartitions(of name: String) throws(ReplicaError) {
+  func makePartitions(of name: String) throws {
     guard case .hash(let count) = place.partition else { return }
     for index in 0..<count {
       let part = try freeName("\(name)_\(index)")
@@ -102,7 +102,7 @@ extension SchemaPlanner {
   }
 
   /// If each realm has its own partition, creates the missing ones for this realm.
-  func makeParts(for tables: some Sequence<ReplicaTable>) throws(ReplicaError) {
+  func makeParts(for tables: some Sequence<ReplicaTable>) throws {
     guard place.partition == .list, let realm = place.realm else { return }
     for table in tables {
       for name in [table.name] + table.links.map(\.name) {
@@ -124,8 +124,8 @@ extension SchemaPlanner {
     }
   }
 
-  func comment(on name: String, _ className: String) throws(ReplicaError) {
-    let version = try engine { () throws(EngineError) in try self.snapshot.schemaVersion() }
+  func comment(on name: String, _ className: String) throws {
+    let version = try self.snapshot.schemaVersion()
     let text = "class \(className)" + (version.map { ", schema version \($0)" } ?? "") + " (realmfs replicate)"
     try run("COMMENT ON TABLE \(place.qualified(name)) IS \(text.quotedForSQLText)")
   }

@@ -48,16 +48,16 @@ final class SchemaPlanner {
   }
 
   /// Throws `overtaken` if the planner is not locked: a table is missing, and other programs may be creating it.
-  func lock() throws(ReplicaError) {
-    if !isLocked { throw .overtaken }
+  func lock() throws {
+    if !isLocked { throw ReplicaError.overtaken }
   }
 
   /// Updates the tables to the schema of the version and returns them by table key.
-  func plan() throws(ReplicaError) -> [TableKey: ReplicaTable] {
+  func plan() throws -> [TableKey: ReplicaTable] {
     var tables: [TableKey: ReplicaTable] = [:]
     var classes: [Table] = []
-    for key in try engine({ () throws(EngineError) in try self.snapshot.tableKeys() }) {
-      let table = try engine { () throws(EngineError) in try self.snapshot.table(key) }
+    for key in try self.snapshot.tableKeys() {
+      let table = try self.snapshot.table(key)
       guard let table, let className = table.className else { continue }
       if let damage = table.damage {
         changes.damaged.append((Catalog.shown(className), damage.description))
@@ -73,21 +73,16 @@ final class SchemaPlanner {
     return tables
   }
 
-  func engine<R>(_ body: () throws(EngineError) -> R) throws(ReplicaError) -> R {
-    do throws(EngineError) { return try body() } catch { throw .engine(error) }
-  }
-
-  func run(_ sql: String) throws(ReplicaError) {
+  func run(_ sql: String) throws {
     try lock()
     try connection.run(sql)
   }
 
   /// Runs a statement and rolls it back if it fails with the SQLSTATE `state`; returns false in that case.
-  func attempt(_ sql: String, unless state: String) throws(ReplicaError) -> Bool {
+  func attempt(_ sql: String, unless state: String) throws -> Bool {
     try lock()
     try connection.run("SAVEPOINT attempt")
-    do throws(ReplicaError) { try connection.run(sql) } catch {
-      guard case .server(state: state, _) = error else { throw error }
+    do { try connection.run(sql) } catch ReplicaError.server(state: state, _) {
       try connection.run("ROLLBACK TO attempt; RELEASE attempt")
       return false
     }
@@ -95,14 +90,14 @@ final class SchemaPlanner {
     return true
   }
 
-  func later(_ sql: String, key: Bool = false) throws(ReplicaError) {
+  func later(_ sql: String, key: Bool = false) throws {
     try lock()
     if key { changes.keys.append(sql) } else { changes.constraints.append(sql) }
   }
 
   // MARK: tables
 
-  func table(_ source: Table) throws(ReplicaError) -> ReplicaTable {
+  func table(_ source: Table) throws -> ReplicaTable {
     let className = Catalog.shown(source.className ?? source.name), keyForm = RowKeyForm(source)
     let form = Catalog.shown(keyForm.name)
     let known = catalog.entries.first { entry in
@@ -119,7 +114,7 @@ final class SchemaPlanner {
     if case .objectKey = keyForm { columns.append(objectKey) }
     for (index, column) in source.columns.enumerated() {
       let property = Catalog.shown(column.name)
-      let form = try engine { () throws(EngineError) in try ColumnForm(column, in: self.snapshot) }
+      let form = try ColumnForm(column, in: self.snapshot)
       if case .links(let target) = form {
         let table = try linksTable(source, name, className, keyForm, property, form)
         slots.append(.links(links.count))
@@ -164,7 +159,7 @@ final class SchemaPlanner {
     of owner: String,
     _ property: String,
     _ form: ColumnForm
-  ) throws(ReplicaError) -> Catalog.Entry? {
+  ) throws -> Catalog.Entry? {
     let formName = Catalog.shown(form.name)
     let entries = catalog.entries(role, of: owner, property).filter { !used.contains($0.place) }
     if let known = entries.first(where: { $0.form.isExactly(formName) }) {

@@ -19,9 +19,9 @@ extension Replicator {
   /// Iterates over the objects of a class while the version window advances.
   private func walk(
     _ key: TableKey,
-    _ body: (RowEncoder) throws(ReplicaError) -> Void,
-    needsExact: (_ properties: [Int]) throws(ReplicaError) -> Bool
-  ) throws(ReplicaError) {
+    _ body: (RowEncoder) throws -> Void,
+    needsExact: (_ properties: [Int]) throws -> Bool
+  ) throws {
     var last = ObjKey.none, isAtEnd = false, skipsRows = false
     while !isAtEnd {
       let version = window.snapshot
@@ -35,7 +35,7 @@ extension Replicator {
           isAtEnd = true
           break
         }
-        do throws(RowFailure) { try encoder.encode() } catch {
+        do { try encoder.encode() } catch {
           switch error {
           case .damaged(let text): complaints.append(text)
           case .needsExact(let properties): if try !needsExact(properties) { skipsRows = true }
@@ -64,10 +64,10 @@ extension Replicator {
   }
 
   /// Fills the empty tables of a class.
-  func copy(_ key: TableKey) throws(ReplicaError) {
+  func copy(_ key: TableKey) throws {
     let realm = place.realm.map { Array($0.utf8) }
     let stream = CopyStream(connection), links = (tables[key]?.links ?? []).map { _ in FieldBuffer() }
-    func drain(_ isEnd: Bool) throws(ReplicaError) {
+    func drain(_ isEnd: Bool) throws {
       guard let table = tables[key], isEnd || links.contains(where: { unsafe $0.count > 8 << 20 }) else { return }
       try stream.end()
       for (index, buffer) in links.enumerated() where unsafe buffer.count > 0 {
@@ -79,7 +79,7 @@ extension Replicator {
     }
     try walk(
       key,
-      { encoder throws(ReplicaError) in
+      { encoder in
         try stream.begin(encoder.table.copy)
         encoder.appendCopyRow(to: stream.buffer, realm: realm)
         for (index, buffer) in links.enumerated() { encoder.appendCopyRows(ofLinks: index, to: buffer, realm: realm) }
@@ -87,7 +87,7 @@ extension Replicator {
         try stream.putIfFull()
         try drain(false)
       },
-      needsExact: { properties throws(ReplicaError) in
+      needsExact: { properties in
         try stream.end()
         return try self.addExact(key, properties)
       }
@@ -98,7 +98,7 @@ extension Replicator {
   // MARK: changed rows
 
   /// Writes changed rows until none are left, and returns the version that the rows then reflect.
-  func flush() throws(ReplicaError) -> ReplicaTarget {
+  func flush() throws -> ReplicaTarget {
     while true {
       try tick()
       while let key = window.changed.overflowing.min() {
@@ -112,22 +112,20 @@ extension Replicator {
       }
       guard let batch = window.changed.takeWritten(500) else {
         if !window.changed.isEmpty { continue }
-        return try engine { () throws(EngineError) in
-          let snapshot = self.window.snapshot
-          // An unreadable schema version is not a reason to fail.
-          let schemaVersion = (try? snapshot.schemaVersion()).flatMap { $0 }
-          if !self.window.hold.isKnownToWriters, !self.window.realm.isCurrent(snapshot) {
-            self.window.isLost = true
-            throw EngineError(.busy, "\(self.window.realm.configuration.path) was changed while it was read")
-          }
-          let signature = FileSignature(self.path, readsHead: false)
-          return ReplicaTarget(
-            version: snapshot.version,
-            mark: VersionMark(identity: try snapshot.identity(), stamp: signature?.stamp ?? ""),
-            lineage: try Lineage(snapshot, inode: signature?.number ?? 0),
-            schemaVersion: schemaVersion
-          )
+        let snapshot = window.snapshot
+        // An unreadable schema version is not a reason to fail.
+        let schemaVersion = (try? snapshot.schemaVersion()).flatMap { $0 }
+        if !window.hold.isKnownToWriters, !window.realm.isCurrent(snapshot) {
+          window.isLost = true
+          throw EngineError(.busy, "\(window.realm.configuration.path) was changed while it was read")
         }
+        let signature = FileSignature(path, readsHead: false)
+        return ReplicaTarget(
+          version: snapshot.version,
+          mark: VersionMark(identity: try snapshot.identity(), stamp: signature?.stamp ?? ""),
+          lineage: try Lineage(snapshot, inode: signature?.number ?? 0),
+          schemaVersion: schemaVersion
+        )
       }
       for object in batch.objects { inFlight.write(object.key, links: object.links, of: batch.table) }
       if tables[batch.table] != nil { try write(batch.objects, of: batch.table) }
@@ -135,22 +133,22 @@ extension Replicator {
   }
 
   /// Writes the rows of objects as of the newest version.
-  private func write(_ objects: [(key: ObjKey, links: Bool)], of key: TableKey) throws(ReplicaError) {
+  private func write(_ objects: [(key: ObjKey, links: Bool)], of key: TableKey) throws {
     for object in objects {
       while true {
         guard let encoder = try encoder(key) else { break }
-        do throws(EngineError) { if try !encoder.cursor.seek(object.key) { break } } catch {
+        do { if try !encoder.cursor.seek(object.key) { break } } catch {
           try stopAtDamage(error.description)
           warn(error.description)
           break
         }
-        do throws(RowFailure) { try encoder.encode() } catch {
+        do { try encoder.encode() } catch {
           switch error {
           case .damaged(let text):
             try stopAtDamage(text)
             warn(text)
           case .needsExact(let properties):
-            if try !addExact(key, properties) { throw .overtaken }
+            if try !addExact(key, properties) { throw ReplicaError.overtaken }
             continue
           }
           break
@@ -162,7 +160,7 @@ extension Replicator {
     }
   }
 
-  private func write(_ encoder: RowEncoder, links: Bool) throws(ReplicaError) {
+  private func write(_ encoder: RowEncoder, links: Bool) throws {
     let table = encoder.table, realm = table.realmParameters
     // Build everything before queueing: queueing may wait, and the version may change in the meantime.
     let row = realm + encoder.parameters, key = encoder.keyParameter
@@ -175,7 +173,7 @@ extension Replicator {
     }
   }
 
-  private func remove(_ fields: [[UInt8]], from table: ReplicaTable) throws(ReplicaError) {
+  private func remove(_ fields: [[UInt8]], from table: ReplicaTable) throws {
     if !fields.isEmpty { hasWritten = true }
     for field in fields {
       let key = PostgresParameter(type: table.keyColumn.oid, field)
@@ -190,7 +188,7 @@ extension Replicator {
   // MARK: comparison
 
   /// Compares the rows of a class with its objects by key and hash, and writes those that differ.
-  func compare(_ key: TableKey) throws(ReplicaError) {
+  func compare(_ key: TableKey) throws {
     pass.compared += 1
     guard let source = try source(of: key) else { return }
     let parts = UInt64(max(1, (source.objectCount + comparedAtOnce - 1) / comparedAtOnce))
@@ -199,19 +197,19 @@ extension Replicator {
 
   /// Compares one part; returns false if it must be repeated because there are more rows to remove or a column was
   /// added.
-  private func compare(_ key: TableKey, _ part: UInt64, of parts: UInt64) throws(ReplicaError) -> Bool {
+  private func compare(_ key: TableKey, _ part: UInt64, of parts: UInt64) throws -> Bool {
     guard let table = tables[key] else { return true }
     var known: [UInt64: (object: ObjKey, row: UInt64, links: [UInt64])] = [:]
     let damagedBefore = pass.damaged
     try walk(
       key,
-      { encoder throws(ReplicaError) in
+      { encoder in
         let hash = encoder.keyHash
         if hash % parts != part { return }
         let links = table.links.indices.map { encoder.linksHash($0) }
         known[hash] = (encoder.cursor.key, encoder.rowHash, links)
       },
-      needsExact: { properties throws(ReplicaError) in try self.addExact(key, properties) }
+      needsExact: { properties in try self.addExact(key, properties) }
     )
     if tables[key] !== table { return false }
     // By object: true if it has a row, and true if its links differ.
@@ -287,7 +285,7 @@ final class CopyStream {
 
   init(_ connection: PostgresConnection) { self.connection = connection }
 
-  func begin(_ sql: String) throws(ReplicaError) {
+  func begin(_ sql: String) throws {
     if isOpen { return }
     try connection.beginCopy(sql)
     isOpen = true
@@ -296,19 +294,19 @@ final class CopyStream {
   }
 
   /// Sends the rows of another buffer.
-  func put(_ rows: FieldBuffer) throws(ReplicaError) {
+  func put(_ rows: FieldBuffer) throws {
     try send()
     try unsafe connection.put(rows.bytes)
   }
 
-  func putIfFull() throws(ReplicaError) { if unsafe buffer.count > 1 << 18 { try send() } }
+  func putIfFull() throws { if unsafe buffer.count > 1 << 18 { try send() } }
 
-  private func send() throws(ReplicaError) {
+  private func send() throws {
     if unsafe buffer.count > 0 { try unsafe connection.put(buffer.bytes) }
     buffer.reset()
   }
 
-  func end() throws(ReplicaError) {
+  func end() throws {
     guard isOpen else { return }
     buffer.append(Int16(-1))
     try send()

@@ -35,12 +35,11 @@ struct ReplicaLosses {
 extension Replicator {
   /// Throws `replaced` if the transaction loses data of the replica and `target` is not known to be a later version of
   /// the replicated realm.
-  func checkSuccession(_ target: ReplicaTarget, _ losses: ReplicaLosses, after base: ReplicaState?) throws(ReplicaError)
-  {
+  func checkSuccession(_ target: ReplicaTarget, _ losses: ReplicaLosses, after base: ReplicaState?) throws {
     if losses.isEmpty { return }
     guard let reason = try refusal(target, losses, after: base) else { return }
     let former = base?.file.flatMap { $0 == path ? nil : " (the replica was made from \($0))" } ?? ""
-    throw .replaced(
+    throw ReplicaError.replaced(
       "\(reason)\(former); to follow it would \(losses.words); nothing was changed in the database; "
         + "if this is the file to replicate there, use --accept-replacement"
     )
@@ -51,7 +50,7 @@ extension Replicator {
     _ target: ReplicaTarget,
     _ losses: ReplicaLosses,
     after base: ReplicaState?
-  ) throws(ReplicaError) -> String? {
+  ) throws -> String? {
     let whole = losses.kept + losses.overwritten + losses.removed
     let isMostlyKept = losses.kept > 0 && losses.kept * 2 >= whole
     guard let base, let mark = base.mark, let number = base.version else {
@@ -63,8 +62,8 @@ extension Replicator {
       isSameFile = base.lineage.map { $0.inode == target.lineage.inode } ?? false
     if target.version < version {
       // Another program may have written a version to the replica that is newer than the one seen here.
-      let newest = try engine { () throws(EngineError) in try self.window.realm.latest().version }
-      if newest >= version { throw .overtaken }
+      let newest = try self.window.realm.latest().version
+      if newest >= version { throw ReplicaError.overtaken }
       return "the file is at version \(target.version), but the replica at version \(version): an older copy or "
         + "another realm has taken the place of the realm"
     }
@@ -81,7 +80,7 @@ extension Replicator {
     }
     if isSameFile {
       if losses.kept + losses.overwritten > 0 { return nil }
-      let isEmpty = try engine { () throws(EngineError) in try self.hasNoObjects() }
+      let isEmpty = try self.hasNoObjects()
       if isEmpty, base.lineage?.sharesClass(with: target.lineage) ?? false { return nil }
       return "the file has no rows of the replica: another realm has taken the place of the realm"
     }
@@ -92,9 +91,9 @@ extension Replicator {
 
   /// True if the version before the newest one is that of the replica. Its space may have been reused, so a failed read
   /// proves nothing.
-  private func follows(_ mark: VersionMark) throws(ReplicaError) -> Bool {
+  private func follows(_ mark: VersionMark) throws -> Bool {
     let snapshot = window.snapshot
-    do throws(EngineError) { return try snapshot.previous()?.identity() == mark.identity } catch { return false }
+    do { return try snapshot.previous()?.identity() == mark.identity } catch { return false }
   }
 
   /// True if no class of the realm has objects.

@@ -82,27 +82,25 @@ public final class Replicator {
     _ place: ReplicaPlace,
     _ address: PostgresAddress,
     _ connection: PostgresConnection
-  ) throws(ReplicaError) {
+  ) throws {
     (self.place, self.address, self.connection, catalog) = (place, address, connection, Catalog(place))
     path = realm.configuration.path
     let stamp = FileSignature(path, readsHead: false)?.stamp ?? ""
-    do throws(EngineError) {
-      window = try VersionWindow(realm)
-      lastMark = VersionMark(identity: try window.snapshot.identity(), stamp: stamp)
-    } catch { throw .engine(error) }
+    window = try VersionWindow(realm)
+    lastMark = VersionMark(identity: try window.snapshot.identity(), stamp: stamp)
   }
 
   /// Connects, and opens the window on a realm.
-  public convenience init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws(ReplicaError) {
-    let connection = try PostgresConnection(address) { () throws(ReplicaError) in }
+  public convenience init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws {
+    let connection = try PostgresConnection(address) {}
     try Catalog.prepare(place, connection)
     try self.init(realm, place, address, connection)
   }
 
   /// Replaces the connection after it broke or a transaction on it was abandoned.
-  func reconnect() throws(ReplicaError) {
-    let connection = try PostgresConnection(address) { [unowned self] () throws(ReplicaError) in
-      if self.shouldStop() { throw .stopped }
+  func reconnect() throws {
+    let connection = try PostgresConnection(address) { [unowned self] in
+      if self.shouldStop() { throw ReplicaError.stopped }
       try self.advanceWindow()
     }
     try Catalog.prepare(place, connection)
@@ -122,20 +120,16 @@ public final class Replicator {
   }
 
   /// Follows the realm while the database is unreachable, so that no version is held.
-  public func advanceWindow() throws(ReplicaError) {
-    _ = try engine { () throws(EngineError) in try self.window.moveIfDue() }
-  }
-
-  func engine<R>(_ body: () throws(EngineError) -> R) throws(ReplicaError) -> R {
-    do throws(EngineError) { return try body() } catch { throw .engine(error) }
+  public func advanceWindow() throws {
+    _ = try self.window.moveIfDue()
   }
 
   /// Called between rows and while waiting for the server.
-  func tick() throws(ReplicaError) {
-    if shouldStop() { throw .stopped }
-    guard try engine({ () throws(EngineError) in try self.window.moveIfDue() }) else { return }
+  func tick() throws {
+    if shouldStop() { throw ReplicaError.stopped }
+    guard try self.window.moveIfDue() else { return }
     encoders = [:]
-    if !isDrained, window.isLost || window.hasNewSchema { throw .overtaken }
+    if !isDrained, window.isLost || window.hasNewSchema { throw ReplicaError.overtaken }
   }
 
   // MARK: a pass
@@ -145,13 +139,13 @@ public final class Replicator {
   /// Cost: proportional to the changes; the whole realm if the changes are not known.
   ///
   /// After an error, the next call reconnects and continues with the remaining changes.
-  public func run() throws(ReplicaError) -> ReplicaPass? {
+  public func run() throws -> ReplicaPass? {
     let start = MonotonicTime.now
     if isBroken { try reconnect() }
-    _ = try engine { () throws(EngineError) in try self.window.move() }
-    try engine { () throws(EngineError) in try self.checkSize() }
+    _ = try self.window.move()
+    try self.checkSize()
     encoders = [:]
-    let identity = try engine { () throws(EngineError) in try self.window.snapshot.identity() }
+    let identity = try self.window.snapshot.identity()
     let flags = Flags(window)
     if isBaseKnown, base?.mark?.identity == identity, window.changed.isEmpty, !flags.isLost, flags.unsure.isEmpty,
       wantedExact.isEmpty, !wantsComparison
@@ -161,8 +155,8 @@ public final class Replicator {
     (window.isLost, window.isExchanged, window.unsure, window.hasNewSchema) = (false, false, [], false)
     pass = ReplicaPass()
     (isDrained, hasWritten, mustBeginAgain, renamedCount, losses) = (false, false, false, 0, ReplicaLosses())
-    connection.onWait = { [unowned self] () throws(ReplicaError) in try self.tick() }
-    do throws(ReplicaError) {
+    connection.onWait = { [unowned self] in try self.tick() }
+    do {
       let result = try transact(flags, identity)
       (acceptsReplacement, wantsComparison) = (false, false)
       inFlight = PendingChanges(limit: 400_000)
@@ -212,7 +206,7 @@ public final class Replicator {
     }
   }
 
-  private func transact(_ flags: Flags, _ identity: String) throws(ReplicaError) -> ReplicaPass? {
+  private func transact(_ flags: Flags, _ identity: String) throws -> ReplicaPass? {
     let unsure = flags.unsure
     try connection.queue("BEGIN", [])
     // The duration of a transaction depends on the realm. The timeouts are set locally to the transaction, because a
@@ -260,9 +254,9 @@ public final class Replicator {
     }
     for sql in changes.keys { try connection.run(sql) }
     for key in tables.keys.sorted() where compared.contains(key) { try compare(key) }
-    if mustBeginAgain { throw .overtaken }
+    if mustBeginAgain { throw ReplicaError.overtaken }
     let target = try flush()
-    if mustBeginAgain { throw .overtaken }
+    if mustBeginAgain { throw ReplicaError.overtaken }
     isDrained = true
     if !isSuccessor, !acceptsReplacement {
       // The results of queued statements are not counted yet.
@@ -286,11 +280,10 @@ public final class Replicator {
     try ReplicaState.write(place, file: path, target, after: base, connection)
     var outcome = ""
     try connection.queue("COMMIT", []) { outcome = $0.command }
-    do throws(ReplicaError) { try connection.sync() } catch {
-      if case .server(state: "22012", _) = error { throw .overtaken }
-      throw error
+    do { try connection.sync() } catch ReplicaError.server(state: "22012", _) {
+      throw ReplicaError.overtaken
     }
-    if outcome != "COMMIT" { throw .overtaken }
+    if outcome != "COMMIT" { throw ReplicaError.overtaken }
     base = ReplicaState(
       file: path,
       mark: target.mark,
@@ -306,7 +299,7 @@ public final class Replicator {
   }
 
   /// Throws if a class that the replica contains cannot be read; reports other unreadable classes.
-  private func check(_ damaged: [(className: String, reason: String)]) throws(ReplicaError) {
+  private func check(_ damaged: [(className: String, reason: String)]) throws {
     for (name, reason) in damaged {
       if catalog.entries.contains(where: { $0.className.isExactly(name) }) {
         try stopAtDamage("class \(name): \(reason)")
@@ -316,19 +309,17 @@ public final class Replicator {
   }
 
   /// Throws if existing rows of the replica would be removed, or become stale, because objects cannot be read.
-  func stopAtDamage(_ reason: String) throws(ReplicaError) {
+  func stopAtDamage(_ reason: String) throws {
     if base?.mark == nil || acceptsReplacement { return }
-    throw .engine(
-      EngineError(
-        .damaged,
-        "\(path): \(reason); nothing was changed in the database; 'realmfs recover' saves what can be read, and "
-          + "--accept-replacement leaves out what cannot"
-      )
+    throw EngineError(
+      .damaged,
+      "\(path): \(reason); nothing was changed in the database; 'realmfs recover' saves what can be read, and "
+        + "--accept-replacement leaves out what cannot"
     )
   }
 
   /// Removes the obsolete rows and values of one realm among many.
-  private func clear(_ statements: [String]) throws(ReplicaError) {
+  private func clear(_ statements: [String]) throws {
     for sql in statements {
       try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) { result in
         let words = result.command.split(separator: " "), count = words.last.flatMap { Int($0) } ?? 0
@@ -339,7 +330,7 @@ public final class Replicator {
 
   // MARK: tables
 
-  private func plan() throws(ReplicaError) -> SchemaChangeSet {
+  private func plan() throws -> SchemaChangeSet {
     let isMany = place.realm != nil
     try connection.sync()
     var isLocked = !isMany || !wantedExact.isEmpty
@@ -347,7 +338,7 @@ public final class Replicator {
       if isLocked { try connection.run(Catalog.lock(place)) }
       try catalog.load(connection, mending: isLocked)
       let planner = SchemaPlanner(catalog, connection, window.snapshot, isLocked: isLocked)
-      do throws(ReplicaError) {
+      do {
         if !isMany {
           for renamed in window.renamed { try planner.rename(renamed) }
           renamedCount = window.renamed.count
@@ -366,21 +357,20 @@ public final class Replicator {
         encoders = [:]
         hasTables = true
         return planner.changes
-      } catch {
-        guard case .overtaken = error, !isLocked else { throw error }
+      } catch ReplicaError.overtaken where !isLocked {
         isLocked = true
       }
     }
   }
 
-  func source(of key: TableKey) throws(ReplicaError) -> Table? {
-    try engine { () throws(EngineError) in try self.window.snapshot.table(key) }
+  func source(of key: TableKey) throws -> Table? {
+    try self.window.snapshot.table(key)
   }
 
   /// Adds companion columns. A replica of many realms must lock the schema for this, and a table with deferred
   /// constraint checks cannot be altered. In these cases returns false, and the transaction is restarted after the rest
   /// of the class has been read.
-  func addExact(_ key: TableKey, _ properties: [Int]) throws(ReplicaError) -> Bool {
+  func addExact(_ key: TableKey, _ properties: [Int]) throws -> Bool {
     guard place.realm == nil, !hasWritten, let planner else {
       for property in properties where !wantedExact.contains(where: { $0 == (key, property) }) {
         wantedExact.append((key, property))
@@ -395,7 +385,7 @@ public final class Replicator {
     return true
   }
 
-  private func isEmpty(_ table: ReplicaTable) throws(ReplicaError) -> Bool {
+  private func isEmpty(_ table: ReplicaTable) throws -> Bool {
     var isEmpty = false
     let condition = place.realm == nil ? "" : " WHERE realm = $1::text"
     try connection.forEachRow(
@@ -406,7 +396,7 @@ public final class Replicator {
   }
 
   /// Returns the encoder of a class, for the current version.
-  func encoder(_ key: TableKey) throws(ReplicaError) -> RowEncoder? {
+  func encoder(_ key: TableKey) throws -> RowEncoder? {
     if let known = encoders[key] { return known }
     guard let table = tables[key], let source = try source(of: key) else { return nil }
     let encoder = RowEncoder(table, source, window.snapshot, ObjectRenderer(window.snapshot), ObjectCursor(source))

@@ -72,7 +72,7 @@ final class VersionWindow {
     // If the realm is not among the programs known to the lock file, the history between the versions is not known.
     if !new.isKnownToWriters { isExchanged = true }
     if new.snapshot.version == old.snapshot.version { return true }
-    do throws(EngineError) { try add(from: old.snapshot, to: new.snapshot) } catch { isLost = true }
+    do { try add(from: old.snapshot, to: new.snapshot) } catch { isLost = true }
     if !realm.isCurrent(old.snapshot) || !realm.isCurrent(new.snapshot) { isLost = true }
     if isLost { hasNewSchema = true }
     return true

@@ -41,7 +41,7 @@ public final class ReplicaPool: @unchecked Sendable {
   private let address: PostgresAddress
   private let schema: String
   private let partition: ReplicaPlace.Partition?
-  private let open: @Sendable (String) throws(ReplicaError) -> Realm
+  private let open: @Sendable (String) throws -> Realm
   private let monitor = Monitor()
   private var entries: [ExactName: Entry] = [:]
   private var owners: [ExactName: ExactName] = [:]
@@ -71,7 +71,7 @@ public final class ReplicaPool: @unchecked Sendable {
     _ address: PostgresAddress,
     schema: String,
     partition: ReplicaPlace.Partition?,
-    open: @escaping @Sendable (String) throws(ReplicaError) -> Realm
+    open: @escaping @Sendable (String) throws -> Realm
   ) {
     (self.files, self.address, self.schema, self.partition, self.open) = (files, address, schema, partition, open)
   }
@@ -93,14 +93,14 @@ public final class ReplicaPool: @unchecked Sendable {
     once: Bool,
     isStopping: () -> Bool,
     everySecond: () -> Void
-  ) throws(ReplicaError) {
+  ) throws {
     // Report problems that affect all workers immediately.
     let place = ReplicaPlace(schema: schema, realm: "", partition: partition)
-    try Catalog.prepare(place, try PostgresConnection(address) { () throws(ReplicaError) in })
+    try Catalog.prepare(place, try PostgresConnection(address) {})
     isOnce = once
     var threads: [Thread] = []
     for _ in 0..<connections {
-      guard let thread = Thread({ self.work() }) else { throw .unsuitable("cannot start another thread") }
+      guard let thread = Thread({ self.work() }) else { throw ReplicaError.unsuitable("cannot start another thread") }
       threads.append(thread)
     }
     var found = MonotonicTime(nanoseconds: 0), reported = MonotonicTime.now
@@ -233,36 +233,37 @@ public final class ReplicaPool: @unchecked Sendable {
       let signature = FileSignature(entry.file.path, readsHead: true), wasGone = monitor.locked { entry.isGone }
       var again: MonotonicTime?, failure: String?, passes: [ReplicaPass] = []
       var complaints: [String] = []
-      do throws(ReplicaError) {
+      do {
         let current: PostgresConnection
         if let connection {
           current = connection
         } else {
-          current = try PostgresConnection(address) { () throws(ReplicaError) in if self.shouldStop() { throw .stopped }
+          current = try PostgresConnection(address) {
+            if self.shouldStop() { throw ReplicaError.stopped }
           }
         }
         connection = current
-        current.onWait = { () throws(ReplicaError) in if self.shouldStop() { throw .stopped } }
+        current.onWait = { if self.shouldStop() { throw ReplicaError.stopped } }
         passes = try replicate(entry, &connection, &complaints)
         pause = 200
         note(connectionFailure: nil)
         if let signature, signature.isRecent, !isOnce { again = .now.advanced(by: .milliseconds(100)) }
       } catch {
         switch error {
-        case .stopped:
+        case ReplicaError.stopped:
           again = .now
           connection = nil
-        case .overtaken: again = .now.advanced(by: .milliseconds(200))
-        case _ where error.isTemporary:
+        case ReplicaError.overtaken: again = .now.advanced(by: .milliseconds(200))
+        case let error as ReplicaError where error.isTemporary:
           note(connectionFailure: error.description)
           connection = nil
           rest(pause)
           pause = min(pause * 2, 15_000)
           again = .now
         default:
-          failure = error.description
+          failure = "\(error)"
           again = .now.advanced(by: .seconds(60))
-          connection = fail(entry, error.description, connection)
+          connection = fail(entry, "\(error)", connection)
         }
       }
       for complaint in complaints.prefix(20) { onMessage("\(entry.file.path): \(complaint)") }
@@ -300,7 +301,7 @@ public final class ReplicaPool: @unchecked Sendable {
     _ entry: Entry,
     _ kept: inout PostgresConnection?,
     _ complaints: inout [String]
-  ) throws(ReplicaError) -> [ReplicaPass] {
+  ) throws -> [ReplicaPass] {
     guard let connection = kept else { return [] }
     let place = place(entry)
     if monitor.locked({ entry.isGone }) {
@@ -321,25 +322,25 @@ public final class ReplicaPool: @unchecked Sendable {
     }
     var passes: [ReplicaPass] = []
     for _ in 0..<8 {
-      do throws(ReplicaError) {
+      do {
         if let pass = try replicator.run() { passes.append(pass) }
         entry.hasPassed = true
         return passes
-      } catch {
-        guard case .overtaken = error else { throw error }
+      } catch ReplicaError.overtaken {
+        // The window has moved on: start again.
       }
     }
-    throw .overtaken
+    throw ReplicaError.overtaken
   }
 
   /// Records the reason that a realm cannot be replicated; returns the connection if it is still usable.
   private func fail(_ entry: Entry, _ reason: String, _ kept: PostgresConnection?) -> PostgresConnection? {
-    do throws(ReplicaError) {
+    do {
       let connection: PostgresConnection
       if let kept {
         connection = kept
       } else {
-        connection = try PostgresConnection(address) { () throws(ReplicaError) in }
+        connection = try PostgresConnection(address) {}
       }
       try ReplicaState.write(place(entry), file: entry.file.path, state: "failed", reason: reason, connection)
       return connection

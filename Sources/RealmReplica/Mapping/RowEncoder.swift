@@ -169,7 +169,7 @@ final class RowEncoder {
   }
 
   private func render(_ index: Int) throws(RowFailure) {
-    do throws(RenderError) { try renderer.render(property: index, of: cursor, into: scratch) } catch {
+    do { try renderer.render(property: index, of: cursor, into: scratch) } catch {
       throw .damaged(error.description)
     }
   }
@@ -190,7 +190,7 @@ final class RowEncoder {
   }
 
   private func enter(_ value: ValueView) throws(RowFailure) {
-    do throws(RenderError) { try renderer.enter(value) } catch { throw .damaged(error.description) }
+    do { try renderer.enter(value) } catch { throw .damaged(error.description) }
   }
 
   private func array(_ list: ListView, _ form: ScalarForm) throws(RowFailure) -> Fit {
@@ -276,7 +276,7 @@ final class RowEncoder {
   }
 
   private func read<R>(_ body: () throws(EngineError) -> R) throws(RowFailure) -> R {
-    do throws(EngineError) { return try body() } catch { throw .damaged(error.description) }
+    do { return try body() } catch { throw .damaged(error.description) }
   }
 
   // MARK: keys

@@ -24,13 +24,13 @@ public final class ReplicaVerifier {
   /// Compares both sides of one realm at one version.
   ///
   /// Cost: both sides are read once.
-  public func run(_ realm: Realm, _ place: ReplicaPlace) throws(ReplicaError) -> ExportVerification {
-    do throws(ReplicaError) {
+  public func run(_ realm: Realm, _ place: ReplicaPlace) throws -> ExportVerification {
+    do {
       let current: PostgresConnection
       if let connection {
         current = connection
       } else {
-        current = try PostgresConnection(address) { () throws(ReplicaError) in }
+        current = try PostgresConnection(address) {}
       }
       connection = current
       return try run(realm, place, current)
@@ -45,7 +45,7 @@ public final class ReplicaVerifier {
     _ realm: Realm,
     _ place: ReplicaPlace,
     _ connection: PostgresConnection
-  ) throws(ReplicaError) -> ExportVerification {
+  ) throws -> ExportVerification {
     let deadline = MonotonicTime.now.advanced(by: timeout)
     while true {
       try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -54,15 +54,15 @@ public final class ReplicaVerifier {
         isThere = row.bytes(0, 0) == [1]
       }
       let state = isThere ? try ReplicaState.read(place, connection, locking: false) : nil
-      let hold = try engine { () throws(EngineError) in try realm.hold() }
+      let hold = try realm.hold()
       let snapshot = hold.snapshot
       guard let known = state?.mark?.identity else {
-        throw .unsuitable(
+        throw ReplicaError.unsuitable(
           "\(address.shown): schema \(place.schema) has no replica"
             + (place.realm.map { " of the realm \($0)" } ?? "") + "; 'realmfs replicate' makes one"
         )
       }
-      if known == (try engine { () throws(EngineError) in try snapshot.identity() }) {
+      if known == (try snapshot.identity()) {
         let result = try compare(snapshot, place, connection)
         if realm.isCurrent(snapshot) {
           try connection.run("ROLLBACK")
@@ -70,7 +70,7 @@ public final class ReplicaVerifier {
         }
       }
       if deadline.milliseconds == 0 {
-        throw .unsuitable(
+        throw ReplicaError.unsuitable(
           "\(realm.configuration.path) is at version \(snapshot.version), the replica at version "
             + "\(state?.version ?? 0); let 'realmfs replicate --once' bring it there first"
         )
@@ -80,29 +80,26 @@ public final class ReplicaVerifier {
     }
   }
 
-  private func engine<R>(_ body: () throws(EngineError) -> R) throws(ReplicaError) -> R {
-    do throws(EngineError) { return try body() } catch { throw .engine(error) }
-  }
-
   private func compare(
     _ snapshot: Snapshot,
     _ place: ReplicaPlace,
     _ connection: PostgresConnection
-  ) throws(ReplicaError) -> ExportVerification {
+  ) throws -> ExportVerification {
     let catalog = Catalog(place)
     try catalog.load(connection)
     let tables: [TableKey: ReplicaTable]
-    do throws(ReplicaError) {
+    do {
       let planner = SchemaPlanner(catalog, connection, snapshot, isLocked: false)
       tables = try planner.plan()
       for (name, reason) in planner.changes.damaged { onComplaint("class \(name) is not compared: \(reason)") }
-    } catch {
-      guard case .overtaken = error else { throw error }
-      throw .unsuitable("\(address.shown): the tables do not fit the schema of the realm; replicate it again")
+    } catch ReplicaError.overtaken {
+      throw ReplicaError.unsuitable(
+        "\(address.shown): the tables do not fit the schema of the realm; replicate it again"
+      )
     }
     var classes: [ClassVerification] = []
     for key in tables.keys.sorted() {
-      guard let table = tables[key], let source = try engine({ () throws(EngineError) in try snapshot.table(key) })
+      guard let table = tables[key], let source = try snapshot.table(key)
       else { continue }
       let own = try digests(of: table, source, snapshot)
       var stored: [(count: Int, hash: UInt64)] = []
@@ -126,14 +123,14 @@ public final class ReplicaVerifier {
     of table: ReplicaTable,
     _ source: Table,
     _ snapshot: Snapshot
-  ) throws(ReplicaError) -> [(count: Int, hash: UInt64)] {
+  ) throws -> [(count: Int, hash: UInt64)] {
     let effort = Effort(snapshot)
     let reader = RescuingCursor(source, after: .none, effort)
     let encoder = RowEncoder(table, source, snapshot, ObjectRenderer(snapshot, sweep: effort), reader.cursor)
     var digests = [(count: Int, hash: UInt64)](repeating: (0, 0), count: 1 + table.links.count)
     var complaints: [String] = []
     while reader.next(&complaints) {
-      do throws(RowFailure) { try encoder.encode() } catch {
+      do { try encoder.encode() } catch {
         // A value without its companion column cannot be in the replica.
         if case .damaged(let text) = error { complaints.append(text) } else { digests[0].count += 1 }
         continue

@@ -23,7 +23,7 @@ final class RowComparison {
   }
 
   /// Returns the first differing rows, and the number of all.
-  func run() throws(ReplicaError) -> (rows: [RowDifference], count: Int) {
+  func run() throws -> (rows: [RowDifference], count: Int) {
     let parts = UInt64(max(1, (source.objectCount + Self.comparedAtOnce - 1) / Self.comparedAtOnce))
     for part in 0..<parts { try compare(part, of: parts) }
     var rows: [RowDifference] = []
@@ -42,7 +42,7 @@ final class RowComparison {
     if let field, found.count < limit { found.append((kind, field)) }
   }
 
-  private func compare(_ part: UInt64, of parts: UInt64) throws(ReplicaError) {
+  private func compare(_ part: UInt64, of parts: UInt64) throws {
     var known: [UInt64: (object: ObjKey, row: UInt64, links: [UInt64])] = [:]
     let effort = Effort(snapshot)
     let reader = RescuingCursor(source, after: .none, effort)
@@ -50,7 +50,7 @@ final class RowComparison {
     // The comparison of the whole class has already reported damage.
     var complaints: [String] = []
     while reader.next(&complaints) {
-      do throws(RowFailure) { try encoder.encode() } catch {
+      do { try encoder.encode() } catch {
         if case .damaged = error { continue }
       }
       let hash = encoder.keyHash
@@ -92,10 +92,10 @@ final class RowComparison {
   }
 
   /// Returns the key field of an object; nil if it cannot be read.
-  private func key(of object: ObjKey, _ encoder: RowEncoder) throws(ReplicaError) -> [UInt8]? {
-    do throws(EngineError) { if try !encoder.cursor.seek(object) { return nil } } catch { throw .engine(error) }
+  private func key(of object: ObjKey, _ encoder: RowEncoder) throws -> [UInt8]? {
+    if try !encoder.cursor.seek(object) { return nil }
     // The key is available even if another value needs a companion column.
-    do throws(RowFailure) { try encoder.encode() } catch {
+    do { try encoder.encode() } catch {
       if case .damaged = error { return nil }
     }
     return encoder.keyParameter.bytes

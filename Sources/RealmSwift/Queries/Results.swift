@@ -36,7 +36,7 @@ public struct Results<Element: RealmCollectionValue> {
       Misuse.stop("Only collections of objects can be filtered or sorted by property.")
     }
     let next = source.with(condition)
-    do { try next.check() } catch let error as QueryError {
+    do { try next.check() } catch let error as InputError {
       Misuse.stop("Invalid query\(condition.text.map { " '\($0)'" } ?? ""): \(error.problem)")
     } catch { Misuse.stop("\(error)") }
     return Results(next)

@@ -169,7 +169,7 @@ final class RealmContext {
     // First notify observers of earlier changes, by other writers and by this realm.
     if !observers.all.isEmpty { deliverChanges() }
     if let acquired = try asyncWrites.takeAcquired() { return try enter(acquired) }
-    do throws(EngineError) {
+    do {
       transaction = OpenTransaction(try begin(writer, staysOnThread, timeout))
     } catch { throw Realm.Error(error) }
     created = file.synced.map { CreatedObjects($0) }
@@ -238,7 +238,7 @@ final class RealmContext {
     let isDirty = isDirty && transaction.engine.hasChanges
     self.isDirty = false
     generation += 1
-    do throws(EngineError) { if isDirty { _ = try transaction.commit() } else { transaction.rollback() } } catch {
+    do { if isDirty { _ = try transaction.commit() } else { transaction.rollback() } } catch {
       created?.forget()
       throw Realm.Error(error)
     }

@@ -137,7 +137,7 @@ extension WantedClasses {
     to classes: [ClassDescription],
     version: UInt64? = nil
   ) throws(EngineError) -> SchemaChange {
-    do throws(SchemaChangeError) {
+    do {
       return try SchemaChange(
         from: SchemaDescription(classes: present.classes),
         to: SchemaDescription(version: version, classes: classes),
@@ -151,7 +151,7 @@ extension WantedClasses {
     to transaction: borrowing WriteTransaction,
     where isIncluded: (SchemaChange.Step) -> Bool = { _ in true }
   ) throws(EngineError) {
-    do throws(SchemaChangeError) { try change.apply(transaction, where: isIncluded) } catch { throw EngineError(error) }
+    do { try change.apply(transaction, where: isIncluded) } catch { throw EngineError(error) }
   }
 
   /// The classes whose kind differs, with their positions in `present`.

@@ -280,13 +280,13 @@ public struct ChangesetReader: Sendable {
   }
 
   private mutating func integer(_ what: String) throws(ChangesetError) -> Int64 {
-    do throws(ChangesetInteger.Problem) { return try ChangesetInteger.read(bytes, at: &offset) } catch {
+    do { return try ChangesetInteger.read(bytes, at: &offset) } catch {
       throw self.error("\(what): \(error.rawValue)")
     }
   }
 
   private mutating func unsigned(_ what: String) throws(ChangesetError) -> UInt64 {
-    do throws(ChangesetInteger.Problem) { return try ChangesetInteger.readUnsigned(bytes, at: &offset) } catch {
+    do { return try ChangesetInteger.readUnsigned(bytes, at: &offset) } catch {
       throw self.error("\(what): \(error.rawValue)")
     }
   }

@@ -33,13 +33,13 @@ public final class Mirror: Sendable {
     lock = try MirrorLock(realm: path)
     // Remove the remains of an interrupted download that was to replace the mirror.
     Self.removeFiles(path + Self.freshSuffix)
-    do throws(EngineError) {
+    do {
       if let condition = configuration.compactsOnLaunch { try Self.compact(configuration, condition) }
       writer = try RealmWriter(mirror: configuration)
     } catch { throw SyncError(error) }
     current = Mutex(MirrorState(url: url.description))
     let snapshot: Snapshot, isEmpty: Bool
-    do throws(EngineError) {
+    do {
       snapshot = try writer.realm.latest()
       isEmpty = try snapshot.tableKeys().isEmpty
     } catch { throw SyncError(error) }
@@ -73,7 +73,7 @@ public final class Mirror: Sendable {
   ) throws(EngineError) {
     var status = stat()
     if unsafe stat(configuration.path, &status) != 0 || status.st_size == 0 { return }
-    do throws(EngineError) {
+    do {
       _ = try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, where: condition)
     } catch { if error.reason != .inUse { throw error } }
   }
@@ -98,7 +98,7 @@ public final class Mirror: Sendable {
   /// Throws if another program has written to the mirror. Cost: reads the newest version.
   func checkLatest() throws(SyncError) {
     let snapshot: Snapshot
-    do throws(EngineError) { snapshot = try writer.realm.latest() } catch { throw SyncError(error) }
+    do { snapshot = try writer.realm.latest() } catch { throw SyncError(error) }
     if let known = try MirrorState(in: snapshot) { try check(snapshot, known) }
   }
 
@@ -138,7 +138,7 @@ public final class Mirror: Sendable {
   /// Begins a transaction for the mirror's own commits. Retries as long as another program holds a transaction.
   private func begin() throws(EngineError) -> WriteTransaction {
     while true {
-      do throws(EngineError) { return try writer.beginReplaying(timeout: .seconds(1)) } catch {
+      do { return try writer.beginReplaying(timeout: .seconds(1)) } catch {
         if error.reason != .busy || isAbandoned.load(ordering: .acquiring) { throw error }
       }
     }
@@ -160,12 +160,12 @@ extension Mirror {
 
   /// Creates the directory of a mirror, which is shared by all mirrors of the user.
   public static func makeFolder(of path: String) throws(SyncError) {
-    do throws(EngineError) { try Configuration.makeFolder(of: path) } catch { throw SyncError(error) }
+    do { try Configuration.makeFolder(of: path) } catch { throw SyncError(error) }
   }
 
   /// Converts a copy of a mirror to an ordinary local realm without a server.
   public static func makeLocal(_ configuration: Configuration) throws(SyncError) {
-    do throws(EngineError) {
+    do {
       let transaction = try RealmWriter(mirror: configuration).begin()
       if let table = try transaction.tableKey(named: MirrorState.tableName) { try transaction.removeTable(table) }
       _ = try transaction.commit()

@@ -16,7 +16,7 @@ final class SessionRunner: Sendable {
     while !session.isStopping {
       let connection = Connection(session)
       if let intrusion = session.intrusion { return session.fail(intrusion) }
-      do throws(SyncError) {
+      do {
         session.change { ($0.state, $0.nextAttempt, $0.canUpload) = (.connecting, nil, false) }
         try connection.run()
         if session.isStopping { break }
@@ -44,7 +44,7 @@ final class SessionRunner: Sendable {
           // The server was restored or emptied: download its current content from scratch.
           hasReset = true
           session.change { ($0.error, $0.canUpload) = (error.description, false) }
-          do throws(SyncError) {
+          do {
             try session.mirror.replace(session.options) { !session.isStopping }
             continue
           } catch {

@@ -204,7 +204,7 @@ public final class SyncClient: Sendable {
 
   /// Ends the session if another program has written to the mirror. Cost: reads the newest version.
   public func checkMirror() {
-    do throws(SyncError) { try mirror.checkLatest() } catch { noteForeignWrite(error) }
+    do { try mirror.checkLatest() } catch { noteForeignWrite(error) }
   }
 
   /// Ends the session if `error` reports that another program has written to the mirror.

@@ -47,7 +47,7 @@ final class Uploader: Uplink {
       return true
     }
     if !isOurs { throw EngineError(.busy, "\(session.mirror.path): another change is being sent to the server") }
-    do throws(EngineError) { try checkReadiness(until: deadline) } catch {
+    do { try checkReadiness(until: deadline) } catch {
       if reportsLater { return }
       leave()
       throw error

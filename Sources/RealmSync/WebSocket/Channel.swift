@@ -147,7 +147,7 @@ final class Channel {
         outcome = Result { () throws(SyncError) in try unsafe self.step(reading: space) }
       }
       let step: Step
-      do throws(SyncError) { step = try outcome.get() } catch {
+      do { step = try outcome.get() } catch {
         buffer.removeLast(room)
         throw error
       }

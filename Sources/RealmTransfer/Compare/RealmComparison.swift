@@ -71,12 +71,12 @@ public final class RealmComparison {
   ///
   /// Cost: both realms are read once, plus O(log n) for each object that the comparison of clusters does not find
   /// equal. For versions that share nodes and have the same schema, only objects that differ are read.
-  public func run(_ body: (Difference) throws(TransferError) -> Void) throws(TransferError) {
+  public func run(_ body: (Difference) throws -> Void) throws {
     for side in [old, new] { side.effort.renew() }
     let (oldSchema, newSchema) = (try schema(old), try schema(new))
     let names = oldSchema.classes.map(\.name) + newSchema.classes.map(\.name).filter { oldSchema[$0] == nil }
     if let missing = classes?.first(where: { !names.contains($0) }) {
-      throw .missingClass("no class \(missing) in either; \(KnownNames(names).hint(for: missing))")
+      throw TransferError.missingClass("no class \(missing) in either; \(KnownNames(names).hint(for: missing))")
     }
     let chosen = names.filter { classes?.contains($0) ?? true }
     for name in chosen { try compareSchema(name, oldSchema[name], newSchema[name], body) }
@@ -100,16 +100,16 @@ public final class RealmComparison {
   /// Cost: O(log n) for each object.
   public func run(
     objects: some Sequence<ObjectReference>,
-    _ body: (Difference) throws(TransferError) -> Void
-  ) throws(TransferError) {
+    _ body: (Difference) throws -> Void
+  ) throws {
     for side in [old, new] { side.effort.renew() }
     var pairs: [TableKey: ClassPair] = [:]
     for object in objects {
       let pair: ClassPair
       if let known = pairs[object.table] { pair = known } else { pair = try self.pair(object.table) }
       pairs[object.table] = pair
-      do throws(TransferError) {
-        switch (try pair.seekOld(object.key), try pair.seekNew(object.key)) {
+      try reportingDamage {
+        switch (try pair.oldCursor.seek(object.key), try pair.newCursor.seek(object.key)) {
         case (false, false): break
         case (true, true): try compare(pair.oldCursor, pair, pair.properties, body)
         case (true, false):
@@ -119,21 +119,21 @@ public final class RealmComparison {
           let (file, text) = try show(pair.newCursor, new)
           try body(.added(className: pair.name, name: file, text: text))
         }
-      } catch .damaged(let text) { onComplaint(text) }
+      }
     }
   }
 
-  private func pair(_ key: TableKey) throws(TransferError) -> ClassPair {
+  private func pair(_ key: TableKey) throws -> ClassPair {
     let tables: (Table?, Table?)
-    do throws(EngineError) { tables = (try old.snapshot.table(key), try new.snapshot.table(key)) } catch {
-      throw .damaged(error.description)
+    tables = (try old.snapshot.table(key), try new.snapshot.table(key))
+    guard let before = tables.0, let after = tables.1 else {
+      throw TransferError.damaged("table \(key) is not in both versions")
     }
-    guard let before = tables.0, let after = tables.1 else { throw .damaged("table \(key) is not in both versions") }
     return ClassPair(after.className ?? after.name, before, after)
   }
 
-  private func schema(_ side: Side) throws(TransferError) -> SchemaDescription {
-    do throws(EngineError) { return try SchemaDescription(side.snapshot) } catch { throw .damaged(error.description) }
+  private func schema(_ side: Side) throws -> SchemaDescription {
+    try SchemaDescription(side.snapshot)
   }
 
   // MARK: schema
@@ -142,8 +142,8 @@ public final class RealmComparison {
     _ name: String,
     _ old: ClassDescription?,
     _ new: ClassDescription?,
-    _ body: (Difference) throws(TransferError) -> Void
-  ) throws(TransferError) {
+    _ body: (Difference) throws -> Void
+  ) throws {
     func words(_ description: ClassDescription?) -> String? {
       description.map { "\($0.kind)" + ($0.primaryKey.map { ", primary key \($0)" } ?? "") }
     }
@@ -162,27 +162,25 @@ public final class RealmComparison {
 
   // MARK: objects
 
-  private func table(_ name: String, _ side: Side) throws(TransferError) -> Table? {
-    do throws(EngineError) {
-      guard let table = try side.snapshot.table(named: Table.classPrefix + name), table.className.isExactly(name) else {
-        return nil
-      }
-      return table.kind == .embedded ? nil : table
-    } catch { throw .damaged(error.description) }
+  private func table(_ name: String, _ side: Side) throws -> Table? {
+    guard let table = try side.snapshot.table(named: Table.classPrefix + name), table.className.isExactly(name) else {
+      return nil
+    }
+    return table.kind == .embedded ? nil : table
   }
 
   private func compareObjects(
     _ name: String,
     _ difference: VersionDifference?,
-    _ body: (Difference) throws(TransferError) -> Void
-  ) throws(TransferError) {
+    _ body: (Difference) throws -> Void
+  ) throws {
     let (before, after) = (try table(name, old), try table(name, new))
     let pair = before.flatMap { before in after.map { ClassPair(name, before, $0) } }
     if let before {
       let equal = difference == nil ? equalObjects(pair) : nil
-      try forEachObject(of: before, old, difference, equal) { (cursor, isEqual) throws(TransferError) in
+      try forEachObject(of: before, old, difference, equal) { cursor, isEqual in
         if isEqual, let pair, let equal {
-          if try pair.seekNew(cursor.key) { try compare(cursor, pair, equal.others, body) }
+          if try pair.newCursor.seek(cursor.key) { try compare(cursor, pair, equal.others, body) }
         } else if let pair, try pair.counterpart(of: cursor) != nil {
           try compare(cursor, pair, pair.properties, body)
         } else {
@@ -195,7 +193,7 @@ public final class RealmComparison {
     if let after {
       let back = before.map { ClassPair(name, after, $0) }
       let equal = difference == nil ? equalObjects(pair) : nil
-      try forEachObject(of: after, new, difference, equal) { (cursor, isEqual) throws(TransferError) in
+      try forEachObject(of: after, new, difference, equal) { cursor, isEqual in
         if isEqual { return }
         if let back, try back.counterpart(of: cursor) != nil { return }
         let (file, text) = try show(cursor, new)
@@ -217,17 +215,15 @@ public final class RealmComparison {
     _ side: Side,
     _ difference: VersionDifference?,
     _ equal: EqualObjects?,
-    _ body: (ObjectCursor, Bool) throws(TransferError) -> Void
-  ) throws(TransferError) {
+    _ body: (ObjectCursor, Bool) throws -> Void
+  ) throws {
     var complaints: [String] = [], last = ObjKey.none
     if let difference {
       guard let changed = difference.tables.first(where: { $0.key == table.key }) else { return }
       let cursor = ObjectCursor(table), changes = difference.changes(in: changed)
       var next = step(changes)
       while case .success(let change?) = next {
-        do throws(TransferError) {
-          if try isThere(change.key, cursor) { try body(cursor, false) }
-        } catch .damaged(let text) { onComplaint(text) }
+        try reportingDamage { if try cursor.seek(change.key) { try body(cursor, false) } }
         last = change.key
         next = step(changes)
       }
@@ -240,12 +236,10 @@ public final class RealmComparison {
       if let end, equal?.others.isEmpty == true {
         reader.pass(over: end)
       } else {
-        do throws(TransferError) { try body(reader.cursor, end != nil) } catch .damaged(let text) {
-          complaints.append(text)
-        }
+        for complaint in complaints { onComplaint(complaint) }
+        complaints = []
+        try reportingDamage { try body(reader.cursor, end != nil) }
       }
-      for complaint in complaints { onComplaint(complaint) }
-      complaints = []
     }
     for complaint in complaints { onComplaint(complaint) }
   }
@@ -254,15 +248,17 @@ public final class RealmComparison {
     Result { () throws(EngineError) in try changes.next() }
   }
 
-  private func isThere(_ key: ObjKey, _ cursor: ObjectCursor) throws(TransferError) -> Bool {
-    do throws(EngineError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
+  /// Runs `body` on one object and reports its damage.
+  private func reportingDamage(_ body: () throws -> Void) throws {
+    do { try body() } catch {
+      guard let damage = error.damage else { throw error }
+      onComplaint(damage)
+    }
   }
 
-  private func show(_ cursor: ObjectCursor, _ side: Side) throws(TransferError) -> (name: String, text: String) {
+  private func show(_ cursor: ObjectCursor, _ side: Side) throws -> (name: String, text: String) {
     side.text.reset()
-    try side.renderer.sparing { () throws(RenderError) in
-      try side.renderer.render(cursor, layout: .compact, into: side.text)
-    }
+    try side.renderer.render(cursor, layout: .compact, into: side.text)
     side.text.truncate(to: side.text.count - 1)
     return (try fileName(of: cursor), side.text.string)
   }
@@ -271,8 +267,8 @@ public final class RealmComparison {
     _ cursor: ObjectCursor,
     _ pair: ClassPair,
     _ properties: [(old: Int, new: Int)],
-    _ body: (Difference) throws(TransferError) -> Void
-  ) throws(TransferError) {
+    _ body: (Difference) throws -> Void
+  ) throws {
     let other = pair.newCursor
     var changes: [(property: String, old: String, new: String)] = []
     for (index, newIndex) in properties {
@@ -297,8 +293,8 @@ public final class RealmComparison {
   }
 
   /// Returns the text of a property that only the new class has; nil if the value is the default.
-  private func newText(_ index: Int, of cursor: ObjectCursor) throws(TransferError) -> String? {
-    func render(_ body: () throws(RenderError) -> Void) throws(TransferError) -> String {
+  private func newText(_ index: Int, of cursor: ObjectCursor) throws -> String? {
+    func render(_ body: () throws(RenderError) -> Void) throws -> String {
       new.text.reset()
       try new.renderer.sparing(body)
       return new.text.string
@@ -307,7 +303,7 @@ public final class RealmComparison {
       try new.renderer.render(property: index, of: cursor, into: new.text)
     }
     if ["null", "[]", "{}"].contains(text) { return nil }
-    let initial = try cursor.table.columns[index].defaultValue.map { (value) throws(TransferError) in
+    let initial = try cursor.table.columns[index].defaultValue.map { value in
       try render { () throws(RenderError) in
         try value.withView { (view) throws(RenderError) in
           try new.renderer.render(view, property: index, of: cursor, into: new.text)
@@ -319,24 +315,18 @@ public final class RealmComparison {
 
   /// Renders a property of both objects into the text buffers of both sides.
   private func render(_ cursor: ObjectCursor, _ index: Int, _ other: ObjectCursor, _ newIndex: Int)
-    throws(TransferError)
+    throws
   {
     old.text.reset()
     new.text.reset()
-    try old.renderer.sparing { () throws(RenderError) in
-      try old.renderer.render(property: index, of: cursor, into: old.text)
-    }
-    try new.renderer.sparing { () throws(RenderError) in
-      try new.renderer.render(property: newIndex, of: other, into: new.text)
-    }
+    try old.renderer.render(property: index, of: cursor, into: old.text)
+    try new.renderer.render(property: newIndex, of: other, into: new.text)
   }
 
   /// Returns the file name of an object in a mounted tree.
-  private func fileName(of cursor: ObjectCursor) throws(TransferError) -> String {
+  private func fileName(of cursor: ObjectCursor) throws -> String {
     let out = OutputBuffer()
-    do throws(EngineError) {
-      try NameEscaping.append(fileOf: cursor, column: cursor.table.primaryKeyIndex, to: out)
-    } catch { throw .damaged(error.description) }
+    try NameEscaping.append(fileOf: cursor, column: cursor.table.primaryKeyIndex, to: out)
     return out.string
   }
 }
@@ -378,25 +368,14 @@ private final class ClassPair {
     return primaryKey != nil && equal.others.contains { $0.old == primaryKey } ? nil : equal
   }
 
-  /// Moves a cursor to the object with this key; returns false if it does not exist.
-  func seekOld(_ key: ObjKey) throws(TransferError) -> Bool { try seek(oldCursor, key) }
-
-  func seekNew(_ key: ObjKey) throws(TransferError) -> Bool { try seek(newCursor, key) }
-
-  private func seek(_ cursor: ObjectCursor, _ key: ObjKey) throws(TransferError) -> Bool {
-    do throws(EngineError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
-  }
-
   /// Returns the object of the new realm that corresponds to the one at `cursor`, and moves `newCursor` to it.
-  func counterpart(of cursor: ObjectCursor) throws(TransferError) -> ObjKey? {
-    do throws(EngineError) {
-      var key: ObjKey? = cursor.key
-      if let primaryKey {
-        guard let value = PrimaryKey(try cursor.value(primaryKey)) else { return nil }
-        key = try new.objectKey(primaryKey: value)
-      }
-      guard let key, try newCursor.seek(key) else { return nil }
-      return key
-    } catch { throw .damaged(error.description) }
+  func counterpart(of cursor: ObjectCursor) throws -> ObjKey? {
+    var key: ObjKey? = cursor.key
+    if let primaryKey {
+      guard let value = PrimaryKey(try cursor.value(primaryKey)) else { return nil }
+      key = try new.objectKey(primaryKey: value)
+    }
+    guard let key, try newCursor.seek(key) else { return nil }
+    return key
   }
 }

@@ -139,18 +139,18 @@ public struct ExportVerification: Sendable {
 
 extension SQLiteDatabase {
   /// Returns the digest of a table's rows, read from the file.
-  func digest(_ table: String, keyColumns: Int) throws(TransferError) -> RowDigest {
+  func digest(_ table: String, keyColumns: Int) throws -> RowDigest {
     var digest = RowDigest(keyColumns: keyColumns)
     try SQLiteStatement(self, "SELECT * FROM \(table)").forEachRow { row in row.add(to: &digest) }
     return digest
   }
 
   /// Returns the number of links to rows that do not exist; throws if the file is not intact.
-  func danglingLinks() throws(TransferError) -> Int {
+  func danglingLinks() throws -> Int {
     var count = 0, problems: [String] = []
     try SQLiteStatement(self, "PRAGMA foreign_key_check").forEachRow { _ in count += 1 }
     try SQLiteStatement(self, "PRAGMA integrity_check").forEachRow { row in problems.append(row.text(0)) }
-    if problems != ["ok"] { throw .unsuitable("\(path): SQLite: \(problems.joined(separator: "; "))") }
+    if problems != ["ok"] { throw TransferError.unsuitable("\(path): SQLite: \(problems.joined(separator: "; "))") }
     return count
   }
 }

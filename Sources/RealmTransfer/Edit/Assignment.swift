@@ -29,8 +29,8 @@ public struct Assignment: Sendable {
   static func text(
     _ assignments: [Assignment],
     _ columns: [Column],
-    keyType: (TableKey) throws(TransferError) -> ValueType?
-  ) throws(TransferError) -> [UInt8] {
+    keyType: (TableKey) throws -> ValueType?
+  ) throws -> [UInt8] {
     let out = OutputBuffer()
     out.append("{")
     for (index, assignment) in assignments.enumerated() {
@@ -56,7 +56,7 @@ public struct Assignment: Sendable {
 
   /// Returns the value as JSON, for a property of `type`. `text` is the type that plain text is parsed as: for a link,
   /// the type of its target's primary key.
-  func json(of type: ValueType, isCollection: Bool, text: ValueType) throws(TransferError) -> [UInt8] {
+  func json(of type: ValueType, isCollection: Bool, text: ValueType) throws -> [UInt8] {
     var bytes = Array(value.utf8)
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) && isCollection { bytes.removeFirst(3) }
     if value == "null" { return bytes }
@@ -72,16 +72,18 @@ public struct Assignment: Sendable {
     if !isCollection, type == .float || type == .double, ["NaN", "Infinity", "-Infinity"].contains(value) {
       return Array("{\"$numberDouble\":\"\(value)\"}".utf8)
     }
-    do throws(JSONInputError) {
+    do {
       _ = try JSONText(bytes)
       return bytes
     } catch {
       if !isCollection && type == .mixed && !mustBeJSON {
-        throw .unsuitable("\(property)=\(value): not JSON; a string is written \(property)='\"\(value)\"'")
+        throw TransferError.unsuitable("\(property)=\(value): not JSON; a string is written \(property)='\"\(value)\"'")
       }
       if mustBeJSON {
         let hint = hasText ? "; a text that begins with \(value.prefix(1)) is written as a JSON string" : ""
-        throw .unsuitable("\(property)=\(value): not JSON, at character \(error.column): \(error.problem)\(hint)")
+        throw TransferError.unsuitable(
+          "\(property)=\(value): not JSON, at character \(error.column): \(error.problem)\(hint)"
+        )
       }
       // Not JSON of the property's type. Passed as a string, it is rejected with an error that states the type.
       return Self.quoted(bytes)

@@ -22,44 +22,44 @@ extension RealmEdit {
   /// Cost: that of `DeletedObjects.forEach`.
   ///
   /// - Throws: `missingObject` if one of them is not a deleted object whose state is certain; nothing is created then.
-  public func restore(deleted names: [ObjectName]) throws(TransferError) -> Restored {
+  public func restore(deleted names: [ObjectName]) throws -> Restored {
     let transaction = try begin()
     var texts: [(name: ObjectName, object: ObjectReference, hasKey: Bool, text: JSONText)] = [], missing = names
     var failure: TransferError?, perhapsOlder: [ObjectName] = []
-    do throws(EngineError) {
-      // No other program can commit during the transaction, so nothing is overwritten until the commit.
-      try DeletedObjects(in: transaction.former).forEach { object in
-        guard object.confidence == .certain, let file = object.fileName,
-          let index = missing.firstIndex(where: { $0.matches(object.table, file) }),
-          let text = DeletedObjectText(object)
-        else { return false }
-        do throws(JSONInputError) {
-          let reference = ObjectReference(table: object.table.key, key: object.key)
-          texts.append((missing[index], reference, object.table.primaryKeyIndex != nil, try JSONText(text.value)))
-          if object.freed == nil { perhapsOlder.append(missing[index]) }
-          missing.remove(at: index)
-          return true
-        } catch {
-          failure = failure ?? .unsuitable(error.problem)
-          return false
-        }
+    // No other program can commit during the transaction, so nothing is overwritten until the commit.
+    try DeletedObjects(in: transaction.former).forEach { object in
+      guard object.confidence == .certain, let file = object.fileName,
+        let index = missing.firstIndex(where: { $0.matches(object.table, file) }),
+        let text = DeletedObjectText(object)
+      else { return false }
+      do throws(InputError) {
+        let reference = ObjectReference(table: object.table.key, key: object.key)
+        texts.append((missing[index], reference, object.table.primaryKeyIndex != nil, try JSONText(text.value)))
+        if object.freed == nil { perhapsOlder.append(missing[index]) }
+        missing.remove(at: index)
+        return true
+      } catch {
+        failure = failure ?? .unsuitable(error.problem)
+        return false
       }
-    } catch { throw .engine(error) }
+    }
     if let failure { throw failure }
     if let first = missing.first {
-      throw .missingObject("no deleted object \(first) is known for certain; 'realmfs deleted' lists those that are")
+      throw TransferError.missingObject(
+        "no deleted object \(first) is known for certain; 'realmfs deleted' lists those that are"
+      )
     }
     let applier = RecordApplier<JSONText>(remaining: .leaveOut)
     var lost = 0, made: [ObjectReference] = []
     for (name, object, hasKey, text) in texts {
-      do throws(JSONInputError) {
+      do {
         let target: PatchTarget = hasKey ? .new() : .keyed(object.key)
         let outcome = try applier.apply(text, at: text, to: target, of: object.table, in: transaction)
         made.append(ObjectReference(table: object.table, key: outcome.object))
       } catch { throw Self.refusal(error, of: "\(name)") }
     }
     for record in applier.waiting {
-      do throws(JSONInputError) {
+      do {
         lost += try applier.finish(record, record.place, in: transaction).missingLinks
       } catch { throw Self.refusal(error, of: "a restored object") }
     }

@@ -39,23 +39,17 @@ extension RealmEdit {
   /// Cost: O(n) in the objects of the class; O(1) for renaming.
   public func change(
     _ edit: SchemaEdit,
-    allow: (_ className: String, _ objects: Int) throws(TransferError) -> Void,
-    showing show: ((Snapshot, Snapshot) throws(TransferError) -> Void)?
-  ) throws(TransferError) -> SchemaOutcome {
+    allow: (_ className: String, _ objects: Int) throws -> Void,
+    showing show: ((Snapshot, Snapshot) throws -> Void)?
+  ) throws -> SchemaOutcome {
     let transaction = try begin()
-    let outcome: SchemaOutcome
-    do { outcome = try Self.apply(edit, to: transaction, allow) } catch let error as TransferError {
-      throw error
-    } catch let error as EngineError {
-      throw .engine(error)
-    } catch { throw .unsuitable("\(error)") }
+    let outcome = try Self.apply(edit, to: transaction, allow)
     if let show, outcome.hasChanged {
-      let after: Snapshot
-      do throws(EngineError) { after = try transaction.changed() } catch { throw .engine(error) }
+      let after = try transaction.changed()
       try show(transaction.former, after)
       transaction.rollback()
     } else if outcome.hasChanged {
-      do throws(EngineError) { _ = try transaction.commit() } catch { throw .engine(error) }
+      _ = try transaction.commit()
     } else {
       transaction.rollback()
     }
@@ -65,7 +59,7 @@ extension RealmEdit {
   private static func apply(
     _ edit: SchemaEdit,
     to transaction: borrowing WriteTransaction,
-    _ allow: (String, Int) throws(TransferError) -> Void
+    _ allow: (String, Int) throws -> Void
   ) throws -> SchemaOutcome {
     switch edit {
     case .addClass(let description):
@@ -155,10 +149,10 @@ extension RealmEdit {
     return (table, outcome)
   }
 
-  private static func find(_ property: String, in table: Table) throws(TransferError) -> Int {
+  private static func find(_ property: String, in table: Table) throws -> Int {
     if let index = table.columns.firstIndex(where: { $0.name.isExactly(property) }) { return index }
     let hint = KnownNames(table.columns.map(\.name)).hint(for: property)
-    throw .missingObject("\(table.className ?? table.name) has no property \(property); \(hint)")
+    throw TransferError.missingObject("\(table.className ?? table.name) has no property \(property); \(hint)")
   }
 
   private static func checkIsNew(_ name: String, in snapshot: Snapshot) throws {
@@ -167,9 +161,9 @@ extension RealmEdit {
     }
   }
 
-  private static func checkIsNew(_ property: String, in table: Table) throws(TransferError) {
+  private static func checkIsNew(_ property: String, in table: Table) throws {
     if table.columns.contains(where: { $0.name.isExactly(property) }) {
-      throw .unsuitable("\(table.className ?? table.name) already has a property \(property)")
+      throw TransferError.unsuitable("\(table.className ?? table.name) already has a property \(property)")
     }
   }
 

@@ -4,7 +4,7 @@
 public import RealmJSON
 public import RealmPages
 
-extension JSONInputError {
+extension InputError {
   /// The message for a new object whose primary key already exists.
   static let exists =
     "an object with this primary key exists; 'realmfs set' changes it, 'realmfs import' creates or changes objects"
@@ -21,19 +21,19 @@ public struct RealmEdit {
   /// Creates an editor that commits through `writer`.
   public init(_ writer: RealmWriter) { self.writer = writer }
 
-  func begin() throws(TransferError) -> WriteTransaction {
-    do throws(EngineError) { return try writer.beginOnThisThread(timeout: timeout) } catch { throw .engine(error) }
+  func begin() throws -> WriteTransaction {
+    try writer.beginOnThisThread(timeout: timeout)
   }
 
   // MARK: setting
 
   /// Sets properties of an object; returns false if they already had these values.
-  public func set(_ name: ObjectName, to assignments: [Assignment]) throws(TransferError) -> Bool {
+  public func set(_ name: ObjectName, to assignments: [Assignment]) throws -> Bool {
     let transaction = try begin()
     let object = try name.object(in: transaction.former)
     let text = try Self.text(assignments, object.table, transaction)
     let outcome: PatchOutcome
-    do throws(JSONInputError) {
+    do {
       outcome = try ObjectPatcher().apply(text, to: .object(object.key), of: object.table, in: transaction)
     } catch { throw Self.refusal(error, of: "\(name)") }
     try transaction.end(preview, [object])
@@ -45,21 +45,20 @@ public struct RealmEdit {
   public func insert(
     into directory: String,
     _ assignments: [Assignment]
-  ) throws(TransferError) -> (object: ObjectReference, defaulted: [DefaultedProperty]) {
+  ) throws -> (object: ObjectReference, defaulted: [DefaultedProperty]) {
     let transaction = try begin()
     guard let table = try ObjectName.table(directory, in: transaction.former) else {
-      throw .missingClass("no class \(directory)")
+      throw TransferError.missingClass("no class \(directory)")
     }
     let text = try Self.text(assignments, table.key, transaction)
     let outcome: PatchOutcome
-    do throws(JSONInputError) {
+    do {
       outcome = try ObjectPatcher().apply(text, to: .new(), of: table.key, in: transaction)
     } catch { throw Self.refusal(error, of: directory) }
     let object = ObjectReference(table: table.key, key: outcome.object)
     var counts: [RequiredProperty: Int] = [:]
     for property in outcome.defaulted { counts[property, default: 0] += 1 }
-    let defaulted: [DefaultedProperty]
-    do throws(EngineError) { defaulted = try counts.named(in: transaction) } catch { throw .engine(error) }
+    let defaulted = try counts.named(in: transaction)
     try transaction.end(preview, [object])
     return (object, defaulted)
   }
@@ -68,31 +67,28 @@ public struct RealmEdit {
     _ assignments: [Assignment],
     _ table: TableKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) -> JSONText {
+  ) throws -> JSONText {
     let snapshot = transaction.former
-    let columns: [Column]
-    do throws(EngineError) { columns = try transaction.columns(of: table) } catch { throw .engine(error) }
-    let bytes = try Assignment.text(assignments, columns) { (key) throws(TransferError) in
-      do throws(EngineError) {
-        let target = try snapshot.table(key)
-        // An embedded object is written as JSON.
-        return target?.kind == .embedded ? .link : target?.primaryKey?.type
-      } catch { throw .damaged(error.description) }
+    let columns = try transaction.columns(of: table)
+    let bytes = try Assignment.text(assignments, columns) { key in
+      let target = try snapshot.table(key)
+      // An embedded object is written as JSON.
+      return target?.kind == .embedded ? .link : target?.primaryKey?.type
     }
-    do throws(JSONInputError) { return try JSONText(bytes) } catch { throw .unsuitable(error.problem) }
+    do { return try JSONText(bytes) } catch { throw TransferError.unsuitable(error.problem) }
   }
 
   /// Converts an error, without the positions in the JSON that was built from the assignments.
-  static func refusal(_ error: JSONInputError, of name: String) -> TransferError {
+  static func refusal(_ error: InputError, of name: String) -> any Error {
     switch error.kind {
-    case .engine(let cause): return .engine(cause)
-    case .duplicate: return .unsuitable("\(name): \(JSONInputError.exists)")
+    case .engine(let cause): return cause
+    case .duplicate: return TransferError.unsuitable("\(name): \(InputError.exists)")
     default: break
     }
     let path = error.path.isEmpty ? "" : ": \(error.path)"
     let isText = error.problem.hasPrefix("expected a string, found null")
     let hint = isText ? "; the text null is written '\"null\"'" : ""
-    return .unsuitable("\(name)\(path): \(error.problem)\(hint)")
+    return TransferError.unsuitable("\(name)\(path): \(error.problem)\(hint)")
   }
 
   // MARK: deleting
@@ -102,20 +98,18 @@ public struct RealmEdit {
   ///
   /// Cost: O(log n) for each object and each link to it.
   public func delete(
-    _ find: (Snapshot) throws(TransferError) -> [ObjectReference]
-  ) throws(TransferError) -> Int {
+    _ find: (Snapshot) throws -> [ObjectReference]
+  ) throws -> Int {
     let transaction = try begin()
     let objects = try find(transaction.former)
     var concerned: [ObjectReference] = [], known: Set<ObjectReference> = []
-    do throws(EngineError) {
-      if preview != nil {
-        for object in objects {
-          let origins = try transaction.origins(of: object.table, object.key)
-          for reference in [object] + origins where known.insert(reference).inserted { concerned.append(reference) }
-        }
+    if preview != nil {
+      for object in objects {
+        let origins = try transaction.origins(of: object.table, object.key)
+        for reference in [object] + origins where known.insert(reference).inserted { concerned.append(reference) }
       }
-      for object in objects { try transaction.delete(object.table, object.key) }
-    } catch { throw .engine(error) }
+    }
+    for object in objects { try transaction.delete(object.table, object.key) }
     try transaction.end(preview, concerned)
     return objects.count
   }
@@ -145,25 +139,21 @@ public struct RealmEdit {
   ///
   /// Cost: the whole file is read, once for each version.
   public func listUndoable(
-    _ body: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws(TransferError) -> Void
-  ) throws(TransferError) {
-    let outcome: Result<Void, TransferError>
-    do throws(EngineError) {
-      outcome = try writer.withWriterLock(timeout: timeout) { newest in
-        Result { () throws(TransferError) in try Self.listUndoable(before: newest, body) }
-      }
-    } catch { throw .engine(error) }
+    _ body: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws -> Void
+  ) throws {
+    let outcome = try writer.withWriterLock(timeout: timeout) { newest in
+      Result { try Self.listUndoable(before: newest, body) }
+    }
     try outcome.get()
   }
 
   private static func listUndoable(
     before newest: Snapshot,
-    _ body: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws(TransferError) -> Void
-  ) throws(TransferError) {
+    _ body: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws -> Void
+  ) throws {
     let former = FormerVersions(before: newest), present = newest.restoredVersion ?? newest.version
     while true {
-      let next: Snapshot?
-      do throws(EngineError) { next = try former.next() } catch { throw .damaged(error.description) }
+      let next = try former.next()
       guard let wanted = next else { return }
       if wanted.version >= present { continue }
       try body(wanted, newest, Undone(previous: wanted.version, undone: present, newest: newest.version))
@@ -179,8 +169,8 @@ public struct RealmEdit {
   /// Cost: proportional to the changes of the last commit; after an undo, the whole file is read.
   public func undo(
     _ direction: Direction = .back,
-    _ look: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws(TransferError) -> Bool
-  ) throws(TransferError) -> Undone? {
+    _ look: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws -> Bool
+  ) throws -> Undone? {
     let transaction = try begin()
     let newest = transaction.former
     // No other program can commit during the transaction, so no version is overwritten until the commit.
@@ -191,24 +181,23 @@ public struct RealmEdit {
     }
     let present = direction == .forth ? newest.version : restored ?? newest.version
     while true {
-      let next: Snapshot?
-      do throws(EngineError) { next = try former.next() } catch { throw .damaged(error.description) }
+      let next = try former.next()
       guard let wanted = next else {
         transaction.rollback()
         return nil
       }
       if wanted.version >= present { continue }
-      do throws(EngineError) {
+      do {
         if direction == .back { try transaction.undo(to: wanted) } else { _ = try transaction.restore(wanted) }
       } catch {
-        guard [.badSchema, .forbidden].contains(error.reason) else { throw .engine(error) }
+        guard [.badSchema, .forbidden].contains(error.reason) else { throw error }
         let hint = "'realmfs diff --previous' shows what the commit changed, to revert it by hand"
-        throw .engine(EngineError(error.reason, "\(error); \(hint)"))
+        throw EngineError(error.reason, "\(error); \(hint)")
       }
       if !transaction.hasChanges { continue }
       let undone = Undone(previous: wanted.version, undone: present, newest: newest.version)
       if try look(wanted, newest, undone) {
-        do throws(EngineError) { _ = try transaction.commit() } catch { throw .engine(error) }
+        _ = try transaction.commit()
       } else {
         transaction.rollback()
       }

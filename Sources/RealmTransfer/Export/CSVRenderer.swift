@@ -21,7 +21,7 @@ package final class CSVRenderer {
   }
 
   /// Throws if a class has a property whose name is reserved in the header.
-  package static func check(_ tables: [Table]) throws(TransferError) { try Member.check(tables) }
+  package static func check(_ tables: [Table]) throws { try Member.check(tables) }
 
   /// Appends the header.
   package func appendHeader(to out: OutputBuffer) {
@@ -36,7 +36,7 @@ package final class CSVRenderer {
   /// Appends the record of the object at `cursor`. Throws, and appends nothing, if the object is damaged.
   package func append(_ cursor: ObjectCursor, _ renderer: ObjectRenderer, to out: OutputBuffer) throws(RenderError) {
     let start = out.count
-    do throws(RenderError) {
+    do {
       if showsKey { out.append(decimal: cursor.key.value) }
       for (index, column) in table.columns.enumerated() {
         if index > 0 || showsKey { out.append(dialect.delimiter) }
@@ -57,7 +57,7 @@ package final class CSVRenderer {
     _ out: OutputBuffer
   ) throws(RenderError) {
     let value: ValueView, shown: ValueView
-    do throws(RenderError) {
+    do {
       value = try renderer.read(index, of: cursor)
       shown = column.isPlain ? try renderer.shown(value) : value
     } catch {

@@ -18,7 +18,7 @@ final class CSVSink: ExportSink {
     (self.target, self.dialect, self.suffix) = (target, dialect, suffix)
   }
 
-  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws {
     try Member.check(tables)
     switch target {
     case .path(let path): try makeDirectory(path)
@@ -31,15 +31,15 @@ final class CSVSink: ExportSink {
     }
   }
 
-  private func checkOne(_ tables: [Table]) throws(TransferError) {
+  private func checkOne(_ tables: [Table]) throws {
     if tables.count == 1 { return }
     let names = tables.isEmpty ? "none" : tables.compactMap(\.className).joined(separator: ", ")
-    throw .unsuitable("CSV holds one class (found \(names)): choose one with --class, or name a directory")
+    throw TransferError.unsuitable("CSV holds one class (found \(names)): choose one with --class, or name a directory")
   }
 
   var hasOneClass: Bool { if case .path = target { false } else { true } }
 
-  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError) {
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws {
     if case .path(let path) = target {
       output = try FileOutput(path: "\(path)/\(NameEscaping.directory(of: table.className ?? table.name))\(suffix)")
     }
@@ -50,13 +50,13 @@ final class CSVSink: ExportSink {
     try output?.write(buffer)
   }
 
-  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
-    try renderer.sparing { () throws(RenderError) in try record?.append(cursor, renderer, to: buffer) }
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws {
+    try record?.append(cursor, renderer, to: buffer)
   }
 
   var isBatchFull: Bool { buffer.count >= FileOutput.batchSize }
 
-  func keepBatch() throws(TransferError) { try output?.write(buffer) }
+  func keepBatch() throws { try output?.write(buffer) }
 
   func dropBatch() { buffer.reset() }
 }

@@ -13,28 +13,28 @@ protocol ExportSink: AnyObject {
   var hasOneClass: Bool { get }
 
   /// Begins the export of these classes.
-  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError)
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws
 
   /// Begins a class: the objects that follow belong to it.
-  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError)
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws
 
   /// Adds the object at `cursor`. An error `.damaged` concerns only this object, no part of which is kept.
-  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError)
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws
 
   /// True if the batch should end.
   var isBatchFull: Bool { get }
 
   /// Makes the batch final.
-  func keepBatch() throws(TransferError)
+  func keepBatch() throws
 
   /// Discards the batch. Its objects are added again, possibly changed.
-  func dropBatch() throws(TransferError)
+  func dropBatch() throws
 
   /// The result of comparing the output with the added objects; nil if there was no comparison.
   var verification: ExportVerification? { get }
 
   /// Throws if there are too many objects, for an export of all objects of these classes.
-  func check(counts tables: [Table]) throws(TransferError)
+  func check(counts tables: [Table]) throws
 
   /// Messages about values that the format could not represent exactly.
   var remarks: [String] { get }
@@ -43,7 +43,7 @@ protocol ExportSink: AnyObject {
   var leftOut: Int { get }
 
   /// Completes the output.
-  func finish() throws(TransferError)
+  func finish() throws
 }
 
 extension ExportSink {
@@ -52,14 +52,19 @@ extension ExportSink {
   var verification: ExportVerification? { nil }
   var remarks: [String] { [] }
   var leftOut: Int { 0 }
-  func check(counts tables: [Table]) throws(TransferError) {}
-  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {}
-  func finish() throws(TransferError) {}
+  func check(counts tables: [Table]) throws {}
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws {}
+  func finish() throws {}
 }
 
-extension ObjectRenderer {
-  /// Calls `body` and converts its error to one that concerns a single object.
-  func sparing<R>(_ body: () throws(RenderError) -> R) throws(TransferError) -> R {
-    do throws(RenderError) { return try body() } catch { throw .damaged(error.description) }
+extension Error {
+  /// The message if the error is damage of one object, which does not concern other objects; otherwise nil.
+  var damage: String? {
+    switch self {
+    case let error as RenderError: error.description
+    case let error as EngineError where error.reason == .damaged: error.description
+    case let error as TransferError: if case .damaged(let text) = error { text } else { nil }
+    default: nil
+    }
   }
 }

@@ -51,7 +51,7 @@ public struct ExportSummary: Sendable {
 /// An export of a realm.
 public struct Exporter {
   /// Decides which objects of a class are exported; created once per version.
-  public typealias Filter = (ObjectCursor) throws(TransferError) -> Bool
+  public typealias Filter = (ObjectCursor) throws -> Bool
 
   private let realm: Realm
   private let style: JSONStyle
@@ -63,9 +63,9 @@ public struct Exporter {
   /// exported.
   public var name: String?
   /// Creates the filter for a class; returns nil to export all objects.
-  public var filter: ((Table, Snapshot) throws(TransferError) -> Filter?)?
+  public var filter: ((Table, Snapshot) throws -> Filter?)?
   /// Receives the number of exported objects and the total number. Throwing ends the export.
-  public var onProgress: (Int, Int) throws(TransferError) -> Void = { _, _ in }
+  public var onProgress: (Int, Int) throws -> Void = { _, _ in }
   /// Receives messages about damaged items that are omitted.
   public var onComplaint: (String) -> Void = { _ in }
 
@@ -100,8 +100,8 @@ public struct Exporter {
   /// Exports, and returns a summary.
   ///
   /// Cost: proportional to the size of the exported data; memory for one batch.
-  public func run() throws(TransferError) -> ExportSummary {
-    let begun = try stable { (snapshot) throws(TransferError) in
+  public func run() throws -> ExportSummary {
+    let begun = try stable { snapshot in
       let tables = try chosen(snapshot)
       try sink.begin(tables, of: snapshot)
       if filter == nil { try sink.check(counts: tables) }
@@ -141,13 +141,11 @@ public struct Exporter {
   }
 
   /// Runs `body` on a version, and repeats it if a newer version exists when `body` returns.
-  private func stable<R>(_ body: (Snapshot) throws(TransferError) -> R) throws(TransferError) -> R {
-    guard let result = try realm.read(attempts: Self.attempts, latest: latest, body) else { throw .busy }
+  private func stable<R>(_ body: (Snapshot) throws -> R) throws -> R {
+    guard let result = try realm.read(attempts: Self.attempts, latest: realm.latest, body) else {
+      throw TransferError.busy
+    }
     return result
-  }
-
-  private func latest() throws(TransferError) -> Snapshot {
-    do throws(EngineError) { return try realm.latest() } catch { throw .engine(error) }
   }
 
   /// Returns the class that the output is named after, by the same rule as for an import.
@@ -160,18 +158,17 @@ public struct Exporter {
   }
 
   /// Returns the tables of the classes to export, in slot order.
-  private func chosen(_ snapshot: Snapshot) throws(TransferError) -> [Table] {
-    let all: [Table]
-    do throws(EngineError) { all = try snapshot.classes() } catch { throw .damaged(error.description) }
+  private func chosen(_ snapshot: Snapshot) throws -> [Table] {
+    let all = try snapshot.classes()
     var wanted: Set<TableKey> = []
     let classes = classes ?? namesake(all.compactMap(\.className)).map { [$0] }
     for name in classes ?? all.compactMap(\.className) {
       guard let table = all.first(named: name, \.className) else {
-        throw .missingClass("no class \(name); \(KnownNames(all.compactMap(\.className)).hint(for: name))")
+        throw TransferError.missingClass("no class \(name); \(KnownNames(all.compactMap(\.className)).hint(for: name))")
       }
       if table.kind == .embedded && !sink.wantsEmbeddedClasses {
         if classes == nil { continue }
-        throw .missingClass("\(name) is an embedded class; its objects are exported inside their parents")
+        throw TransferError.missingClass("\(name) is an embedded class; its objects are exported inside their parents")
       }
       wanted.insert(table.key)
     }
@@ -195,24 +192,20 @@ public struct Exporter {
     _ name: String,
     _ snapshot: inout Snapshot,
     _ progress: inout Progress
-  ) throws(TransferError) {
+  ) throws {
     var last = ObjKey.none
     var isBegun = false
     for _ in 0..<Self.attempts {
-      if !realm.isCurrent(snapshot) { snapshot = try latest() }
+      if !realm.isCurrent(snapshot) { snapshot = try realm.latest() }
       let version = snapshot
-      let opened = Result { () throws(TransferError) in try table(name, version) }
+      let opened = Result { try version.table(named: name) }
       guard realm.isCurrent(snapshot) else { continue }
       guard let table = try opened.get() else { return warn("\(name): the class was removed meanwhile", &progress) }
       if !isBegun { try sink.beginClass(table, of: snapshot) }
       isBegun = true
       if try export(table, snapshot, after: &last, &progress) { return }
     }
-    throw .busy
-  }
-
-  private func table(_ name: String, _ snapshot: Snapshot) throws(TransferError) -> Table? {
-    do throws(EngineError) { return try snapshot.table(named: name) } catch { throw .damaged(error.description) }
+    throw TransferError.busy
   }
 
   /// Exports the objects after `last` from one version; returns false if a newer version was committed in the meantime.
@@ -221,20 +214,20 @@ public struct Exporter {
     _ snapshot: Snapshot,
     after last: inout ObjKey,
     _ progress: inout Progress
-  ) throws(TransferError) -> Bool {
+  ) throws -> Bool {
     let effort = progress.effort(for: snapshot)
     let renderer = ObjectRenderer(snapshot, style: style, sweep: effort)
     renderer.chargesTexts = true
     let reader = RescuingCursor(table, after: last, effort)
     // The filter may have been created from overwritten data, so its error is valid only if the version is still
     // current.
-    let filter = Result { () throws(TransferError) -> Filter? in
+    let filter = Result { () throws -> Filter? in
       if let make = self.filter { try make(table, snapshot) } else { nil }
     }
     while true {
       var complaints: [String] = []
       var count = 0, exported = 0
-      let outcome = Result { () throws(TransferError) in
+      let outcome = Result {
         try fill(reader, renderer, try filter.get(), &complaints, &count, &exported)
       }
       guard realm.isCurrent(snapshot) else {
@@ -265,16 +258,17 @@ public struct Exporter {
     _ complaints: inout [String],
     _ count: inout Int,
     _ exported: inout Int
-  ) throws(TransferError) -> Bool {
+  ) throws -> Bool {
     while !sink.isBatchFull && count < Self.batchLimit {
       guard reader.next(&complaints) else { return true }
       count += 1
-      do throws(TransferError) {
+      do {
         if let filter, try !filter(reader.cursor) { continue }
         try sink.add(reader.cursor, renderer)
         exported += 1
-      } catch .damaged(let text) {
-        complaints.append(text)
+      } catch {
+        guard let damage = error.damage else { throw error }
+        complaints.append(damage)
       }
     }
     return false

@@ -15,12 +15,12 @@ final class FileOutput {
   static let batchSize = 256 * 1024
 
   /// Creates a new file.
-  init(path: String) throws(TransferError) {
+  init(path: String) throws {
     self.path = path
     isOwned = true
     isTerminal = false
     descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-    if descriptor < 0 { throw .file(path, errno) }
+    if descriptor < 0 { throw TransferError.file(path, errno) }
   }
 
   /// Creates an output to a descriptor that the caller owns.
@@ -34,7 +34,7 @@ final class FileOutput {
   deinit { if isOwned { close(descriptor) } }
 
   /// Writes all bytes of the buffer and empties it.
-  func write(_ buffer: OutputBuffer) throws(TransferError) {
+  func write(_ buffer: OutputBuffer) throws {
     defer { buffer.reset() }
     if !isTerminal { return try write(buffer, in: 0..<buffer.count) }
     let shown = OutputBuffer()
@@ -43,8 +43,8 @@ final class FileOutput {
   }
 
   /// Writes a range of the buffer.
-  func write(_ buffer: OutputBuffer, in range: Range<Int>) throws(TransferError) {
-    try unsafe buffer.withUnsafeBytes { (bytes) throws(TransferError) in
+  func write(_ buffer: OutputBuffer, in range: Range<Int>) throws {
+    try unsafe buffer.withUnsafeBytes { bytes in
       var rest = unsafe bytes[range]
       while unsafe !rest.isEmpty {
         let count = unsafe Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)

@@ -23,7 +23,7 @@ final class LineSink: ExportSink {
 
   init(_ target: ExportTarget, isArray: Bool = false) { (self.target, self.isArray) = (target, isArray) }
 
-  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws {
     sharesStream = tables.count > 1
     try Member.check(tables)
     switch target {
@@ -33,7 +33,7 @@ final class LineSink: ExportSink {
     }
   }
 
-  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError) {
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws {
     let name = table.className ?? table.name
     prefix.reset()
     prefix.append("{")
@@ -46,11 +46,11 @@ final class LineSink: ExportSink {
     showsKey = table.primaryKey == nil
   }
 
-  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws {
     guard isArray else { return try addLine(cursor, renderer) }
     let start = buffer.count
     buffer.append(count == 0 ? "[\n" : ",\n")
-    do throws(TransferError) { try addLine(cursor, renderer) } catch {
+    do { try addLine(cursor, renderer) } catch {
       buffer.truncate(to: start)
       throw error
     }
@@ -59,14 +59,10 @@ final class LineSink: ExportSink {
     count += 1
   }
 
-  private func addLine(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
-    if prefix.count == 1 && !showsKey {
-      return try renderer.sparing { () throws(RenderError) in
-        try renderer.render(cursor, layout: .compact, into: buffer)
-      }
-    }
+  private func addLine(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws {
+    if prefix.count == 1 && !showsKey { return try renderer.render(cursor, layout: .compact, into: buffer) }
     scratch.reset()
-    try renderer.sparing { () throws(RenderError) in try renderer.render(cursor, layout: .compact, into: scratch) }
+    try renderer.render(cursor, layout: .compact, into: scratch)
     buffer.append(prefix, in: 0..<prefix.count)
     if showsKey {
       if prefix.count > 1 { buffer.append(",") }
@@ -80,7 +76,7 @@ final class LineSink: ExportSink {
 
   var isBatchFull: Bool { buffer.count >= FileOutput.batchSize }
 
-  func keepBatch() throws(TransferError) {
+  func keepBatch() throws {
     keptCount = count
     try output?.write(buffer)
   }
@@ -90,7 +86,7 @@ final class LineSink: ExportSink {
     buffer.reset()
   }
 
-  func finish() throws(TransferError) {
+  func finish() throws {
     if !isArray { return }
     buffer.append(count == 0 ? "[]\n" : "\n]\n")
     try output?.write(buffer)
@@ -103,10 +99,10 @@ enum Member {
   static let key = "$key"
 
   /// Throws if a class has a property with such a name, because its values would be misread.
-  static func check(_ tables: [Table]) throws(TransferError) {
+  static func check(_ tables: [Table]) throws {
     for table in tables {
       for column in table.columns where column.name == Self.class || column.name == key {
-        throw .unsuitable(
+        throw TransferError.unsuitable(
           "\(table.className ?? table.name) has a property \"\(column.name)\", a reserved name in this"
             + " format; export it with --format json"
         )

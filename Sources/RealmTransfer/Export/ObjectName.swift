@@ -26,41 +26,37 @@ public struct ObjectName: Sendable, CustomStringConvertible {
   public var description: String { "\(directory)/\(file)" }
 
   /// Returns the class for the name of a directory of the tree, escaped or not; nil if there is none.
-  public static func table(_ directory: String, in snapshot: Snapshot) throws(TransferError) -> Table? {
+  public static func table(_ directory: String, in snapshot: Snapshot) throws -> Table? {
     let decoded = NameEscaping.className(ofDirectory: Array(directory.utf8))
-    do throws(EngineError) {
-      for name in [directory, decoded ?? directory] {
-        if let table = try snapshot.table(named: Table.classPrefix + name) { return table }
-      }
-    } catch { throw .damaged(error.description) }
+    for name in [directory, decoded ?? directory] {
+      if let table = try snapshot.table(named: Table.classPrefix + name) { return table }
+    }
     return nil
   }
 
   /// Returns the class of the object.
-  public func table(in snapshot: Snapshot) throws(TransferError) -> Table {
+  public func table(in snapshot: Snapshot) throws -> Table {
     if let table = try Self.table(directory, in: snapshot) { return table }
     var names: [String] = []
-    do throws(EngineError) {
-      for key in try snapshot.tableKeys() {
-        if let name = try snapshot.table(key)?.className { names.append(name) }
-      }
-    } catch { throw .damaged(error.description) }
+    for key in try snapshot.tableKeys() {
+      if let name = try snapshot.table(key)?.className { names.append(name) }
+    }
     let known = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
-    throw .missingClass("no class \(directory); \(known)")
+    throw TransferError.missingClass("no class \(directory); \(known)")
   }
 
   /// Returns the object.
   ///
   /// Cost: O(log n); O(n) for a shortened name.
-  public func object(in snapshot: Snapshot) throws(TransferError) -> ObjectReference {
+  public func object(in snapshot: Snapshot) throws -> ObjectReference {
     let table = try table(in: snapshot)
     do throws(EngineError) {
       if let damage = table.damage { throw damage }
       for name in [file, file + NameEscaping.suffix] {
         if let key = try Self.find(Array(name.utf8), table) { return ObjectReference(table: table.key, key: key) }
       }
-    } catch { throw .damaged("\(self): \(error)") }
-    throw .missingObject("no object \(self); NAME is the file name in a mount, without .json")
+    } catch { throw TransferError.damaged("\(self): \(error)") }
+    throw TransferError.missingObject("no object \(self); NAME is the file name in a mount, without .json")
   }
 
   private static func find(_ name: [UInt8], _ table: Table) throws(EngineError) -> ObjKey? {
@@ -80,15 +76,13 @@ public struct ObjectName: Sendable, CustomStringConvertible {
   }
 
   /// Returns the name of an object, as `CLASS/NAME` without `.json`.
-  public static func text(of object: ObjectReference, in snapshot: Snapshot) throws(TransferError) -> String {
-    do throws(EngineError) {
-      guard let table = try snapshot.table(object.table) else { return object.key.description }
-      let cursor = ObjectCursor(table), out = OutputBuffer()
-      guard try cursor.seek(object.key) else { return object.key.description }
-      NameEscaping.append(directoryOf: table.className ?? table.name, to: out)
-      out.append("/")
-      try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: out)
-      return String(out.string.dropLast(NameEscaping.suffix.count))
-    } catch { throw .damaged(error.description) }
+  public static func text(of object: ObjectReference, in snapshot: Snapshot) throws -> String {
+    guard let table = try snapshot.table(object.table) else { return object.key.description }
+    let cursor = ObjectCursor(table), out = OutputBuffer()
+    guard try cursor.seek(object.key) else { return object.key.description }
+    NameEscaping.append(directoryOf: table.className ?? table.name, to: out)
+    out.append("/")
+    try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: out)
+    return String(out.string.dropLast(NameEscaping.suffix.count))
   }
 }

@@ -30,7 +30,7 @@ public final class RescuingCursor {
   ///
   /// Adds damage on the way to `complaints`.
   public func next(_ complaints: inout [String]) -> Bool {
-    do throws(EngineError) {
+    do {
       let found = try isLost ? cursor.seek(after: last) : cursor.next()
       isLost = false
       if found { last = cursor.key }

@@ -12,7 +12,7 @@ import RealmPages
 
   /// Creates a new file, or opens an existing one for reading. A file that is `anchored` is opened by `path` as it is:
   /// see `AnchoredFiles`.
-  init(path: String, isNew: Bool, isAnchored: Bool) throws(TransferError) {
+  init(path: String, isNew: Bool, isAnchored: Bool) throws {
     self.path = path
     let flags = isNew ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
     let files = isAnchored && AnchoredFiles.isRegistered ? AnchoredFiles.name : nil
@@ -31,7 +31,7 @@ import RealmPages
 
   /// Opens a database of another program. Its schema is not trusted: https://sqlite.org/security.html. `name` is its
   /// path in messages.
-  init(reading path: String, name: String, _ access: Access) throws(TransferError) {
+  init(reading path: String, name: String, _ access: Access) throws {
     self.path = name
     let flags = access == .copy ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
     // A path that begins with `file:` is otherwise read as a URI.
@@ -49,7 +49,7 @@ import RealmPages
   deinit { unsafe sqlite3_close_v2(handle) }
 
   /// Runs statements without a result.
-  func execute(_ sql: String) throws(TransferError) {
+  func execute(_ sql: String) throws {
     if unsafe sqlite3_exec(handle, sql, nil, nil, nil) != SQLITE_OK { throw failure() }
   }
 
@@ -102,7 +102,7 @@ private enum AnchoredFiles {
   var isIdle = false
 
   /// Prepares a statement.
-  init(_ database: SQLiteDatabase, _ sql: String) throws(TransferError) {
+  init(_ database: SQLiteDatabase, _ sql: String) throws {
     self.database = database
     if unsafe sqlite3_prepare_v2(database.handle, sql, -1, &handle, nil) != SQLITE_OK { throw database.failure() }
   }
@@ -146,7 +146,7 @@ private enum AnchoredFiles {
   }
 
   /// Runs the statement with the bound values.
-  func run() throws(TransferError) {
+  func run() throws {
     if isIdle { return }
     let code = unsafe sqlite3_step(handle)
     unsafe sqlite3_reset(handle)
@@ -155,13 +155,13 @@ private enum AnchoredFiles {
     // Two objects have the same primary key, which is possible only in a damaged realm.
     case SQLITE_CONSTRAINT:
       guard case .unsuitable(let text) = database.failure() else { return }
-      throw .damaged(text)
+      throw TransferError.damaged(text)
     default: throw database.failure()
     }
   }
 
   /// Moves to the next row of the result; returns nil after the last one, or after an error.
-  func next() throws(TransferError) -> [SQLiteValue]? {
+  func next() throws -> [SQLiteValue]? {
     switch unsafe sqlite3_step(handle) {
     case SQLITE_ROW: return unsafe SQLiteRow(handle).values
     case SQLITE_DONE:
@@ -178,14 +178,14 @@ private enum AnchoredFiles {
   func reset() { unsafe sqlite3_reset(handle) }
 
   /// Returns all rows of the result.
-  func rows() throws(TransferError) -> [[SQLiteValue]] {
+  func rows() throws -> [[SQLiteValue]] {
     var rows: [[SQLiteValue]] = []
     while let row = try next() { rows.append(row) }
     return rows
   }
 
   /// Runs the statement and calls `body` with each row of its result.
-  func forEachRow(_ body: (SQLiteRow) -> Void) throws(TransferError) {
+  func forEachRow(_ body: (SQLiteRow) -> Void) throws {
     defer { unsafe sqlite3_reset(handle) }
     while true {
       switch unsafe sqlite3_step(handle) {

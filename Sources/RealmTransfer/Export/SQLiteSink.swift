@@ -67,11 +67,11 @@ final class SQLiteSink: ExportSink {
 
   // MARK: tables
 
-  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws {
     let path: String
     switch target {
     case .path(let name), .file(let name): path = name
-    case .stream: throw .unsuitable("a SQLite database needs an output file")
+    case .stream: throw TransferError.unsuitable("a SQLite database needs an output file")
     }
     if database == nil, comparesOnly {
       database = try SQLiteDatabase(path: path, isNew: false, isAnchored: false)
@@ -96,10 +96,10 @@ final class SQLiteSink: ExportSink {
   }
 
   /// Runs statements that write, unless the sink only compares.
-  private func run(_ sql: String) throws(TransferError) { if !comparesOnly { try database?.execute(sql) } }
+  private func run(_ sql: String) throws { if !comparesOnly { try database?.execute(sql) } }
 
   /// Prepares a statement that writes a row.
-  private func insertion(_ sql: String, _ database: SQLiteDatabase) throws(TransferError) -> SQLiteStatement {
+  private func insertion(_ sql: String, _ database: SQLiteDatabase) throws -> SQLiteStatement {
     let statement = try SQLiteStatement(database, sql)
     statement.isIdle = comparesOnly
     return statement
@@ -110,7 +110,7 @@ final class SQLiteSink: ExportSink {
     _ names: SQLiteNames,
     _ position: Int,
     _ database: SQLiteDatabase
-  ) throws(TransferError) {
+  ) throws {
     let own = names.classes[position], name = own.table
     var columns = ["\"_key\" INTEGER PRIMARY KEY"]
     var children: [SQLiteStatement?] = [], tables = [quoted(name)]
@@ -151,17 +151,17 @@ final class SQLiteSink: ExportSink {
 
   // MARK: objects
 
-  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws {
     guard let plan else { return }
     count += 1
     // A single row needs no savepoint.
     let hasChildren = plan.tables.count > 1, digests = verifies ? plan.digests : []
     if hasChildren { try savepoint?.run() }
-    do throws(TransferError) {
+    do {
       try insert(cursor, plan, renderer)
     } catch {
       // Any other failure ends the export, and may have ended the transaction and its savepoints.
-      guard case .damaged = error else { throw error }
+      guard error.damage != nil else { throw error }
       if hasChildren { try run("ROLLBACK TO object; RELEASE object") }
       plan.digests = digests
       throw error
@@ -169,7 +169,7 @@ final class SQLiteSink: ExportSink {
     if hasChildren { try release?.run() }
   }
 
-  private func insert(_ cursor: ObjectCursor, _ plan: Plan, _ renderer: ObjectRenderer) throws(TransferError) {
+  private func insert(_ cursor: ObjectCursor, _ plan: Plan, _ renderer: ObjectRenderer) throws {
     let columns = cursor.table.columns
     plan.insert.bind(1, cursor.key.value)
     // Texts rendered here must stay in place until the statement has run.
@@ -178,7 +178,7 @@ final class SQLiteSink: ExportSink {
     var parameter = 1
     for (index, column) in columns.enumerated() where column.collection == nil {
       parameter += 1
-      let value = try renderer.sparing { () throws(RenderError) in try renderer.read(index, of: cursor) }
+      let value = try renderer.read(index, of: cursor)
       if try !bind(value, parameter, plan.insert, index, cursor, renderer) { texts.append((parameter, scratch.count)) }
     }
     var start = 0
@@ -191,12 +191,12 @@ final class SQLiteSink: ExportSink {
     try plan.insert.run()
     for (index, child) in plan.children.enumerated() {
       guard let child else { continue }
-      let value = try read { () throws(EngineError) in try cursor.value(index) }
+      let value = try cursor.value(index)
       switch value {
       case .list(var list), .set(var list):
-        try renderer.sparing { () throws(RenderError) in try renderer.enter(value) }
+        try renderer.enter(value)
         for position in 0..<list.count {
-          let element = try read { () throws(EngineError) in try list.value(at: position) }
+          let element = try list.value(at: position)
           // Links to objects that do not exist yet are hidden.
           if columns[index].type == .link, case .link(_, let key) = element, key.value < 0 { continue }
           child.bind(1, cursor.key.value)
@@ -204,12 +204,12 @@ final class SQLiteSink: ExportSink {
           try insert(element, index, cursor, child, renderer)
         }
       case .dictionary(var entries):
-        try renderer.sparing { () throws(RenderError) in try renderer.enter(value) }
+        try renderer.enter(value)
         for position in 0..<entries.count {
-          let name = try read { () throws(EngineError) in try entries.key(at: position) }
+          let name = try entries.key(at: position)
           child.bind(1, cursor.key.value)
           child.bind(text: name, 2)
-          let value = try read { () throws(EngineError) in try entries.value(at: position) }
+          let value = try entries.value(at: position)
           try insert(value, index, cursor, child, renderer)
         }
       default: break
@@ -223,16 +223,12 @@ final class SQLiteSink: ExportSink {
     _ cursor: ObjectCursor,
     _ child: SQLiteStatement,
     _ renderer: ObjectRenderer
-  ) throws(TransferError) {
+  ) throws {
     scratch.reset()
     if try !bind(element, 3, child, property, cursor, renderer) {
       unsafe scratch.withUnsafeBytes { unsafe child.bind(text: $0, in: 0..<$0.count, 3) }
     }
     try child.run()
-  }
-
-  private func read<R>(_ body: () throws(EngineError) -> R) throws(TransferError) -> R {
-    do throws(EngineError) { return try body() } catch { throw .damaged(error.description) }
   }
 
   /// Binds a value. Returns false if its text was appended to `scratch` instead; values without an SQL equivalent are
@@ -244,11 +240,9 @@ final class SQLiteSink: ExportSink {
     _ property: Int,
     _ cursor: ObjectCursor,
     _ renderer: ObjectRenderer
-  ) throws(TransferError) -> Bool {
-    func json() throws(TransferError) {
-      try renderer.sparing { () throws(RenderError) in
-        try renderer.render(value, property: property, of: cursor, into: scratch)
-      }
+  ) throws -> Bool {
+    func json() throws {
+      try renderer.render(value, property: property, of: cursor, into: scratch)
     }
     let isMixed = cursor.table.columns[property].type == .mixed
     if isMixed, value.isJSONInMixed {
@@ -295,19 +289,19 @@ final class SQLiteSink: ExportSink {
 
   var isBatchFull: Bool { count >= 2000 }
 
-  func keepBatch() throws(TransferError) {
+  func keepBatch() throws {
     count = 0
     plan?.keepDigests()
     try run("RELEASE batch; SAVEPOINT batch")
   }
 
-  func dropBatch() throws(TransferError) {
+  func dropBatch() throws {
     count = 0
     plan?.dropDigests()
     try run("ROLLBACK TO batch")
   }
 
-  func finish() throws(TransferError) {
+  func finish() throws {
     for index in indexes { try run(index) }
     try run("COMMIT")
     let written = order.map {

@@ -54,7 +54,7 @@ struct SheetColumn {
       var damage: [String] = []
       while reader.next(&damage) {
         for index in wanted {
-          do throws(RenderError) {
+          do {
             surveys[index].add(try renderer.shown(try renderer.read(index, of: reader.cursor)))
           } catch {
             // The export reports unreadable values.

@@ -44,9 +44,9 @@ enum SpreadsheetDateForm: String, CaseIterable {
   private var sheets: [UnsafeMutablePointer<lxw_worksheet>] = unsafe []
 
   /// Creates a file that does not exist yet.
-  init(path: String) throws(TransferError) {
+  init(path: String) throws {
     if let reason = unsafe cxlsxwriter_load() {
-      throw .unsuitable(unsafe "spreadsheets need libxlsxwriter: \(String(cString: reason))")
+      throw TransferError.unsuitable(unsafe "spreadsheets need libxlsxwriter: \(String(cString: reason))")
     }
     self.path = path
     folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
@@ -56,7 +56,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
     unsafe options.constant_memory = UInt8(LXW_TRUE.rawValue)
     unsafe options.tmpdir = tmpdir
     unsafe workbook = workbook_new_opt(path, &options)
-    guard unsafe workbook != nil else { throw .file(path, ENOMEM) }
+    guard unsafe workbook != nil else { throw TransferError.file(path, ENOMEM) }
     for form in SpreadsheetDateForm.allCases {
       let format = unsafe workbook_add_format(workbook)
       unsafe format_set_num_format(format, form.rawValue)
@@ -69,16 +69,16 @@ enum SpreadsheetDateForm: String, CaseIterable {
   deinit { if unsafe workbook != nil { unsafe lxw_workbook_free(workbook) } }
 
   /// Begins a sheet; `name` must be valid for spreadsheets.
-  func beginSheet(_ name: String) throws(TransferError) {
+  func beginSheet(_ name: String) throws {
     unsafe sheet = workbook_add_worksheet(workbook, name)
-    guard let sheet = unsafe sheet else { throw .unsuitable("\(path): cannot create the sheet \(name)") }
+    guard let sheet = unsafe sheet else { throw TransferError.unsuitable("\(path): cannot create the sheet \(name)") }
     unsafe sheets.append(sheet)
     unsafe worksheet_freeze_panes(sheet, 1, 0)
     row = 0
   }
 
   /// Ends a sheet: sets the column widths, in characters, and an auto-filter in the first row.
-  func endSheet(widths: [Int]) throws(TransferError) {
+  func endSheet(widths: [Int]) throws {
     for (index, width) in widths.enumerated() {
       let column = lxw_col_t(index)
       let error = unsafe worksheet_set_column(sheet, column, column, Double(width), nil)
@@ -90,7 +90,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
   }
 
   /// Appends a row to the sheet; `isHeader` for the row of names.
-  func append(_ cells: [SpreadsheetCell], isHeader: Bool = false) throws(TransferError) {
+  func append(_ cells: [SpreadsheetCell], isHeader: Bool = false) throws {
     let format = unsafe isHeader ? headerFormat : nil
     errno = 0
     for (index, cell) in cells.enumerated() {
@@ -110,8 +110,8 @@ enum SpreadsheetDateForm: String, CaseIterable {
   }
 
   /// The library ignores errors of writes to its temporary files; `errno` still contains them.
-  private func checkWrites(_ code: Int32) throws(TransferError) {
-    if [ENOSPC, EDQUOT, EFBIG, EIO].contains(code) { throw .file(path, code) }
+  private func checkWrites(_ code: Int32) throws {
+    if [ENOSPC, EDQUOT, EFBIG, EIO].contains(code) { throw TransferError.file(path, code) }
   }
 
   private func write(
@@ -125,7 +125,7 @@ enum SpreadsheetDateForm: String, CaseIterable {
   }
 
   /// Completes the file.
-  func finish() throws(TransferError) {
+  func finish() throws {
     guard let workbook = unsafe workbook else { return }
     try checkRoom()
     // The library frees the workbook even after an error.
@@ -134,16 +134,16 @@ enum SpreadsheetDateForm: String, CaseIterable {
     let error = unsafe workbook_close(workbook), code = errno
     try checkWrites(code)
     if error == LXW_NO_ERROR { return }
-    if code == EACCES { throw .file(path, code) }
+    if code == EACCES { throw TransferError.file(path, code) }
     throw failure(error)
   }
 
   /// The library copies each sheet once more before packing it, and does not detect a full disk while doing so.
-  private func checkRoom() throws(TransferError) {
+  private func checkRoom() throws {
     var largest = 0, all = 0
     for index in unsafe sheets.indices {
       guard let file = unsafe sheets[index].pointee.optimize_tmpfile else { continue }
-      if unsafe fflush(file) != 0 { throw .file(path, errno) }
+      if unsafe fflush(file) != 0 { throw TransferError.file(path, errno) }
       let size = unsafe ftell(file)
       (largest, all) = (max(largest, size), all + size)
     }
@@ -151,7 +151,9 @@ enum SpreadsheetDateForm: String, CaseIterable {
     guard unsafe statvfs(folder.isEmpty ? "/" : folder, &status) == 0 else { return }
     let room = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
     // Packed data occupies at most a third of the size.
-    if !room.overflow, room.partialValue < UInt64(largest + all / 3 + 1 << 20) { throw .file(path, ENOSPC) }
+    if !room.overflow, room.partialValue < UInt64(largest + all / 3 + 1 << 20) {
+      throw TransferError.file(path, ENOSPC)
+    }
   }
 
   private func failure(_ error: lxw_error) -> TransferError {

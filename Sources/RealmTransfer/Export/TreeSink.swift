@@ -16,23 +16,25 @@ final class TreeSink: ExportSink {
 
   init(_ target: ExportTarget) { self.target = target }
 
-  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
-    guard case .path(let path) = target else { throw .unsuitable("a tree of files needs an output directory") }
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws {
+    guard case .path(let path) = target else {
+      throw TransferError.unsuitable("a tree of files needs an output directory")
+    }
     root = path
     try makeDirectory(root)
   }
 
-  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError) {
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws {
     directory = root + "/" + NameEscaping.directory(of: table.className ?? table.name)
     try makeDirectory(directory)
   }
 
-  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws {
     let start = texts.count
-    try renderer.sparing { () throws(RenderError) in try renderer.render(cursor, layout: .pretty, into: texts) }
-    do throws(EngineError) { files.append((try fileName(of: cursor), texts.count)) } catch {
+    try renderer.render(cursor, layout: .pretty, into: texts)
+    do { files.append((try fileName(of: cursor), texts.count)) } catch {
       texts.truncate(to: start)
-      throw .damaged(error.description)
+      throw error
     }
   }
 
@@ -44,7 +46,7 @@ final class TreeSink: ExportSink {
 
   var isBatchFull: Bool { texts.count >= FileOutput.batchSize }
 
-  func keepBatch() throws(TransferError) {
+  func keepBatch() throws {
     var start = 0
     for file in files {
       try FileOutput(path: directory + "/" + file.name).write(texts, in: start..<file.end)
@@ -60,6 +62,6 @@ final class TreeSink: ExportSink {
 }
 
 /// Creates a directory with the usual mode.
-func makeDirectory(_ path: String) throws(TransferError) {
-  if unsafe mkdir(path, 0o777) != 0 { throw .file(path, errno) }
+func makeDirectory(_ path: String) throws {
+  if unsafe mkdir(path, 0o777) != 0 { throw TransferError.file(path, errno) }
 }

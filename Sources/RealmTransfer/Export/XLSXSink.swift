@@ -65,21 +65,23 @@ final class XLSXSink: ExportSink {
 
   // MARK: classes
 
-  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
-    if case .stream = target { throw .unsuitable("a spreadsheet needs an output file") }
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws {
+    if case .stream = target { throw TransferError.unsuitable("a spreadsheet needs an output file") }
     try CSVRenderer.check(tables)
     var names: Set<String> = []
     sheets = [:]
     for table in tables {
       let name = table.className ?? table.name
       if table.columns.count >= Spreadsheet.maxColumns {
-        throw .unsuitable("\(name): \(table.columns.count) properties; a sheet has \(Spreadsheet.maxColumns) columns")
+        throw TransferError.unsuitable(
+          "\(name): \(table.columns.count) properties; a sheet has \(Spreadsheet.maxColumns) columns"
+        )
       }
       sheets[table.key] = Self.sheetName(name, &names)
     }
   }
 
-  func check(counts tables: [Table]) throws(TransferError) {
+  func check(counts tables: [Table]) throws {
     for table in tables where table.objectCount >= Spreadsheet.maxRows { throw Self.tooManyRows(table) }
   }
 
@@ -90,7 +92,7 @@ final class XLSXSink: ExportSink {
     )
   }
 
-  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError) {
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws {
     try makeFile()
     try endClass()
     let name = table.className ?? table.name, sheet = sheets[table.key] ?? name
@@ -107,7 +109,7 @@ final class XLSXSink: ExportSink {
     count = 1
   }
 
-  private func endClass() throws(TransferError) {
+  private func endClass() throws {
     if table == nil { return }
     try spreadsheet?.endSheet(widths: tally.widths.map { min(max($0 + 1, 8), 60) })
     table = nil
@@ -140,7 +142,7 @@ final class XLSXSink: ExportSink {
 
   // MARK: objects
 
-  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws {
     guard let table else { return }
     var cells: [SpreadsheetCell] = []
     cells.reserveCapacity(table.columns.count + 1)
@@ -158,11 +160,9 @@ final class XLSXSink: ExportSink {
     _ table: Table,
     _ cursor: ObjectCursor,
     _ renderer: ObjectRenderer
-  ) throws(TransferError) -> SpreadsheetCell {
+  ) throws -> SpreadsheetCell {
     if column.isPlain {
-      let value = try renderer.sparing { () throws(RenderError) in
-        try renderer.shown(try renderer.read(index, of: cursor))
-      }
+      let value = try renderer.shown(try renderer.read(index, of: cursor))
       switch value {
       case .null: return .blank
       case .int(let value): return columns[index].isText ? .text(Array(String(value).utf8)) : Self.cell(value)
@@ -189,9 +189,7 @@ final class XLSXSink: ExportSink {
       if scratch.append(plain: value) { return fitted(scratch.bytes, column, cursor) }
     }
     scratch.reset()
-    try renderer.sparing { () throws(RenderError) in
-      try renderer.render(property: index, of: cursor, into: scratch)
-    }
+    try renderer.render(property: index, of: cursor, into: scratch)
     let text = scratch.bytes
     return text.elementsEqual("null".utf8) ? .blank : fitted(text, column, cursor)
   }
@@ -248,7 +246,7 @@ final class XLSXSink: ExportSink {
 
   var isBatchFull: Bool { rows.count >= 1000 || bytes >= 1 << 20 }
 
-  func keepBatch() throws(TransferError) {
+  func keepBatch() throws {
     if let table, count + rows.count > Spreadsheet.maxRows { throw Self.tooManyRows(table) }
     for row in rows { try spreadsheet?.append(row) }
     count += rows.count
@@ -261,14 +259,14 @@ final class XLSXSink: ExportSink {
     (rows, bytes) = ([], 0)
   }
 
-  private func makeFile() throws(TransferError) {
+  private func makeFile() throws {
     switch target {
     case .path(let path), .file(let path): if spreadsheet == nil { spreadsheet = try Spreadsheet(path: path) }
     case .stream: break
     }
   }
 
-  func finish() throws(TransferError) {
+  func finish() throws {
     // Without classes, the file has one empty sheet.
     try makeFile()
     try endClass()

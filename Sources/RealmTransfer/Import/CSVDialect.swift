@@ -46,7 +46,7 @@ public struct CSVDialect: Sendable {
   /// frequent separator is used.
   ///
   /// - Throws: if two separators are equally frequent.
-  init(firstLine: [UInt8], _ options: ImportOptions) throws(CSVProblem) {
+  init(firstLine: [UInt8], _ options: ImportOptions) throws(InputError) {
     let delimiter: UInt8
     if let known = options.delimiter ?? Self.declared(firstLine) {
       delimiter = known
@@ -79,7 +79,7 @@ public struct CSVDialect: Sendable {
   /// The separators that can be detected.
   static let separators: [UInt8] = [UInt8(ascii: ","), UInt8(ascii: ";"), 0x09, UInt8(ascii: "|")]
 
-  private static func detected(_ line: [UInt8]) throws(CSVProblem) -> UInt8 {
+  private static func detected(_ line: [UInt8]) throws(InputError) -> UInt8 {
     var isQuoted = false
     var counts = separators.map { _ in 0 }
     for byte in line {
@@ -89,7 +89,7 @@ public struct CSVDialect: Sendable {
     guard let most = counts.max(), most > 0 else { return separators[0] }
     let best = separators.indices.filter { counts[$0] == most }
     if best.count > 1 {
-      throw CSVProblem("the separator of the names is not clear: add it, such as --delimiter ';' or --delimiter tab")
+      throw InputError("the separator of the names is not clear: add it, such as --delimiter ';' or --delimiter tab")
     }
     return separators[best[0]]
   }
@@ -114,17 +114,12 @@ final class CSVHeader: Sendable {
   }
 }
 
-/// The problem with a record, without the position of the record.
-struct CSVProblem: Error {
-  /// The offset of the problem's line from the first line of the record.
-  var lines = 0
-  /// The field, or the position in the line; empty for the complete record.
-  var place = ""
-  let reason: String
+/// Problems with records. The line of a problem in a CSV record is counted from the first line of the record, from 0.
+extension InputError {
+  init(_ reason: String) { self.init(.syntax, reason) }
 
-  init(_ reason: String) { self.reason = reason }
-
-  init(_ place: String, _ reason: String) { (self.place, self.reason) = (place, reason) }
+  /// Creates a problem with a field, or at a position in a line.
+  init(_ place: String, _ reason: String) { self.init(.syntax, path: place, reason) }
 
   /// Returns the message for a byte that is not UTF-8, with the remedy.
   static func notText(_ byte: UInt8) -> String {
@@ -132,8 +127,8 @@ struct CSVProblem: Error {
     return "byte 0x\(digits) is not UTF-8: add the encoding of the file, such as --encoding windows-1252 or latin1"
   }
 
-  /// Returns the message for a record that begins at `line` of the file.
-  func text(_ path: String, _ line: Int, unit: String = "line") -> String {
-    "\(path): \(unit) \(line + lines)\(place.isEmpty ? "" : ", " + place): \(reason)"
+  /// Returns the message for a record of a table that begins at `line` of the file.
+  func text(_ file: String, _ line: Int, unit: String = "line") -> String {
+    "\(file): \(unit) \(line + self.line)\(path.isEmpty ? "" : ", " + path): \(problem)"
   }
 }

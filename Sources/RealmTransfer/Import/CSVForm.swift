@@ -34,20 +34,20 @@ struct CSVForm {
     _ columns: [Column],
     primaryKey: Column?,
     keyType: (TableKey) -> ValueType?
-  ) throws(CSVProblem) {
+  ) throws(InputError) {
     self.header = header
     var targets: [Target] = [], seen: Set<ExactName> = [], given: Set<ColKey> = []
     for (index, name) in header.names.enumerated() {
       let column = columns.first(named: name, \.name), isNew = column.map { given.insert($0.key).inserted } ?? true
       if !name.isEmpty, !seen.insert(ExactName(name)).inserted || !isNew {
-        throw CSVProblem(header.name(of: index), "the header has this name twice; rename one of the columns")
+        throw InputError(header.name(of: index), "the header has this name twice; rename one of the columns")
       }
       let out = OutputBuffer()
       out.append(quoted: column?.name ?? name)
       out.append(":")
       if column == nil, !name.isEmpty, name != Member.key {
         let hint = KnownNames(columns.map(\.name)).hint(for: name)
-        throw CSVProblem(header.name(of: index), "\(className) has no property of this name; \(hint)")
+        throw InputError(header.name(of: index), "\(className) has no property of this name; \(hint)")
       }
       let isKey = column != nil && column?.key == primaryKey?.key
       targets.append(
@@ -67,9 +67,9 @@ struct CSVForm {
   // MARK: one record
 
   /// Returns the record as the JSON of an object.
-  func json(_ record: CSVRecord) throws(CSVProblem) -> [UInt8] {
+  func json(_ record: CSVRecord) throws(InputError) -> [UInt8] {
     if record.fields.count != targets.count {
-      throw CSVProblem("\(counted(record.fields.count, "field")), but the header has \(targets.count)")
+      throw InputError("\(counted(record.fields.count, "field")), but the header has \(targets.count)")
     }
     let out = OutputBuffer()
     out.append("{")
@@ -129,12 +129,12 @@ struct CSVForm {
     _ target: Target,
     _ index: Int,
     _ out: OutputBuffer
-  ) throws(CSVProblem) -> Bool {
+  ) throws(InputError) -> Bool {
     guard let column = target.column else {
       if bytes.isEmpty { return false }
       if header.names[index].isEmpty {
         let problem = "a value, but the header has no name for this column; name it, or empty the column"
-        throw CSVProblem(header.name(of: index), problem)
+        throw InputError(header.name(of: index), problem)
       }
       append(raw: try integer(bytes, index), out)
       return true
@@ -190,10 +190,10 @@ struct CSVForm {
     _ column: Column,
     _ target: Target,
     _ out: OutputBuffer
-  ) throws(CSVProblem) -> Bool {
+  ) throws(InputError) -> Bool {
     let canBeEmpty = column.collection == nil && (target.type == .string || target.type == .data)
     if target.isPrimaryKey, !column.isNullable, !(canBeEmpty && isQuoted) {
-      throw CSVProblem(header.name(of: index), "the primary key is empty")
+      throw InputError(header.name(of: index), "the primary key is empty")
     }
     if canBeEmpty, isQuoted || !column.isNullable {
       out.append("\"\"")
@@ -221,7 +221,7 @@ struct CSVForm {
     return !zip(digits, digits.dropFirst()).contains { $0 == UInt8(ascii: ".") && !isDigit($1) }
   }
 
-  private func bool(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> Bool {
+  private func bool(_ bytes: [UInt8], _ index: Int) throws(InputError) -> Bool {
     let text = trimmed(bytes)
     func isWord(_ word: String) -> Bool { text.elementsEqual(word.utf8) { $0 | 0x20 == $1 } }
     if isWord("true") || text.elementsEqual("1".utf8) { return true }
@@ -232,13 +232,13 @@ struct CSVForm {
   /// Returns the digits of a whole number. Rejects exponents, because a spreadsheet that writes 1.23E+15 may have
   /// rounded the number. Also rejects grouped digits such as 1,000 and 1.000 for any decimal mark: read as a fraction,
   /// they would be 1.
-  private func integer(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
+  private func integer(_ bytes: [UInt8], _ index: Int) throws(InputError) -> [UInt8] {
     let text = trimmed(bytes)
     if !text.isEmpty, text.allSatisfy(Self.isDigit), text.first != UInt8(ascii: "0") { return Array(text) }
     let isNegative = text.first == UInt8(ascii: "-")
     var digits = isNegative ? text.dropFirst() : text
     if digits.contains(where: { $0 | 0x20 == UInt8(ascii: "e") }), NumberText(try number(bytes, index)[...]) != nil {
-      throw CSVProblem(
+      throw InputError(
         header.name(of: index),
         "\(Self.shown(bytes)) is not a whole number in digits; the spreadsheet may have rounded it: format its column "
           + "as a number and save again"
@@ -266,7 +266,7 @@ struct CSVForm {
     return (isNegative ? [UInt8(ascii: "-")] : []) + (value.isEmpty ? [UInt8(ascii: "0")] : Array(value))
   }
 
-  private func date(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> Timestamp {
+  private func date(_ bytes: [UInt8], _ index: Int) throws(InputError) -> Timestamp {
     let text = trimmed(bytes)
     if let date = Timestamp(lenient: text) { return date }
     switch SpreadsheetDate(text) {
@@ -279,7 +279,7 @@ struct CSVForm {
   }
 
   /// Returns a number with a decimal point, regardless of its decimal mark.
-  private func number(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
+  private func number(_ bytes: [UInt8], _ index: Int) throws(InputError) -> [UInt8] {
     let text = Array(trimmed(bytes))
     let comma = UInt8(ascii: ","), point = UInt8(ascii: ".")
     let marks = text.filter { $0 == comma || $0 == point }
@@ -307,7 +307,7 @@ struct CSVForm {
     return try checked(text.map { $0 == comma ? point : $0 }, bytes, index)
   }
 
-  private func checked(_ number: [UInt8], _ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
+  private func checked(_ number: [UInt8], _ bytes: [UInt8], _ index: Int) throws(InputError) -> [UInt8] {
     if NumberText(number[...]) == nil { throw mismatch(bytes, index) }
     return number
   }
@@ -332,31 +332,31 @@ struct CSVForm {
   }
 
   /// Throws if a field is not a single JSON value: text after the value could set other properties.
-  private func checkJSON(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) {
-    do throws(JSONInputError) { _ = try JSONText(bytes) } catch {
-      throw CSVProblem(header.name(of: index), "expected JSON, found \(Self.shown(bytes)): \(error.problem)")
+  private func checkJSON(_ bytes: [UInt8], _ index: Int) throws(InputError) {
+    do { _ = try JSONText(bytes) } catch {
+      throw InputError(header.name(of: index), "expected JSON, found \(Self.shown(bytes)): \(error.problem)")
     }
   }
 
   // MARK: errors
 
-  private func mismatch(_ bytes: [UInt8], _ index: Int, _ hint: String = "") -> CSVProblem {
+  private func mismatch(_ bytes: [UInt8], _ index: Int, _ hint: String = "") -> InputError {
     let expected = targets[index].type.map { JSONText.example(of: $0) } ?? "JSON"
-    return CSVProblem(header.name(of: index), "expected \(expected), found \(Self.shown(bytes))\(hint)")
+    return InputError(header.name(of: index), "expected \(expected), found \(Self.shown(bytes))\(hint)")
   }
 
   /// Returns the problem with a record whose JSON was rejected, in terms of the CSV file.
-  func problem(_ error: JSONInputError, in record: CSVRecord) -> CSVProblem {
+  func problem(_ error: InputError, in record: CSVRecord) -> InputError {
     let found = header.names.indices.filter { index in
       let name = header.names[index]
       return error.path == name || error.path.hasPrefix(name + "[") || error.path.hasPrefix(name + ".")
     }.max { header.names[$0].utf8.count < header.names[$1].utf8.count }
-    guard let index = found, index < record.fields.count else { return CSVProblem(error.path, error.problem) }
+    guard let index = found, index < record.fields.count else { return InputError(error.path, error.problem) }
     let rest = error.path.dropFirst(header.names[index].count)
     if case .wrongType = error.kind, rest.isEmpty, targets[index].type != nil {
       return mismatch(record.bytes(record.fields[index]), index)
     }
-    return CSVProblem(header.name(of: index) + (rest.isEmpty ? "" : ", \(rest)"), error.problem)
+    return InputError(header.name(of: index) + (rest.isEmpty ? "" : ", \(rest)"), error.problem)
   }
 
   private static func shown(_ bytes: [UInt8]) -> String {

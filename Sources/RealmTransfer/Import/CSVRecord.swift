@@ -1,6 +1,7 @@
 // Splits one CSV record into fields, by RFC 4180: fields can be quoted, and a quote inside is doubled.
 
 import RealmJSON
+import RealmPages
 
 /// The fields of one record.
 struct CSVRecord {
@@ -15,7 +16,7 @@ struct CSVRecord {
   let fields: [Field]
 
   /// Splits a record.
-  init(_ bytes: [UInt8], _ delimiter: UInt8) throws(CSVProblem) {
+  init(_ bytes: [UInt8], _ delimiter: UInt8) throws(InputError) {
     let quote = UInt8(ascii: "\"")
     let end = bytes.last == 0x0D ? bytes.count - 1 : bytes.count
     let span = bytes.span
@@ -39,7 +40,7 @@ struct CSVRecord {
         fields.append(Field(range: start..<text.count, isQuoted: true))
         if index < end, span[index] != delimiter {
           let problem = "text after the closing quote; a quote within a field is written twice"
-          throw CSVProblem("field \(fields.count)", problem)
+          throw InputError("field \(fields.count)", problem)
         }
         copied = index
       } else {
@@ -60,16 +61,14 @@ struct CSVRecord {
   func bytes(_ field: Field) -> [UInt8] { Array(text[field.range]) }
 
   /// Throws if the bytes are not UTF-8, with the line and column.
-  private static func checkText(_ bytes: [UInt8]) throws(CSVProblem) {
+  private static func checkText(_ bytes: [UInt8]) throws(InputError) {
     let span = unsafe bytes.span.bytes
     if UTF8Sequence.isValid(span) { return }
     var index = 0, line = 0, column = 1
     while index < bytes.count {
       let length = UTF8Sequence.length(in: span, at: index)
       if length == 0 {
-        var problem = CSVProblem("column \(column)", CSVProblem.notText(bytes[index]))
-        problem.lines = line
-        throw problem
+        throw InputError(.syntax, line: line, path: "column \(column)", InputError.notText(bytes[index]))
       }
       if bytes[index] == 0x0A { (line, column) = (line + 1, 1) } else { column += 1 }
       index += length

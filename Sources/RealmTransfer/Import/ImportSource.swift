@@ -51,49 +51,43 @@ struct Record {
   }
 
   /// Returns the JSON of a CSV record.
-  func text(_ form: CSVForm) throws(RecordError) -> JSONText {
+  func text(_ form: CSVForm) throws -> JSONText {
     let json: [UInt8]
-    do throws(CSVProblem) { json = try form.json(fields()) } catch {
-      throw RecordError(reason: error.text(path, line, unit: unit))
+    do { json = try form.json(fields()) } catch {
+      throw InputError(error.text(path, line, unit: unit))
     }
-    do throws(JSONInputError) { return try JSONText(json) } catch {
-      throw RecordError(reason: "\(place): \(error.problem)")
+    do { return try JSONText(json) } catch {
+      throw InputError("\(place): \(error.problem)")
     }
   }
 
   /// Returns the fields of a CSV record.
-  func fields() throws(CSVProblem) -> CSVRecord {
+  func fields() throws(InputError) -> CSVRecord {
     try CSVRecord(bytes, header?.dialect.delimiter ?? UInt8(ascii: ","))
   }
 
   /// Returns the reason that the JSON of a CSV record was rejected.
-  func reason(_ error: JSONInputError, _ form: CSVForm) -> String {
-    let problem: CSVProblem
-    do throws(CSVProblem) { problem = form.problem(error, in: try fields()) } catch { problem = error }
+  func reason(_ error: InputError, _ form: CSVForm) -> String {
+    let problem: InputError
+    do { problem = form.problem(error, in: try fields()) } catch { problem = error }
     return problem.text(path, line, unit: unit)
   }
 
   /// Returns the reason that JSON was rejected.
-  func reason(_ error: JSONInputError) -> String {
+  func reason(_ error: InputError) -> String {
     if unit == "line" { return "\(path): \(error)" }
     // The columns of converted text are not those of its source.
     return "\(place): \(error.path.isEmpty ? "" : error.path + ": ")\(error.problem)"
   }
 
   /// Parses the record as JSON.
-  func json() throws(RecordError) -> JSONText {
-    do throws(JSONInputError) { return try JSONText(bytes, firstLine: max(1, line)) } catch {
+  func json() throws -> JSONText {
+    do { return try JSONText(bytes, firstLine: max(1, line)) } catch {
       let isText = unsafe UTF8Sequence.isValid(bytes.span.bytes)
       let hint = isText ? "" : "; if the file has another encoding, add it, such as --encoding latin1"
-      throw RecordError(reason: "\(path): \(error)\(hint)")
+      throw InputError("\(path): \(error)\(hint)")
     }
   }
-}
-
-/// The reason that a record is not a valid object.
-struct RecordError: Error {
-  /// The message, including the position.
-  let reason: String
 }
 
 /// Reads records in the order of the source.
@@ -147,13 +141,13 @@ public final class ImportSource {
     format: ImportFormat?,
     className: String?,
     _ options: ImportOptions = ImportOptions()
-  ) throws(TransferError) {
+  ) throws {
     var status = stat()
-    if path != "-", unsafe stat(path, &status) != 0 { throw .file(path, errno) }
+    if path != "-", unsafe stat(path, &status) != 0 { throw TransferError.file(path, errno) }
     guard path != "-", status.st_mode & S_IFMT == S_IFDIR else {
       let (stem, known) = Self.parts(of: path.split(separator: "/").last.map(String.init) ?? path)
       guard let format = format ?? known ?? (path == "-" ? .jsonl : nil) else {
-        throw .unsuitable(
+        throw TransferError.unsuitable(
           "\(path): not .jsonl, .json, .csv, .tsv, .sqlite, .xlsx or a directory; name the format with --format"
         )
       }
@@ -162,7 +156,7 @@ public final class ImportSource {
       self.options = try Self.options(options, format, path)
       if format == .sqlite || format == .xlsx {
         if path == "-", format == .sqlite {
-          throw .unsuitable("a SQLite database is read from a file, not from a pipe")
+          throw TransferError.unsuitable("a SQLite database is read from a file, not from a pipe")
         }
         tables = format == .sqlite ? try SQLiteSource(path) : try Workbook(path)
         files = []
@@ -178,7 +172,7 @@ public final class ImportSource {
     if let known { format = known } else { format = try Self.format(of: all, in: path) }
     form = Form(format, isTree: true)
     self.className = className
-    if format == .sqlite || format == .xlsx { throw .unsuitable("\(path) is a directory; name the file") }
+    if format == .sqlite || format == .xlsx { throw TransferError.unsuitable("\(path) is a directory; name the file") }
     self.options = try Self.options(options, format, path)
     if format == .json {
       let directories = all.filter { Self.isDirectory("\(path)/\($0)") && $0 != ".realm" }
@@ -196,7 +190,7 @@ public final class ImportSource {
     _ options: ImportOptions,
     _ format: ImportFormat,
     _ path: String
-  ) throws(TransferError) -> ImportOptions {
+  ) throws -> ImportOptions {
     switch format {
     case .csv: return options
     case .tsv:
@@ -207,7 +201,7 @@ public final class ImportSource {
       return options
     case .jsonl, .json:
       if options.delimiter == nil, options.decimalMark == nil { return options }
-      throw .unsuitable("\(path) is read as \(format.rawValue): --delimiter and --decimal are for csv")
+      throw TransferError.unsuitable("\(path) is read as \(format.rawValue): --delimiter and --decimal are for csv")
     case .sqlite, .xlsx:
       if options.delimiter == nil, options.decimalMark == nil, options.encoding == nil {
         var options = options
@@ -215,7 +209,9 @@ public final class ImportSource {
         (options.delimiter, options.decimalMark) = (UInt8(ascii: ","), .point)
         return options
       }
-      throw .unsuitable("\(path) is read as \(format.rawValue): --delimiter, --decimal and --encoding are for texts")
+      throw TransferError.unsuitable(
+        "\(path) is read as \(format.rawValue): --delimiter, --decimal and --encoding are for texts"
+      )
     }
   }
 
@@ -233,7 +229,7 @@ public final class ImportSource {
   /// Without a class from the user, a JSON object of arrays contains the objects of several classes, as in
   /// `{"Person": [..]}`. If a file is not named after a class and the realm has one class, its records are of that
   /// class.
-  func use(_ schema: SchemaDescription) throws(TransferError) {
+  func use(_ schema: SchemaDescription) throws {
     if let tables {
       try tables.use(schema, className: className)
       files = tables.tables.enumerated().map { File(path: $1.name, className: $1.className, table: $0) }
@@ -257,14 +253,16 @@ public final class ImportSource {
     return (name, nil)
   }
 
-  private static func format(of names: [String], in path: String) throws(TransferError) -> ImportFormat {
+  private static func format(of names: [String], in path: String) throws -> ImportFormat {
     let formats = Set(names.compactMap { parts(of: $0).1 }).subtracting([.json, .sqlite, .xlsx])
     if formats.count > 1 {
-      throw .unsuitable("\(path) holds files of several formats: choose one with --format")
+      throw TransferError.unsuitable("\(path) holds files of several formats: choose one with --format")
     }
     if let format = formats.first { return format }
     if names.allSatisfy({ isDirectory("\(path)/\($0)") }) { return .json }
-    throw .unsuitable("\(path) holds neither .jsonl nor .csv nor .tsv files nor a directory for each class")
+    throw TransferError.unsuitable(
+      "\(path) holds neither .jsonl nor .csv nor .tsv files nor a directory for each class"
+    )
   }
 
   /// Returns the class for the name of a file or directory. A name that is not the result of escaping is used
@@ -278,8 +276,8 @@ public final class ImportSource {
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  private static func names(in path: String) throws(TransferError) -> [String] {
-    do throws(EngineError) { return try DirectoryListing.names(in: path) } catch { throw .engine(error) }
+  private static func names(in path: String) throws -> [String] {
+    try DirectoryListing.names(in: path)
   }
 
   /// Orders numbers by value, before all other names, so that objects are created in the order of their keys as far as
@@ -299,7 +297,7 @@ public final class ImportSource {
   var place: Record.Position { position }
 
   /// Continues with the record at `place`.
-  func seek(to place: Record.Position) throws(TransferError) {
+  func seek(to place: Record.Position) throws {
     if place.file != position.file || place.offset == 0 { try enter(place.file) }
     if place.offset == 0 { return }
     position = place
@@ -307,7 +305,7 @@ public final class ImportSource {
   }
 
   /// Moves to the first record of a file.
-  private func enter(_ index: Int) throws(TransferError) {
+  private func enter(_ index: Int) throws {
     position = Record.Position(file: index)
     guard index < files.count else { return }
     let path = files[index].path
@@ -337,17 +335,17 @@ public final class ImportSource {
 
   private func note(_ text: String) { if !notes.contains(text) { notes.append(text) } }
 
-  private func readHeader(_ file: InputFile) throws(TransferError) {
+  private func readHeader(_ file: InputFile) throws {
     header = nil
     guard let first = try file.readLine() else { return }
-    let dialect = try inTerms(of: file, 1) { () throws(CSVProblem) in try CSVDialect(firstLine: first, options) }
+    let dialect = try inTerms(of: file, 1) { () throws(InputError) in try CSVDialect(firstLine: first, options) }
     if CSVDialect.declared(first) == nil { file.rewind() }
     let line = file.line + 1
     guard let record = try file.readRecord(dialect.delimiter) else { return }
-    let names = try inTerms(of: file, line) { () throws(CSVProblem) in
+    let names = try inTerms(of: file, line) { () throws(InputError) in
       let record = try CSVRecord(record, dialect.delimiter)
       if record.fields.contains(where: { !$0.isQuoted && record.bytes($0).contains(0x0D) }) {
-        throw CSVProblem("lines end in a carriage return alone: convert them, such as with tr '\\r' '\\n'")
+        throw InputError("lines end in a carriage return alone: convert them, such as with tr '\\r' '\\n'")
       }
       return record.fields.map { String(decoding: record.bytes($0), as: UTF8.self) }
     }
@@ -365,15 +363,15 @@ public final class ImportSource {
   private func inTerms<R>(
     of file: InputFile,
     _ line: Int,
-    _ body: () throws(CSVProblem) -> R
-  ) throws(TransferError) -> R {
-    do throws(CSVProblem) { return try body() } catch {
-      throw .unsuitable(error.text(file.name, line, unit: file.unit))
+    _ body: () throws(InputError) -> R
+  ) throws -> R {
+    do { return try body() } catch {
+      throw TransferError.unsuitable(error.text(file.name, line, unit: file.unit))
     }
   }
 
   /// Returns the next record; nil at the end.
-  func next() throws(TransferError) -> Record? {
+  func next() throws -> Record? {
     if position == Record.Position() { try enter(0) }
     while position.file < files.count {
       if let record = try nextInFile() { return record }
@@ -382,7 +380,7 @@ public final class ImportSource {
     return nil
   }
 
-  private func nextInFile() throws(TransferError) -> Record? {
+  private func nextInFile() throws -> Record? {
     let file = files[position.file]
     if form == .tree {
       guard position.offset < names.count else { return nil }
@@ -423,7 +421,7 @@ public final class ImportSource {
     }
   }
 
-  private func nextValue(in file: File, _ input: InputFile) throws(TransferError) -> Record? {
+  private func nextValue(in file: File, _ input: InputFile) throws -> Record? {
     let here = position
     guard let value = try input.readValue(&position.context, &arrays) else { return nil }
     (position.offset, position.line) = (input.offset, input.line)

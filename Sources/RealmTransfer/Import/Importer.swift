@@ -49,18 +49,17 @@ public struct ImportSummary: Sendable {
 }
 
 /// Receives the versions before and after an uncommitted change, and the objects concerned.
-public typealias Preview = (Snapshot, Snapshot, [ObjectReference]) throws(TransferError) -> Void
+public typealias Preview = (Snapshot, Snapshot, [ObjectReference]) throws -> Void
 
 extension WriteTransaction {
   /// Commits the changes; with a preview, passes them to the preview instead and rolls back.
-  consuming func end(_ preview: Preview?, _ objects: [ObjectReference]) throws(TransferError) {
+  consuming func end(_ preview: Preview?, _ objects: [ObjectReference]) throws {
     guard hasChanges else { return rollback() }
     guard let preview else {
-      do throws(EngineError) { _ = try commit() } catch { throw .engine(error) }
+      _ = try commit()
       return
     }
-    let after: Snapshot
-    do throws(EngineError) { after = try changed() } catch { throw .engine(error) }
+    let after = try changed()
     try preview(former, after, objects)
     rollback()
   }
@@ -87,11 +86,11 @@ public struct Importer {
   public var isDryRun = false
   /// Receives rejected records, after the other records of their batch have been committed. If it is nil, the first
   /// rejected record ends the import.
-  public var onReject: ((RejectedRecord) throws(TransferError) -> Void)?
+  public var onReject: ((RejectedRecord) throws -> Void)?
   /// True if objects may be created many at a time; tests set it to false.
   package var takesRows = true
   /// Receives the number of records read. Throwing ends the import.
-  public var onProgress: (Int) throws(TransferError) -> Void = { _ in }
+  public var onProgress: (Int) throws -> Void = { _ in }
 
   /// Prepares an import. `defaultClass` is the class of records that do not contain theirs.
   public init(_ writer: RealmWriter, from source: ImportSource, defaultClass: String? = nil) {
@@ -101,11 +100,6 @@ public struct Importer {
   }
 
   private typealias Waiting = RecordApplier<Record.Position>.Waiting
-
-  private enum Failure: Error {
-    case rejected(String)
-    case fatal(TransferError)
-  }
 
   /// The result of one pass over a batch.
   private struct Pass {
@@ -126,25 +120,21 @@ public struct Importer {
       _ outcome: PatchOutcome,
       _ table: TableKey,
       _ transaction: borrowing WriteTransaction
-    ) throws(Failure) {
-      do throws(TransferError) {
-        for object in outcome.linked {
-          try count(object.object.table, transaction) { $0.add(object.wasCreated, object.hasChanged) }
-        }
-        try count(table, transaction) { $0.add(outcome.wasCreated, outcome.hasChanged) }
-      } catch { throw .fatal(error) }
+    ) throws {
+      for object in outcome.linked {
+        try count(object.object.table, transaction) { $0.add(object.wasCreated, object.hasChanged) }
+      }
+      try count(table, transaction) { $0.add(outcome.wasCreated, outcome.hasChanged) }
     }
 
     mutating func count(
       _ table: TableKey,
       _ transaction: borrowing WriteTransaction,
       _ change: (inout ImportSummary.ClassCount) -> Void
-    ) throws(TransferError) {
+    ) throws {
       if counts[table] == nil {
-        do throws(EngineError) {
-          let facts = try transaction.table(table)
-          counts[table] = ImportSummary.ClassCount(name: facts.className ?? facts.name)
-        } catch { throw .engine(error) }
+        let facts = try transaction.table(table)
+        counts[table] = ImportSummary.ClassCount(name: facts.className ?? facts.name)
       }
       if var found = counts[table] {
         change(&found)
@@ -159,7 +149,7 @@ public struct Importer {
   ///
   /// Cost: O(log n) for each record and link; memory for the changes of one transaction, and 40 bytes for each record
   /// with missing links.
-  public func run() throws(TransferError) -> ImportSummary {
+  public func run() throws -> ImportSummary {
     defer { source.stop() }
     var total = ImportSummary()
     var waiting: [Waiting] = []
@@ -185,16 +175,15 @@ public struct Importer {
     return total
   }
 
-  private func schema() throws(TransferError) -> SchemaDescription {
-    do throws(EngineError) { return try SchemaDescription(writer.realm.latest()) } catch { throw .engine(error) }
+  private func schema() throws -> SchemaDescription {
+    try SchemaDescription(writer.realm.latest())
   }
 
   /// Begins a transaction, with the classes that the source needs.
-  private func begin() throws(TransferError) -> WriteTransaction {
-    let transaction: WriteTransaction
-    do throws(EngineError) { transaction = try writer.beginOnThisThread() } catch { throw .engine(error) }
+  private func begin() throws -> WriteTransaction {
+    let transaction = try writer.beginOnThisThread()
     if let needed = source.tables {
-      do throws(EngineError) {
+      do {
         let change = try SchemaDescription(classes: needed.newClasses).change(in: transaction)
         if !change.isEmpty { try change.make(in: transaction) }
       } catch {
@@ -205,7 +194,7 @@ public struct Importer {
     return transaction
   }
 
-  private func runBatch(from place: Record.Position, _ count: inout Int) throws(TransferError) -> Pass {
+  private func runBatch(from place: Record.Position, _ count: inout Int) throws -> Pass {
     var rejected: [Record.Position: RejectedRecord] = [:]
     var order: [Record.Position] = []
     let first = count
@@ -219,9 +208,7 @@ public struct Importer {
       }
       if pass.isAtEnd { try checkHeaders(state, transaction) }
       if pass.rejected.isEmpty {
-        do throws(EngineError) { pass.summary.defaulted = try pass.defaulted.named(in: transaction) } catch {
-          throw .engine(error)
-        }
+        pass.summary.defaulted = try pass.defaulted.named(in: transaction)
         pass.summary.classes = pass.counts.sorted { $0.key.value < $1.key.value }.map(\.value)
         if isDryRun { transaction.rollback() } else { try transaction.end(preview, pass.objects) }
         pass.summary.rejected = order.count
@@ -241,7 +228,7 @@ public struct Importer {
     _ state: ImportState,
     leaving rejected: [Record.Position: RejectedRecord],
     _ count: inout Int
-  ) throws(TransferError) -> Pass {
+  ) throws -> Pass {
     var pass = Pass()
     var left = batchSize ?? .max
     // If records are skipped or previewed, each is handled individually.
@@ -267,7 +254,7 @@ public struct Importer {
       count += 1
       if count % 256 == 0 { try onProgress(count) }
       if rejected[record.position] != nil { continue }
-      do throws(Failure) {
+      do {
         guard let (table, outcome) = try apply(record, state, transaction) else { continue }
         if takesRows { try state.note(outcome, record, table, source, transaction) }
         pass.summary.add(outcome, table)
@@ -277,7 +264,7 @@ public struct Importer {
           pass.objects.append(ObjectReference(table: table, key: outcome.object))
           pass.objects += outcome.linked.map(\.object)
         }
-      } catch {
+      } catch let error as InputError {
         try reject(record, error, &pass.rejected)
       }
     }
@@ -289,37 +276,30 @@ public struct Importer {
   private func checkHeaders(
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     for (path, className, header) in source.headers {
-      do throws(Failure) {
+      do {
         let table = try table(of: className, "\(path): \(header.unit) \(header.line)", isCSV: true, state, transaction)
         _ = try state.form(header, table, path, transaction)
-      } catch {
-        switch error {
-        case .fatal(let error): throw error
+      } catch let error as InputError {
         // If the file has records, each of them was already rejected for this reason.
-        case .rejected(let reason): if onReject == nil { throw .unsuitable(reason) }
-        }
+        if onReject == nil { throw TransferError.unsuitable(error.problem) }
       }
     }
   }
 
   private func reject(
     _ record: Record,
-    _ failure: Failure,
+    _ error: InputError,
     _ list: inout [(Record.Position, RejectedRecord)]
-  ) throws(TransferError) {
-    switch failure {
-    case .fatal(let error): throw error
-    case .rejected(let reason):
-      guard onReject != nil else { throw .unsuitable(reason) }
-      let rejected = RejectedRecord(path: record.path, line: record.line, reason: reason, bytes: record.bytes)
-      list.append((record.position, rejected))
-    }
+  ) throws {
+    guard onReject != nil else { throw TransferError.unsuitable(error.problem) }
+    let rejected = RejectedRecord(path: record.path, line: record.line, reason: error.problem, bytes: record.bytes)
+    list.append((record.position, rejected))
   }
 
   /// Sets links whose targets now exist, in a separate transaction; returns the number of rejected records.
-  private func setLinks(_ list: [Waiting]) throws(TransferError) -> Int {
+  private func setLinks(_ list: [Waiting]) throws -> Int {
     var skipped: Set<Record.Position> = []
     var records: [RejectedRecord] = []
     while true {
@@ -346,13 +326,13 @@ public struct Importer {
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction,
     _ rejected: inout [(Record.Position, RejectedRecord)]
-  ) throws(TransferError) {
+  ) throws {
     try source.seek(to: waiting.place)
     guard let record = try source.nextRecord() else { return }
-    do throws(Failure) {
+    do {
       let table = waiting.object.table, text = try text(of: record, table, state, transaction)
       try state.finish(waiting, text, record, transaction)
-    } catch {
+    } catch let error as InputError {
       try reject(record, error, &rejected)
     }
   }
@@ -366,13 +346,13 @@ public struct Importer {
     isCSV: Bool,
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction
-  ) throws(Failure) -> TableKey {
+  ) throws -> TableKey {
     guard let className = className ?? defaultClass else {
-      throw .rejected("\(place): no class: name it with --class\(isCSV ? "" : ", or in a member \"$class\"")")
+      throw InputError("\(place): no class: name it with --class\(isCSV ? "" : ", or in a member \"$class\"")")
     }
     guard let table = try state.table(className, transaction) else {
       let hint = try state.classNames(transaction).hint(for: className)
-      throw .rejected("\(place): no class \(className); \(hint); --class is for lines without \"$class\"")
+      throw InputError("\(place): no class \(className); \(hint); --class is for lines without \"$class\"")
     }
     return table
   }
@@ -382,7 +362,7 @@ public struct Importer {
     _ record: Record,
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction
-  ) throws(Failure) -> (TableKey, PatchOutcome)? {
+  ) throws -> (TableKey, PatchOutcome)? {
     let parsed = record.header == nil ? try json(record) : nil
     let table = try table(of: record.className, record.place, isCSV: record.header != nil, state, transaction)
     if let header = record.header, record.isBlankRow,
@@ -393,7 +373,7 @@ public struct Importer {
     let text: JSONText
     if let parsed { text = parsed } else { text = try self.text(of: record, table, state, transaction) }
     let (target, alternative) = try target(of: record, text, table, state, transaction)
-    do throws(Failure) {
+    do {
       return (table, try state.apply(text, to: target, of: table, record, transaction))
     } catch {
       guard let alternative, state.lastWasDuplicate, !createsOnly else { throw error }
@@ -401,9 +381,9 @@ public struct Importer {
     }
   }
 
-  private func json(_ record: Record) throws(Failure) -> JSONText {
+  private func json(_ record: Record) throws -> JSONText {
     if let text = record.text { return text }
-    do throws(RecordError) { return try record.json() } catch { throw .rejected(error.reason) }
+    return try record.json()
   }
 
   /// Returns the text of a record.
@@ -412,12 +392,12 @@ public struct Importer {
     _ table: TableKey,
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction
-  ) throws(Failure) -> JSONText {
+  ) throws -> JSONText {
     guard let header = record.header else { return try json(record) }
     if let text = record.text { return text }
     let form = try state.form(header, table, record.path, transaction)
     source.use(form, for: record)
-    do throws(RecordError) { return try record.text(form) } catch { throw .rejected(error.reason) }
+    return try record.text(form)
   }
 
   /// Returns the target of a record, and the one to use if the first already exists.
@@ -427,26 +407,24 @@ public struct Importer {
     _ table: TableKey,
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction
-  ) throws(Failure) -> (PatchTarget, PatchTarget?) {
+  ) throws -> (PatchTarget, PatchTarget?) {
     let facts = try state.facts(table, transaction)
     let wanted = createsOnly ? PatchTarget.new() : .upsert
     if let name = record.fileName {
       switch NameEscaping.parse(file: Array(name.utf8), primaryKey: facts.primaryKey?.type) {
-      case nil: throw .rejected("\(record.path): not the name of an object of \(facts.name)")
+      case nil: throw InputError("\(record.path): not the name of an object of \(facts.name)")
       case .objectKey(let key): return (.keyed(key), .object(key))
       case .hashed: return (wanted, nil)
       case .key(let key):
-        do throws(EngineError) {
-          let object = try transaction.objectKey(table, primaryKey: Value(key))
-          return (object.map { .object($0) } ?? .named(Value(key)), nil)
-        } catch { throw .fatal(.engine(error)) }
+        let object = try transaction.objectKey(table, primaryKey: Value(key))
+        return (object.map { .object($0) } ?? .named(Value(key)), nil)
       }
     }
     if facts.primaryKey != nil { return (wanted, nil) }
-    do throws(JSONInputError) {
+    do {
       guard let key = try text.integer(ofMember: Member.key) else { return (wanted, nil) }
       return (.keyed(ObjKey(key)), .object(ObjKey(key)))
-    } catch { throw .rejected("\(record.path): \(error)") }
+    } catch { throw InputError("\(record.path): \(error)") }
   }
 
   /// Data that all records of a transaction share.
@@ -483,45 +461,39 @@ public struct Importer {
       applier = RecordApplier(ignoredMembers: [Member.class, Member.key], createsLinked: !createsOnly)
     }
 
-    func table(_ name: String, _ transaction: borrowing WriteTransaction) throws(Failure) -> TableKey? {
+    func table(_ name: String, _ transaction: borrowing WriteTransaction) throws -> TableKey? {
       if let lastTable, lastTable.name.isExactly(name) { return lastTable.key }
       if let key = tables[ExactName(name)] {
         lastTable = (name, key)
         return key
       }
-      do throws(EngineError) {
-        guard let key = try transaction.tableKey(like: Table.classPrefix + name) else { return nil }
-        tables[ExactName(name)] = key
-        return key
-      } catch { throw .fatal(.engine(error)) }
+      guard let key = try transaction.tableKey(like: Table.classPrefix + name) else { return nil }
+      tables[ExactName(name)] = key
+      return key
     }
 
-    func classNames(_ transaction: borrowing WriteTransaction) throws(Failure) -> KnownNames {
+    func classNames(_ transaction: borrowing WriteTransaction) throws -> KnownNames {
       var names: [String] = []
-      do throws(EngineError) {
-        for key in try transaction.tableKeys() {
-          if let name = try transaction.table(key).className { names.append(name) }
-        }
-      } catch { throw .fatal(.engine(error)) }
+      for key in try transaction.tableKeys() {
+        if let name = try transaction.table(key).className { names.append(name) }
+      }
       return KnownNames(names)
     }
 
-    func facts(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(Failure) -> Facts {
+    func facts(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws -> Facts {
       if let lastFacts, lastFacts.key == key { return lastFacts.facts }
       if let facts = known[key] {
         lastFacts = (key, facts)
         return facts
       }
-      do throws(EngineError) {
-        let table = try transaction.table(key)
-        var keyTypes: [TableKey: ValueType] = [:]
-        for target in table.columns.compactMap(\.targetTable) {
-          keyTypes[target] = try transaction.table(target).primaryKey?.type
-        }
-        let facts = Facts(table, keyTypes: keyTypes)
-        known[key] = facts
-        return facts
-      } catch { throw .fatal(.engine(error)) }
+      let table = try transaction.table(key)
+      var keyTypes: [TableKey: ValueType] = [:]
+      for target in table.columns.compactMap(\.targetTable) {
+        keyTypes[target] = try transaction.table(target).primaryKey?.type
+      }
+      let facts = Facts(table, keyTypes: keyTypes)
+      known[key] = facts
+      return facts
     }
 
     /// Returns the meaning of the fields below a CSV header, for one class.
@@ -530,15 +502,15 @@ public struct Importer {
       _ key: TableKey,
       _ path: String,
       _ transaction: borrowing WriteTransaction
-    ) throws(Failure) -> CSVForm {
+    ) throws -> CSVForm {
       if let lastForm, lastForm.table == key, lastForm.header === header { return lastForm.form }
       let facts = try facts(key, transaction)
       let form: CSVForm
-      do throws(CSVProblem) {
+      do {
         form = try CSVForm(header, of: facts.name, facts.columns, primaryKey: facts.primaryKey) { facts.keyTypes[$0] }
       } catch {
         // No record below this header can be imported.
-        throw .fatal(.unsuitable(error.text(path, header.line, unit: header.unit)))
+        throw TransferError.unsuitable(error.text(path, header.line, unit: header.unit))
       }
       lastForm = (key, header, form)
       return form
@@ -560,18 +532,16 @@ public struct Importer {
       _ source: RecordReader,
       _ limit: Int,
       _ transaction: borrowing WriteTransaction
-    ) throws(TransferError) -> (count: Int, last: ObjectReference, defaulted: [RequiredProperty: Int])? {
+    ) throws -> (count: Int, last: ObjectReference, defaulted: [RequiredProperty: Int])? {
       guard expectsNew, let (rows, range) = try source.nextRows() else { return nil }
-      do throws(EngineError) {
-        let wanted = range.prefix(limit)
-        let (count, last) = try transaction.create(rows, wanted)
-        // If creation stopped early, the next object already exists or has a link without a target.
-        expectsNew = count == wanted.count
-        guard let last else { return nil }
-        let table = rows.form.table
-        let defaulted = rows.defaulted(in: wanted.prefix(count)).map { (RequiredProperty(table, $0), $1) }
-        return (count, ObjectReference(table: table, key: last), Dictionary(uniqueKeysWithValues: defaulted))
-      } catch { throw .engine(error) }
+      let wanted = range.prefix(limit)
+      let (count, last) = try transaction.create(rows, wanted)
+      // If creation stopped early, the next object already exists or has a link without a target.
+      expectsNew = count == wanted.count
+      guard let last else { return nil }
+      let table = rows.form.table
+      let defaulted = rows.defaulted(in: wanted.prefix(count)).map { (RequiredProperty(table, $0), $1) }
+      return (count, ObjectReference(table: table, key: last), Dictionary(uniqueKeysWithValues: defaulted))
     }
 
     /// Adjusts how later records are read after a record was imported individually.
@@ -581,7 +551,7 @@ public struct Importer {
       _ table: TableKey,
       _ source: RecordReader,
       _ transaction: borrowing WriteTransaction
-    ) throws(Failure) {
+    ) throws {
       expectsNew = outcome.wasCreated
       if outcome.wasCreated {
         if foundInRow >= Self.maxFoundInRow { source.useRows(true) }
@@ -592,10 +562,8 @@ public struct Importer {
       }
       if record.fileName != nil || record.namesClass { return }
       if !filesOfRows.insert(record.position.file).inserted { return }
-      do throws(EngineError) {
-        guard let form = try transaction.rowForm(table), let rows = RowSource(record, form) else { return }
-        source.use(rows, for: record)
-      } catch { throw .fatal(.engine(error)) }
+      guard let form = try transaction.rowForm(table), let rows = RowSource(record, form) else { return }
+      source.use(rows, for: record)
     }
 
     /// Applies a record.
@@ -605,9 +573,9 @@ public struct Importer {
       of table: TableKey,
       _ record: Record,
       _ transaction: borrowing WriteTransaction
-    ) throws(Failure) -> PatchOutcome {
+    ) throws -> PatchOutcome {
       lastWasDuplicate = false
-      do throws(JSONInputError) {
+      do {
         return try applier.apply(text, at: record.position, to: target, of: table, in: transaction)
       } catch {
         if case .duplicate = error.kind { lastWasDuplicate = true }
@@ -621,25 +589,25 @@ public struct Importer {
       _ text: JSONText,
       _ record: Record,
       _ transaction: borrowing WriteTransaction
-    ) throws(Failure) {
-      do throws(JSONInputError) { _ = try applier.finish(waiting, text, in: transaction) } catch {
+    ) throws {
+      do { _ = try applier.finish(waiting, text, in: transaction) } catch {
         throw try failure(error, record, waiting.object.table, transaction)
       }
     }
 
     private func failure(
-      _ error: JSONInputError,
+      _ error: InputError,
       _ record: Record,
       _ table: TableKey,
       _ transaction: borrowing WriteTransaction
-    ) throws(Failure) -> Failure {
+    ) throws -> any Error {
       switch error.kind {
-      case .duplicate where createsOnly: return .rejected("\(record.place): \(JSONInputError.exists)")
-      case .engine(let cause): return .fatal(.engine(cause))
+      case .duplicate where createsOnly: return InputError("\(record.place): \(InputError.exists)")
+      case .engine(let cause): return cause
       default: break
       }
-      guard let header = record.header else { return .rejected(record.reason(error)) }
-      return .rejected(record.reason(error, try form(header, table, record.path, transaction)))
+      guard let header = record.header else { return InputError(record.reason(error)) }
+      return InputError(record.reason(error, try form(header, table, record.path, transaction)))
     }
   }
 }

@@ -16,18 +16,20 @@ extension InputFile {
   /// Returns the encoding to convert from, for a file that begins with `head`; nil for UTF-8.
   ///
   /// - Throws: if the specified encoding contradicts the byte order mark.
-  static func encoding(_ named: String?, _ head: [UInt8], _ name: String) throws(TransferError) -> String? {
+  static func encoding(_ named: String?, _ head: [UInt8], _ name: String) throws -> String? {
     let marked = encoding(of: head)
     let short = named.map { $0.uppercased().filter { $0 != "-" && $0 != "_" } }
     if let marked, let named, let short, !short.hasPrefix(marked.filter { $0 != "-" }) {
-      throw .unsuitable("\(name) begins with the byte order mark of \(marked), not \(named): omit --encoding")
+      throw TransferError.unsuitable(
+        "\(name) begins with the byte order mark of \(marked), not \(named): omit --encoding"
+      )
     }
     if short == "UTF8" { return nil }
     return named ?? (marked == "UTF-8" ? nil : marked)
   }
 
   /// Returns an unnamed temporary file with the text of `source` in UTF-8.
-  static func converted(_ source: Int32, from encoding: String, _ name: String) throws(TransferError) -> Int32 {
+  static func converted(_ source: Int32, from encoding: String, _ name: String) throws -> Int32 {
     let copy = try unnamed()
     var place = clinux_text_place()
     lseek(source, 0, SEEK_SET)
@@ -35,23 +37,23 @@ extension InputFile {
     if code == 0 { return copy }
     close(copy)
     switch code {
-    case ENOTSUP: throw .unsuitable("unknown encoding \(encoding); 'iconv -l' lists the encodings")
+    case ENOTSUP: throw TransferError.unsuitable("unknown encoding \(encoding); 'iconv -l' lists the encodings")
     case EILSEQ:
       let byte = String(place.byte, radix: 16, uppercase: true)
-      throw .unsuitable(
+      throw TransferError.unsuitable(
         "\(name): line \(place.line), column \(place.column): byte 0x\(byte) is not text in \(encoding): "
           + "add the encoding of the file with --encoding"
       )
-    default: throw .file("\(name), in a temporary file", code)
+    default: throw TransferError.file("\(name), in a temporary file", code)
     }
   }
 
   /// Returns a new unnamed temporary file.
-  static func unnamed() throws(TransferError) -> Int32 {
-    guard let file = unsafe tmpfile() else { throw .file("a temporary file", errno) }
+  static func unnamed() throws -> Int32 {
+    guard let file = unsafe tmpfile() else { throw TransferError.file("a temporary file", errno) }
     defer { unsafe fclose(file) }
     let copy = unsafe dup(fileno(file))
-    if copy < 0 { throw .file("a temporary file", errno) }
+    if copy < 0 { throw TransferError.file("a temporary file", errno) }
     return copy
   }
 }

@@ -49,7 +49,7 @@ extension InputFile {
   typealias FoundValue = (bytes: [UInt8], line: Int)
 
   /// Reads the next value; returns nil at the end.
-  func readValue(_ context: inout ValueContext, _ arrays: inout ClassArrays) throws(TransferError) -> FoundValue? {
+  func readValue(_ context: inout ValueContext, _ arrays: inout ClassArrays) throws -> FoundValue? {
     while let byte = try peek() {
       switch (byte, context) {
       case (0x0A, _):
@@ -79,7 +79,7 @@ extension InputFile {
           throw unexpected(byte, "a class and an array, as in \"Dog\": []")
         }
         guard arrays.isKnown(start.name) else {
-          throw .unsuitable(
+          throw TransferError.unsuitable(
             "\(name): line \(line + 1): no class \(start.name); \(KnownNames(arrays.known).hint(for: start.name))"
           )
         }
@@ -98,8 +98,8 @@ extension InputFile {
     switch context {
     case .open: return nil
     case .arrayEnd, .className:
-      throw .unsuitable("\(name): line \(line + 1): the object has no end: } is missing")
-    default: throw .unsuitable("\(name): line \(line + 1): the array has no end: ] is missing")
+      throw TransferError.unsuitable("\(name): line \(line + 1): the object has no end: } is missing")
+    default: throw TransferError.unsuitable("\(name): line \(line + 1): the array has no end: ] is missing")
     }
   }
 
@@ -113,15 +113,15 @@ extension InputFile {
   }
 
   /// Returns the name before an array that begins at `distance`, such as `"Dog": [`; nil for anything else.
-  private func arrayStart(at distance: Int) throws(TransferError) -> ArrayStart? {
+  private func arrayStart(at distance: Int) throws -> ArrayStart? {
     var length = distance, lines = 0
-    func skipBlanks() throws(TransferError) {
+    func skipBlanks() throws {
       while let byte = try peek(length), [0x20, 0x09, 0x0D, 0x0A].contains(byte) {
         if byte == 0x0A { lines += 1 }
         length += 1
       }
     }
-    func takes(_ character: Unicode.Scalar) throws(TransferError) -> Bool {
+    func takes(_ character: Unicode.Scalar) throws -> Bool {
       guard try peek(length) == UInt8(ascii: character) else { return false }
       length += 1
       return true
@@ -153,12 +153,12 @@ extension InputFile {
   }
 
   /// Reads the object that begins at the current position.
-  private func object() throws(TransferError) -> FoundValue {
+  private func object() throws -> FoundValue {
     let first = line + 1
     var length = 0, depth = 0, lines = 0, isText = false, isEscaped = false
     while true {
       guard let byte = try peek(length) else {
-        throw .unsuitable("\(name): line \(first): the object has no end: } is missing")
+        throw TransferError.unsuitable("\(name): line \(first): the object has no end: } is missing")
       }
       length += 1
       if byte == 0x0A { lines += 1 }

@@ -45,12 +45,12 @@ final class InputFile {
 
   /// Opens a file, or standard input for `-`. If `encoding` is nil, it is determined by the byte order mark; without
   /// one, it is UTF-8.
-  init(path: String, encoding: String? = nil) throws(TransferError) {
+  init(path: String, encoding: String? = nil) throws {
     (isWhole, unit, rowsBefore) = (false, "line", 0)
     self.path = path
     name = path == "-" ? "standard input" : path
     let opened = unsafe path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
-    if opened < 0 { throw .file(name, errno) }
+    if opened < 0 { throw TransferError.file(name, errno) }
     var status = stat()
     var file = opened
     if unsafe fstat(opened, &status) != 0 || status.st_mode & S_IFMT != S_IFREG {
@@ -59,7 +59,7 @@ final class InputFile {
     }
     var head = [UInt8](repeating: 0, count: 4)
     unsafe head.removeLast(head.count - max(0, pread(file, &head, head.count, 0)))
-    do throws(TransferError) {
+    do {
       self.encoding = try Self.encoding(encoding, head, name)
       if let encoding = self.encoding {
         descriptor = try Self.converted(file, from: encoding, name)
@@ -80,7 +80,7 @@ final class InputFile {
   deinit { if !isWhole { close(descriptor) } }
 
   /// Copies all bytes of a descriptor to an unnamed temporary file.
-  static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
+  static func kept(_ source: Int32, _ name: String) throws -> Int32 {
     let copy = try unnamed()
     var chunk = [UInt8](repeating: 0, count: chunkSize)
     while true {
@@ -89,7 +89,7 @@ final class InputFile {
       if count < 0 {
         let code = errno
         close(copy)
-        throw .file(name, code)
+        throw TransferError.file(name, code)
       }
       var written = 0
       while written < count {
@@ -98,7 +98,7 @@ final class InputFile {
         if done < 0 {
           let code = errno
           close(copy)
-          throw .file("a temporary file", code)
+          throw TransferError.file("a temporary file", code)
         }
         written += done
       }
@@ -121,7 +121,7 @@ final class InputFile {
   }
 
   /// Reads more bytes, and drops those before the next line or value; returns false at the end of the file.
-  private func fill() throws(TransferError) -> Bool {
+  private func fill() throws -> Bool {
     if isWhole { return false }
     if start > 0 {
       buffer.removeFirst(start)
@@ -130,13 +130,13 @@ final class InputFile {
     }
     var chunk = [UInt8](repeating: 0, count: Self.chunkSize)
     let count = unsafe pread(descriptor, &chunk, chunk.count, base + buffer.count)
-    if count < 0 { throw .file(name, errno) }
+    if count < 0 { throw TransferError.file(name, errno) }
     buffer += chunk[..<count]
     return count > 0
   }
 
   /// Reads the next line, without its line break; returns nil at the end.
-  func readLine() throws(TransferError) -> [UInt8]? {
+  func readLine() throws -> [UInt8]? {
     var searched = start
     while true {
       if let end = buffer[searched...].firstIndex(of: 0x0A) {
@@ -146,7 +146,7 @@ final class InputFile {
       }
       searched = buffer.count
       if buffer.count - start > Self.longestLine {
-        throw .unsuitable("\(name): line \(line + 1) is longer than 1 GiB")
+        throw TransferError.unsuitable("\(name): line \(line + 1) is longer than 1 GiB")
       }
       searched -= start
       if try fill() { continue }
@@ -159,17 +159,19 @@ final class InputFile {
   }
 
   /// Reads the next CSV record: lines up to the first one after which no quotes are open.
-  func readRecord(_ delimiter: UInt8) throws(TransferError) -> [UInt8]? {
+  func readRecord(_ delimiter: UInt8) throws -> [UInt8]? {
     guard var record = try readLine() else { return nil }
     let first = line
     var quotes = CSVQuotes(delimiter: delimiter)
     quotes.pass(record)
     while quotes.isOpen {
       guard let more = try readLine() else {
-        throw .unsuitable("\(name): line \(first): a field in quotes has no end")
+        throw TransferError.unsuitable("\(name): line \(first): a field in quotes has no end")
       }
       if record.count + more.count > Self.longestLine {
-        throw .unsuitable("\(name): line \(first): a record longer than 1 GiB; perhaps quotes that have no end")
+        throw TransferError.unsuitable(
+          "\(name): line \(first): a record longer than 1 GiB; perhaps quotes that have no end"
+        )
       }
       quotes.pass(more)
       record.append(0x0A)
@@ -182,9 +184,11 @@ final class InputFile {
   // MARK: values
 
   /// Returns the byte at a distance from the next one; nil past the end.
-  func peek(_ distance: Int = 0) throws(TransferError) -> UInt8? {
+  func peek(_ distance: Int = 0) throws -> UInt8? {
     while start + distance >= buffer.count {
-      if buffer.count - start > Self.longestLine { throw .unsuitable("\(name): line \(line + 1): longer than 1 GiB") }
+      if buffer.count - start > Self.longestLine {
+        throw TransferError.unsuitable("\(name): line \(line + 1): longer than 1 GiB")
+      }
       if try !fill() { return nil }
     }
     return buffer[start + distance]
@@ -202,7 +206,7 @@ final class InputFile {
   func countLines(_ count: Int) { line += count }
 
   /// Reads the rest of the file.
-  func readRest() throws(TransferError) -> [UInt8] {
+  func readRest() throws -> [UInt8] {
     var rest: [UInt8] = []
     while let line = try readLine() {
       rest += line

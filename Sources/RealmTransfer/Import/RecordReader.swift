@@ -58,7 +58,7 @@ final class RecordReader: @unchecked Sendable {
   /// the allocator.
   private var done: [Batch] = []
   private var isAtEnd = false
-  private var failure: TransferError?
+  private var failure: (any Error)?
   private var isStopping = false
   /// The parsers, by index of the file.
   private var forms: [Int: Forms] = [:]
@@ -101,7 +101,7 @@ final class RecordReader: @unchecked Sendable {
   }
 
   /// Sets the schema of the realm; see `ImportSource.use(_:)`. Only before the first record.
-  func use(_ schema: SchemaDescription) throws(TransferError) { try source.use(schema) }
+  func use(_ schema: SchemaDescription) throws { try source.use(schema) }
 
   /// The tables or sheets of the source; nil for texts.
   var tables: (any TableSource)? { source.tables }
@@ -113,7 +113,7 @@ final class RecordReader: @unchecked Sendable {
   var headers: [(path: String, className: String?, header: CSVHeader)] { source.headers }
 
   /// Continues with the record at `place`.
-  func seek(to place: Record.Position) throws(TransferError) {
+  func seek(to place: Record.Position) throws {
     if place == self.place { return }
     stop()
     try source.seek(to: place)
@@ -135,7 +135,7 @@ final class RecordReader: @unchecked Sendable {
   }
 
   /// Returns the next record; nil at the end.
-  func nextRecord() throws(TransferError) -> Record? {
+  func nextRecord() throws -> Record? {
     if thread == nil {
       inSequence += 1
       if inSequence > Self.recordsAlone { thread = Thread { self.readAhead() } }
@@ -153,7 +153,7 @@ final class RecordReader: @unchecked Sendable {
 
   /// Returns the batch that contains the next records as rows, and their range; nil if the next record must be imported
   /// individually.
-  func nextRows() throws(TransferError) -> (RowBatch, Range<Int>)? {
+  func nextRows() throws -> (RowBatch, Range<Int>)? {
     if thread == nil { return nil }
     if next == batch.items.count, try !takeBatch() { return nil }
     for run in batch.runs where run.start <= next && next < run.start + run.rows.count {
@@ -169,8 +169,8 @@ final class RecordReader: @unchecked Sendable {
   }
 
   /// Waits for the next batch; returns false at the end.
-  private func takeBatch() throws(TransferError) -> Bool {
-    let (taken, failure) = monitor.locked { () -> (Batch?, TransferError?) in
+  private func takeBatch() throws -> Bool {
+    let (taken, failure) = monitor.locked { () -> (Batch?, (any Error)?) in
       if !batch.items.isEmpty { done.append(batch) }
       batch = Batch()
       next = 0
@@ -196,9 +196,9 @@ final class RecordReader: @unchecked Sendable {
         return (self.forms, self.readsRows, done)
       }
       _ = consume old
-      var batch = Batch(), bytes = 0, isLast = false, failure: TransferError?
+      var batch = Batch(), bytes = 0, isLast = false, failure: (any Error)?
       var rows: RowSource?, file = -1
-      do throws(TransferError) {
+      do {
         while !isLast, batch.items.count < Self.recordsInBatch, bytes < Self.bytesInBatch {
           guard let record = try source.next() else {
             isLast = true

@@ -127,17 +127,14 @@ public final class RealmMerge {
     theirs: Snapshot,
     into writer: RealmWriter,
     preferring preferred: Side? = nil
-  ) throws(TransferError) -> (summary: Summary, conflicts: [Conflict]) {
+  ) throws -> (summary: Summary, conflicts: [Conflict]) {
     var kept: [ExactName: Set<[UInt8]>] = [:]
     while true {
-      let transaction: WriteTransaction
-      do throws(EngineError) { transaction = try writer.begin() } catch { throw .engine(error) }
+      let transaction = try writer.begin()
       let merge = try RealmMerge(base, transaction.former, theirs, preferred, kept)
       try merge.apply(to: transaction)
       if merge.kept == kept {
-        do throws(EngineError) { if transaction.hasChanges { _ = try transaction.commit() } } catch {
-          throw .engine(error)
-        }
+        if transaction.hasChanges { _ = try transaction.commit() }
         return (merge.summary, merge.conflicts)
       }
       kept = merge.kept
@@ -151,31 +148,29 @@ public final class RealmMerge {
     _ theirs: Snapshot,
     _ preferred: Side?,
     _ kept: [ExactName: Set<[UInt8]>]
-  ) throws(TransferError) {
+  ) throws {
     (self.base, self.ours, self.theirs, self.preferred) = (base, ours, theirs, preferred)
     self.kept = kept
     texts = (base.map(ObjectTexts.init), ObjectTexts(ours), ObjectTexts(theirs))
-    do throws(EngineError) {
-      let old = try base.map { (snapshot) throws(EngineError) in try SchemaDescription(snapshot) }
-      schema = SchemaMerge(base: old, ours: try SchemaDescription(ours), theirs: try SchemaDescription(theirs))
-    } catch { throw .damaged(error.description) }
+    let old = try base.map { (snapshot) throws(EngineError) in try SchemaDescription(snapshot) }
+    schema = SchemaMerge(base: old, ours: try SchemaDescription(ours), theirs: try SchemaDescription(theirs))
     values = ValueMerge(schema.schema, prefersTheirs: preferred == .theirs)
   }
 
-  private func apply(to transaction: borrowing WriteTransaction) throws(TransferError) {
+  private func apply(to transaction: borrowing WriteTransaction) throws {
     if !schema.problems.isEmpty { throw Self.refusal(schema.problems) }
     if let base {
-      try compare(base, ours) { (difference, keys) throws(TransferError) in note(difference, keys) }
+      try compare(base, ours) { difference, keys in note(difference, keys) }
     }
     try checkRemovals()
     try schema.apply(to: transaction)
     try restoreLinks(transaction)
     if base != nil { try renumber() }
-    try compare(base ?? ours, theirs) { (difference, keys) throws(TransferError) in
+    try compare(base ?? ours, theirs) { difference, keys in
       if self.base == nil { try unite(difference, keys, transaction) } else { try merge(difference, keys, transaction) }
     }
     for record in applier.waiting {
-      let outcome = try applying(record.place.identity) { () throws(JSONInputError) in
+      let outcome = try applying(record.place.identity) { () throws(InputError) in
         try applier.finish(record, try JSONText(record.place.text), in: transaction)
       }
       if outcome.hasChanged, !outcome.wasCreated { summary.changed += 1 }
@@ -196,17 +191,17 @@ public final class RealmMerge {
   private func compare(
     _ old: Snapshot,
     _ new: Snapshot,
-    _ body: (Difference, (old: ObjKey?, new: ObjKey?)) throws(TransferError) -> Void
-  ) throws(TransferError) {
+    _ body: (Difference, (old: ObjKey?, new: ObjKey?)) throws -> Void
+  ) throws {
     let comparison = RealmComparison(old, new, classes: nil)
     comparison.comparesNewProperties = true
     if new === theirs { comparison.renumbered = renumbered }
     var damage: String?
     comparison.onComplaint = { damage = damage ?? $0 }
-    try comparison.run { (difference) throws(TransferError) in
+    try comparison.run { difference in
       if damage == nil { try body(difference, comparison.keys) }
     }
-    if let damage { throw .damaged("\(damage); 'realmfs recover' saves the readable objects") }
+    if let damage { throw TransferError.damaged("\(damage); 'realmfs recover' saves the readable objects") }
   }
 
   // MARK: changes of ours
@@ -236,7 +231,7 @@ public final class RealmMerge {
   }
 
   /// Throws if one side changed values that the other side removed with their class or property.
-  private func checkRemovals() throws(TransferError) {
+  private func checkRemovals() throws {
     var problems: [String] = []
     func check(_ side: Side, _ className: String, _ property: (String) -> Bool) {
       for removal in schema.removals where removal.side != side {
@@ -257,7 +252,7 @@ public final class RealmMerge {
       }
     }
     if let base, schema.removals.contains(where: { $0.side == .ours }) {
-      try compare(base, theirs) { (difference, _) throws(TransferError) in
+      try compare(base, theirs) { difference, _ in
         switch difference {
         case .schema: break
         case .added(let className, _, _): check(.theirs, className) { _ in true }
@@ -281,9 +276,9 @@ public final class RealmMerge {
   private func keepingLinks(
     _ change: (property: String, old: String, new: String),
     _ identity: Identity
-  ) throws(TransferError) -> (property: String, old: String, new: String) {
+  ) throws -> (property: String, old: String, new: String) {
     if kept.isEmpty || change.old.isEmpty { return change }
-    return try applying(identity) { () throws(JSONInputError) in
+    return try applying(identity) { () throws(InputError) in
       let old = try TextValue(Array(change.old.utf8)), className = identity.className.text
       let rest = values.removingLinks(in: old, property: change.property, of: className) { target, id in
         kept[ExactName(target)]?.contains(id) ?? false
@@ -299,13 +294,13 @@ public final class RealmMerge {
   }
 
   /// Restores links of ours to objects that ours deleted and that stay.
-  private func restoreLinks(_ transaction: borrowing WriteTransaction) throws(TransferError) {
+  private func restoreLinks(_ transaction: borrowing WriteTransaction) throws {
     if kept.isEmpty { return }
     for (identity, known) in changes {
       guard case .changed(let own) = known.change, let table = try table(identity.className.text, transaction) else {
         continue
       }
-      let full = try own.map { (change) throws(TransferError) in try keepingLinks(change, identity) }
+      let full = try own.map { change in try keepingLinks(change, identity) }
       let restored = zip(own, full).filter { !$0.new.isExactly($1.new) }.map { ($1.property, Array($1.new.utf8)) }
       if restored.isEmpty { continue }
       changes[identity] = (.changed(full), known.keys)
@@ -317,20 +312,18 @@ public final class RealmMerge {
 
   /// Finds new keys for the objects of theirs whose keys ours gave to other new objects. If all objects that both sides
   /// added under the same key are equal, they are the same objects.
-  private func renumber() throws(TransferError) {
+  private func renumber() throws {
     var collisions: [(table: Table, keys: [ObjKey])] = [], areEqual = true
-    do throws(EngineError) {
-      for table in try theirs.classes() where table.primaryKey == nil && table.kind != .embedded {
-        guard let known = try ours.table(named: table.name) else { continue }
-        let old = try base?.table(named: table.name)
-        let cursor = ObjectCursor(table)
-        var keys: [ObjKey] = []
-        while try cursor.next() {
-          if try known.contains(cursor.key), try old?.contains(cursor.key) != true { keys.append(cursor.key) }
-        }
-        if !keys.isEmpty { collisions.append((table, keys)) }
+    for table in try theirs.classes() where table.primaryKey == nil && table.kind != .embedded {
+      guard let known = try ours.table(named: table.name) else { continue }
+      let old = try base?.table(named: table.name)
+      let cursor = ObjectCursor(table)
+      var keys: [ObjKey] = []
+      while try cursor.next() {
+        if try known.contains(cursor.key), try old?.contains(cursor.key) != true { keys.append(cursor.key) }
       }
-    } catch { throw .damaged(error.description) }
+      if !keys.isEmpty { collisions.append((table, keys)) }
+    }
     for (table, keys) in collisions {
       for key in keys where areEqual {
         areEqual = try texts.ours.value(table.name, key) == texts.theirs.value(table.name, key)
@@ -342,18 +335,16 @@ public final class RealmMerge {
     texts.theirs.renumbered = renumbered
   }
 
-  private func renumber(_ keys: [ObjKey], _ table: Table) throws(TransferError) {
+  private func renumber(_ keys: [ObjKey], _ table: Table) throws {
     var free: Int64 = 0
-    do throws(EngineError) {
-      guard let known = try ours.table(named: table.name) else { return }
-      for table in [known, table] {
-        let cursor = ObjectCursor(table)
-        while try cursor.next() { free = max(free, cursor.key.value) }
-      }
-    } catch { throw .damaged(error.description) }
+    guard let known = try ours.table(named: table.name) else { return }
+    for table in [known, table] {
+      let cursor = ObjectCursor(table)
+      while try cursor.next() { free = max(free, cursor.key.value) }
+    }
     for key in keys {
       let (next, isOver) = free.addingReportingOverflow(1)
-      if isOver { throw .unsuitable("class \(table.className ?? table.name) has no free object key") }
+      if isOver { throw TransferError.unsuitable("class \(table.className ?? table.name) has no free object key") }
       free = next
       renumbered[ObjectReference(table: table.key, key: key)] = ObjKey(free)
     }
@@ -366,7 +357,7 @@ public final class RealmMerge {
     _ difference: Difference,
     _ found: (old: ObjKey?, new: ObjKey?),
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     var keys = Keys(base: found.old, theirs: found.new)
     switch difference {
     case .schema: break
@@ -422,7 +413,7 @@ public final class RealmMerge {
     _ difference: Difference,
     _ found: (old: ObjKey?, new: ObjKey?),
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     let keys = Keys(ours: found.old, theirs: found.new)
     switch difference {
     case .schema, .removed: break
@@ -457,7 +448,7 @@ public final class RealmMerge {
     _ keys: Keys,
     _ table: Table,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     var merged: [(String, [UInt8])] = []
     for change in properties {
       let change = try keepingLinks(change, identity)
@@ -466,7 +457,7 @@ public final class RealmMerge {
         merged.append((change.property, Array(change.new.utf8)))
         continue
       }
-      let value = try applying(identity) { () throws(JSONInputError) in
+      let value = try applying(identity) { () throws(InputError) in
         let texts = [change.old, other.new, change.new].map { Array($0.utf8) }
         let base: TextValue?
         if texts[0].isEmpty { base = nil } else { base = try TextValue(texts[0]) }
@@ -491,9 +482,9 @@ public final class RealmMerge {
     _ keys: Keys,
     _ table: Table,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     guard let key = keys.ours, let ours = try texts.ours.value(table.name, key) else { return }
-    let theirs = try applying(identity) { () throws(JSONInputError) in try TextValue(Array(text.utf8)) }
+    let theirs = try applying(identity) { () throws(InputError) in try TextValue(Array(text.utf8)) }
     let merged = values.merge(base: nil, ours: ours, theirs: theirs, of: identity.className.text)
     try reportValues(identity, keys)
     guard case .object(let members) = merged else { return }
@@ -502,7 +493,7 @@ public final class RealmMerge {
     try patch(properties, identity, keys, table, transaction)
   }
 
-  private func reportValues(_ identity: Identity, _ keys: Keys) throws(TransferError) {
+  private func reportValues(_ identity: Identity, _ keys: Keys) throws {
     let paths = values.takeConflicts()
     if !paths.isEmpty { try conflict(identity, "changed differently in OURS and THEIRS", paths, keys) }
   }
@@ -515,7 +506,7 @@ public final class RealmMerge {
     _ keys: Keys,
     _ table: Table,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     guard let key = keys.ours, !properties.isEmpty else { return }
     let text = OutputBuffer()
     for (index, property) in properties.enumerated() {
@@ -538,12 +529,12 @@ public final class RealmMerge {
     _ key: ObjKey?,
     _ table: Table,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     let bytes = Array(text.utf8)
     try checkLinks(bytes, identity, transaction)
     var target = PatchTarget.upsert
     if let key, table.primaryKey == nil { target = .keyed(try newKey(key, identity)) }
-    let outcome = try applying(identity) { () throws(JSONInputError) in
+    let outcome = try applying(identity) { () throws(InputError) in
       try applier.apply(
         try JSONText(bytes),
         at: Pending(text: bytes, identity: identity),
@@ -555,23 +546,20 @@ public final class RealmMerge {
     if outcome.wasCreated { summary.created += 1 }
   }
 
-  private func newKey(_ key: ObjKey, _ identity: Identity) throws(TransferError) -> ObjKey {
+  private func newKey(_ key: ObjKey, _ identity: Identity) throws -> ObjKey {
     if renumbered.isEmpty { return key }
-    let table: Table?
-    do throws(EngineError) { table = try theirs.table(named: Table.classPrefix + identity.className.text) } catch {
-      throw .damaged(error.description)
-    }
+    let table = try theirs.table(named: Table.classPrefix + identity.className.text)
     return table.flatMap { renumbered[ObjectReference(table: $0.key, key: key)] } ?? key
   }
 
   private func applying<R>(
     _ identity: Identity,
-    _ body: () throws(JSONInputError) -> R
-  ) throws(TransferError) -> R {
-    do throws(JSONInputError) { return try body() } catch {
+    _ body: () throws(InputError) -> R
+  ) throws -> R {
+    do { return try body() } catch {
       if case .engine(let cause) = error.kind { throw .engine(cause) }
       let path = error.path.isEmpty ? "" : ": \(error.path)"
-      throw .unsuitable("\(identity.className.text)/\(identity.name.text)\(path): \(error.problem)")
+      throw TransferError.unsuitable("\(identity.className.text)/\(identity.name.text)\(path): \(error.problem)")
     }
   }
 
@@ -580,9 +568,9 @@ public final class RealmMerge {
     _ text: [UInt8],
     _ identity: Identity,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     if removed.isEmpty { return }
-    let value = try applying(identity) { () throws(JSONInputError) in try TextValue(text) }
+    let value = try applying(identity) { () throws(InputError) in try TextValue(text) }
     guard case .object(let members) = value else { return }
     var missing: [(ExactName, [UInt8])] = []
     for member in members {
@@ -608,7 +596,7 @@ public final class RealmMerge {
     _ keys: Keys,
     _ table: Table,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) {
+  ) throws {
     // Its text may link to it, and a conflict may concern it twice.
     if changes[identity] == nil { return }
     changes[identity] = nil
@@ -620,10 +608,10 @@ public final class RealmMerge {
 
   // MARK: deleting
 
-  private func delete(_ transaction: borrowing WriteTransaction) throws(TransferError) {
+  private func delete(_ transaction: borrowing WriteTransaction) throws {
     var kept: [ObjectReference: Origin] = [:]
     if preferred != .theirs {
-      do throws(EngineError) { kept = try deletionsToRefuse(transaction) } catch { throw .engine(error) }
+      kept = try deletionsToRefuse(transaction)
     }
     for deletion in deletions {
       if let origin = kept[deletion.object] {
@@ -631,7 +619,7 @@ public final class RealmMerge {
         keep(deletion.identity, deletion.keys)
         continue
       }
-      do throws(EngineError) { try transaction.delete(deletion.object) } catch { throw .engine(error) }
+      try transaction.delete(deletion.object)
       summary.deleted += 1
     }
   }
@@ -676,11 +664,9 @@ public final class RealmMerge {
   private func table(
     _ className: String,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) -> Table? {
-    do throws(EngineError) {
-      guard let key = try transaction.tableKey(named: Table.classPrefix + className) else { return nil }
-      return try transaction.table(key)
-    } catch { throw .engine(error) }
+  ) throws -> Table? {
+    guard let key = try transaction.tableKey(named: Table.classPrefix + className) else { return nil }
+    return try transaction.table(key)
   }
 
   /// Returns the key in the merged realm of an object of another version.
@@ -689,28 +675,24 @@ public final class RealmMerge {
     _ snapshot: Snapshot?,
     _ table: Table,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransferError) -> ObjKey? {
+  ) throws -> ObjKey? {
     guard let key, let snapshot else { return nil }
-    do throws(EngineError) {
-      guard table.primaryKey != nil else { return key }
-      guard let known = try snapshot.table(named: table.name), let index = known.primaryKeyIndex else { return nil }
-      let cursor = ObjectCursor(known)
-      guard try cursor.seek(key) else { return nil }
-      return try transaction.objectKey(table.key, primaryKey: Value(copying: cursor.value(index)))
-    } catch { throw .engine(error) }
+    guard table.primaryKey != nil else { return key }
+    guard let known = try snapshot.table(named: table.name), let index = known.primaryKeyIndex else { return nil }
+    let cursor = ObjectCursor(known)
+    guard try cursor.seek(key) else { return nil }
+    return try transaction.objectKey(table.key, primaryKey: Value(copying: cursor.value(index)))
   }
 
   /// Returns the key in theirs of an object of the base.
-  private func theirsKey(of key: ObjKey?, _ className: String) throws(TransferError) -> ObjKey? {
+  private func theirsKey(of key: ObjKey?, _ className: String) throws -> ObjKey? {
     guard let key, let base else { return nil }
-    do throws(EngineError) {
-      let name = Table.classPrefix + className
-      guard let old = try base.table(named: name), let new = try theirs.table(named: name) else { return nil }
-      guard let index = old.primaryKeyIndex else { return try new.contains(key) ? key : nil }
-      let cursor = ObjectCursor(old)
-      guard try cursor.seek(key), let value = PrimaryKey(try cursor.value(index)) else { return nil }
-      return try new.objectKey(primaryKey: value)
-    } catch { throw .damaged(error.description) }
+    let name = Table.classPrefix + className
+    guard let old = try base.table(named: name), let new = try theirs.table(named: name) else { return nil }
+    guard let index = old.primaryKeyIndex else { return try new.contains(key) ? key : nil }
+    let cursor = ObjectCursor(old)
+    guard try cursor.seek(key), let value = PrimaryKey(try cursor.value(index)) else { return nil }
+    return try new.objectKey(primaryKey: value)
   }
 
   private func name(
@@ -730,7 +712,7 @@ public final class RealmMerge {
     _ reason: String,
     _ properties: [String],
     _ keys: Keys
-  ) throws(TransferError) {
+  ) throws {
     if !reported.insert(identity).inserted { return }
     summary.conflicts += 1
     let name = Table.classPrefix + identity.className.text
@@ -740,9 +722,9 @@ public final class RealmMerge {
         name: identity.name.text,
         reason: reason,
         properties: properties,
-        base: try keys.base.flatMap { (key) throws(TransferError) in try texts.base?.text(name, key) },
-        ours: try keys.ours.flatMap { (key) throws(TransferError) in try texts.ours.text(name, key) },
-        theirs: try keys.theirs.flatMap { (key) throws(TransferError) in try texts.theirs.text(name, key) }
+        base: try keys.base.flatMap { key in try texts.base?.text(name, key) },
+        ours: try keys.ours.flatMap { key in try texts.ours.text(name, key) },
+        theirs: try keys.theirs.flatMap { key in try texts.theirs.text(name, key) }
       )
     )
   }
@@ -767,11 +749,8 @@ private final class ObjectTexts {
   }
 
   /// Returns the text of an object on one line; nil if it does not exist.
-  func text(_ tableName: String, _ key: ObjKey) throws(TransferError) -> String? {
-    let table: Table?
-    do throws(EngineError) { table = try snapshot.table(named: tableName) } catch {
-      throw .damaged(error.description)
-    }
+  func text(_ tableName: String, _ key: ObjKey) throws -> String? {
+    let table = try snapshot.table(named: tableName)
     guard let table else { return nil }
     out.reset()
     let exists = try renderer.sparing { () throws(RenderError) in
@@ -783,8 +762,8 @@ private final class ObjectTexts {
   }
 
   /// Returns an object as a value; nil if it does not exist.
-  func value(_ tableName: String, _ key: ObjKey) throws(TransferError) -> TextValue? {
+  func value(_ tableName: String, _ key: ObjKey) throws -> TextValue? {
     guard let text = try text(tableName, key) else { return nil }
-    do throws(JSONInputError) { return try TextValue(Array(text.utf8)) } catch { throw .damaged(error.description) }
+    return try TextValue(Array(text.utf8))
   }
 }

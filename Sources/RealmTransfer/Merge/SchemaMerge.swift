@@ -132,18 +132,18 @@ struct SchemaMerge {
   // MARK: changing the realm
 
   /// Gives the realm of `transaction`, which has the schema of ours, the merged schema.
-  func apply(to transaction: borrowing WriteTransaction) throws(TransferError) {
+  func apply(to transaction: borrowing WriteTransaction) throws {
     var wanted = schema
     // A removal loses values, which the caller has checked to be those of the base.
     if !removals.isEmpty { wanted.version = max(schema.version ?? 0, (ours.version ?? 0) &+ 1) }
-    do throws(SchemaChangeError) {
+    do {
       let change = try SchemaChange(to: wanted, in: transaction)
       try change.apply(transaction) { step in if case .setVersion = step { false } else { true } }
     } catch {
       if case .engine(let cause) = error.reason { throw .engine(cause) }
-      throw .unsuitable("the schemas cannot be merged: \(error)")
+      throw TransferError.unsuitable("the schemas cannot be merged: \(error)")
     }
     guard let version = schema.version, version != ours.version else { return }
-    do throws(EngineError) { try transaction.setSchemaVersion(version) } catch { throw .engine(error) }
+    try transaction.setSchemaVersion(version)
   }
 }

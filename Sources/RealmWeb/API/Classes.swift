@@ -4,10 +4,9 @@ import RealmJSON
 import RealmPages
 
 extension WebAPI {
-  func info() throws(WebError) -> WebResponse {
-    let size: Int
-    do throws(EngineError) { size = try browsed.realm.fileStatus().size } catch { throw WebError(error) }
-    return try browsed.onNewest { (snapshot) throws(WebError) in
+  func info() throws -> WebResponse {
+    let size = try browsed.realm.fileStatus().size
+    return try browsed.onNewest { snapshot in
       .json(
         .object([
           ("file", .string(browsed.path.split(separator: "/").last.map(String.init) ?? browsed.path)),
@@ -23,8 +22,8 @@ extension WebAPI {
     }
   }
 
-  func classes() throws(WebError) -> WebResponse {
-    try browsed.onNewest { (snapshot) throws(WebError) in
+  func classes() throws -> WebResponse {
+    try browsed.onNewest { snapshot in
       let tables = try snapshot.classTables()
       return .json(
         .object([
@@ -66,10 +65,10 @@ extension WebAPI {
     ])
   }
 
-  func schema() throws(WebError) -> WebResponse {
-    try browsed.onNewest { (snapshot) throws(WebError) in
+  func schema() throws -> WebResponse {
+    try browsed.onNewest { snapshot in
       let out = OutputBuffer()
-      do throws(RenderError) { try SchemaRenderer.render(snapshot, into: out) } catch { throw WebError(error) }
+      try SchemaRenderer.render(snapshot, into: out)
       return .json(out)
     }
   }

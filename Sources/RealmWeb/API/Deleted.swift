@@ -14,9 +14,9 @@ extension WebAPI {
   /// Ends the search.
   private struct Enough: Error {}
 
-  func deleted(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+  func deleted(_ className: String, _ request: WebRequest) throws -> WebResponse {
     let limit = try request.target.number("limit", 1...Self.maxDeleted) ?? 100
-    return try browsed.search { (newest) throws(WebError) in
+    return try browsed.search { newest in
       _ = try newest.table(ofClass: className)
       let out = OutputBuffer()
       out.append("{\"version\":")
@@ -25,7 +25,7 @@ extension WebAPI {
       var count = 0, hasMore = false
       let end = ContinuousClock.now.advanced(by: Self.deletedTime)
       do {
-        try DeletedObjects(in: newest).forEach { (object) throws in
+        try DeletedObjects(in: newest).forEach { (object) in
           if request.isAbandoned || ContinuousClock.now > end { throw Enough() }
           guard object.table.className?.isExactly(className) == true, let text = DeletedObjectText(object) else {
             return false
@@ -38,9 +38,7 @@ extension WebAPI {
           Self.append(text, cursor, to: out)
           return true
         }
-      } catch is Enough { hasMore = true } catch let error as EngineError { throw WebError(error) } catch {
-        throw WebError(500, "\(error)")
-      }
+      } catch is Enough { hasMore = true }
       out.append("],\"more\":")
       out.append(hasMore ? "true" : "false")
       out.append("}\n")

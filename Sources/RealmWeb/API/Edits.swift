@@ -26,7 +26,7 @@ final class Edits: Sendable {
     last.withLock { _ in }
   }
 
-  private func writer() throws(WebError) -> RealmWriter {
+  private func writer() throws -> RealmWriter {
     guard let writer = browsed.writer else {
       throw WebError(403, "read-only: start 'realmfs browse --write' to change the realm")
     }
@@ -35,19 +35,16 @@ final class Edits: Sendable {
 
   /// Commits a change and responds with its version.
   private func commit(
-    _ change: (borrowing WriteTransaction) throws(WebError) -> [(String, JSONValue)]
-  ) throws(WebError) -> WebResponse {
+    _ change: (borrowing WriteTransaction) throws -> [(String, JSONValue)]
+  ) throws -> WebResponse {
     let writer = try writer()
-    return try last.withLock { (last) throws(WebError) in
+    return try last.withLock { last in
       if isEnding.load(ordering: .sequentiallyConsistent) { throw WebError(503, "the server ends") }
-      let transaction: WriteTransaction
-      do throws(EngineError) { transaction = try writer.beginOnThisThread(timeout: Self.timeout) } catch {
-        throw WebError(error)
-      }
+      let transaction = try writer.beginOnThisThread(timeout: Self.timeout)
       let facts = try change(transaction)
       var version = transaction.former.version
       if transaction.hasChanges {
-        do throws(EngineError) { version = try transaction.commit() } catch { throw WebError(error) }
+        version = try transaction.commit()
         last = version
       } else {
         transaction.rollback()
@@ -58,16 +55,14 @@ final class Edits: Sendable {
 
   /// Makes a change in memory and passes the versions before and after it to `body`.
   private func rehearse<R>(
-    _ change: (borrowing WriteTransaction) throws(WebError) -> ObjKey,
-    _ body: (_ before: Snapshot, _ after: Snapshot, ObjKey) throws(WebError) -> R
-  ) throws(WebError) -> R {
+    _ change: (borrowing WriteTransaction) throws -> ObjKey,
+    _ body: (_ before: Snapshot, _ after: Snapshot, ObjKey) throws -> R
+  ) throws -> R {
     _ = try writer()
-    return try browsed.onNewest { (snapshot) throws(WebError) in
-      let transaction: WriteTransaction
-      do throws(EngineError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch { throw WebError(error) }
+    return try browsed.onNewest { snapshot in
+      let transaction = try RealmWriter.rehearse(on: snapshot)
       let key = try change(transaction)
-      let after: Snapshot
-      do throws(EngineError) { after = try transaction.changed() } catch { throw WebError(error) }
+      let after = try transaction.changed()
       let result = try body(snapshot, after, key)
       transaction.rollback()
       return result
@@ -76,20 +71,19 @@ final class Edits: Sendable {
 
   // MARK: changing and creating
 
-  func change(_ className: String, _ key: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+  func change(_ className: String, _ key: String, _ request: WebRequest) throws -> WebResponse {
     let object = try WebAPI.objectKey(key), text = try Self.text(request)
     if request.isPreview {
-      return try rehearse { (transaction) throws(WebError) in
+      return try rehearse { transaction in
         try Self.apply(text, .object(object), className, transaction).object
-      } _: { (before, after, key) throws(WebError) in
+      } _: { before, after, key in
         try Self.differences(className, key, before, after)
       }
     }
-    return try commit { (transaction) throws(WebError) in
+    return try commit { transaction in
       let outcome = try Self.apply(text, .object(object), className, transaction)
       if let expected = request.target["expect"] {
-        let after: Snapshot
-        do throws(EngineError) { after = try transaction.changed() } catch { throw WebError(error) }
+        let after = try transaction.changed()
         let changes = try Self.changes(className, object, transaction.former, after)
         try Self.check(changes, is: expected, "values")
       }
@@ -97,22 +91,22 @@ final class Edits: Sendable {
     }
   }
 
-  func create(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+  func create(_ className: String, _ request: WebRequest) throws -> WebResponse {
     let text = try Self.text(request)
     if request.isPreview {
-      return try rehearse { (transaction) throws(WebError) in
+      return try rehearse { transaction in
         try Self.apply(text, .new(), className, transaction).object
-      } _: { (before, after, key) throws(WebError) in
+      } _: { before, after, key in
         try Self.differences(className, key, before, after)
       }
     }
-    return try commit { (transaction) throws(WebError) in
+    return try commit { transaction in
       [("key", .string("\(try Self.apply(text, .new(), className, transaction).object)"))]
     }
   }
 
-  private static func text(_ request: WebRequest) throws(WebError) -> JSONText {
-    do throws(JSONInputError) { return try JSONText(request.body) } catch { throw WebError(error) }
+  private static func text(_ request: WebRequest) throws -> JSONText {
+    try JSONText(request.body)
   }
 
   private static func apply(
@@ -120,15 +114,13 @@ final class Edits: Sendable {
     _ target: PatchTarget,
     _ className: String,
     _ transaction: borrowing WriteTransaction
-  ) throws(WebError) -> PatchOutcome {
+  ) throws -> PatchOutcome {
     let table = try transaction.former.table(ofClass: className)
-    do throws(JSONInputError) {
-      return try ObjectPatcher().apply(text, to: target, of: table.key, in: transaction)
-    } catch { throw WebError(error) }
+    return try ObjectPatcher().apply(text, to: target, of: table.key, in: transaction)
   }
 
   /// Throws if the change would now differ from its preview. `expected` is the `expect` value of the preview.
-  private static func check(_ changes: OutputBuffer, is expected: String, _ what: String) throws(WebError) {
+  private static func check(_ changes: OutputBuffer, is expected: String, _ what: String) throws {
     if fingerprint(changes) == expected { return }
     throw WebError(409, "another program has changed these \(what) since the preview; look at the changes again")
   }
@@ -144,7 +136,7 @@ final class Edits: Sendable {
     _ key: ObjKey,
     _ before: Snapshot,
     _ after: Snapshot
-  ) throws(WebError) -> WebResponse {
+  ) throws -> WebResponse {
     let out = OutputBuffer(), changes = try changes(className, key, before, after)
     out.append("{\"version\":")
     out.append(decimal: before.version)
@@ -162,32 +154,33 @@ final class Edits: Sendable {
     _ key: ObjKey,
     _ before: Snapshot,
     _ after: Snapshot
-  ) throws(WebError) -> OutputBuffer {
+  ) throws -> OutputBuffer {
     let out = OutputBuffer()
     out.append("[")
     let old = (cursor: ObjectCursor(try before.table(ofClass: className)), rows: RowRenderer(before))
     let new = (cursor: ObjectCursor(try after.table(ofClass: className)), rows: RowRenderer(after))
-    try WebError.converting { () throws in
-      let isOld = try old.cursor.seek(key)
-      guard try new.cursor.seek(key) else { return }
-      var isFirst = true
-      let from = OutputBuffer(), to = OutputBuffer()
-      for (index, column) in new.cursor.table.columns.enumerated() {
-        from.reset()
-        to.reset()
-        if isOld { try old.rows.append(whole: index, of: old.cursor, to: from) }
-        try new.rows.append(whole: index, of: new.cursor, to: to)
-        if from.equals(to) { continue }
-        if !isFirst { out.append(",") }
-        isFirst = false
-        out.append("{\"property\":")
-        out.append(quoted: column.name)
-        out.append(",\"from\":")
-        if isOld { _ = try old.rows.append(property: index, of: old.cursor, to: out) } else { out.append("null") }
-        out.append(",\"to\":")
-        _ = try new.rows.append(property: index, of: new.cursor, to: out)
-        out.append("}")
-      }
+    let isOld = try old.cursor.seek(key)
+    guard try new.cursor.seek(key) else {
+      out.append("]")
+      return out
+    }
+    var isFirst = true
+    let from = OutputBuffer(), to = OutputBuffer()
+    for (index, column) in new.cursor.table.columns.enumerated() {
+      from.reset()
+      to.reset()
+      if isOld { try old.rows.append(whole: index, of: old.cursor, to: from) }
+      try new.rows.append(whole: index, of: new.cursor, to: to)
+      if from.equals(to) { continue }
+      if !isFirst { out.append(",") }
+      isFirst = false
+      out.append("{\"property\":")
+      out.append(quoted: column.name)
+      out.append(",\"from\":")
+      if isOld { _ = try old.rows.append(property: index, of: old.cursor, to: out) } else { out.append("null") }
+      out.append(",\"to\":")
+      _ = try new.rows.append(property: index, of: new.cursor, to: out)
+      out.append("}")
     }
     out.append("]")
     return out
@@ -195,16 +188,16 @@ final class Edits: Sendable {
 
   // MARK: deleting
 
-  func delete(_ className: String, _ key: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+  func delete(_ className: String, _ key: String, _ request: WebRequest) throws -> WebResponse {
     let object = try WebAPI.objectKey(key)
     if request.isPreview {
       // The deletion itself can be rejected.
-      _ = try rehearse { (transaction) throws(WebError) in
+      _ = try rehearse { transaction in
         try Self.delete(className, object, transaction)
         return object
-      } _: { (_, _, _) throws(WebError) in
+      } _: { _, _, _ in
       }
-      return try browsed.onNewest { (snapshot) throws(WebError) in
+      return try browsed.onNewest { snapshot in
         let links = try Self.links(className, object, snapshot), out = OutputBuffer()
         out.append("{\"version\":")
         out.append(decimal: snapshot.version)
@@ -216,7 +209,7 @@ final class Edits: Sendable {
         return .json(out)
       }
     }
-    return try commit { (transaction) throws(WebError) in
+    return try commit { transaction in
       if let expected = request.target["expect"] {
         try Self.check(Self.links(className, object, transaction.former), is: expected, "links")
       }
@@ -226,9 +219,9 @@ final class Edits: Sendable {
   }
 
   /// Returns the members `links` and `count`: the links to an object, which are removed when it is deleted.
-  private static func links(_ className: String, _ key: ObjKey, _ snapshot: Snapshot) throws(WebError) -> OutputBuffer {
+  private static func links(_ className: String, _ key: ObjKey, _ snapshot: Snapshot) throws -> OutputBuffer {
     let cursor = ObjectCursor(try snapshot.table(ofClass: className)), out = OutputBuffer()
-    _ = try WebError.converting { () throws in try cursor.seek(key) }
+    _ = try cursor.seek(key)
     try WebAPI.appendLinks(to: cursor, snapshot, limit: WebAPI.maxLinks, out)
     return out
   }
@@ -237,25 +230,23 @@ final class Edits: Sendable {
     _ className: String,
     _ key: ObjKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(WebError) {
+  ) throws {
     let table = try transaction.former.table(ofClass: className)
-    do throws(EngineError) {
-      guard try table.contains(key) else { throw EngineError(.notFound, "no object \(key) in class \(className)") }
-      if table.kind == .embedded {
-        throw EngineError(.forbidden, "an embedded object is deleted by changing the object that contains it")
-      }
-      try transaction.delete(table.key, key)
-    } catch { throw WebError(error) }
+    guard try table.contains(key) else { throw EngineError(.notFound, "no object \(key) in class \(className)") }
+    if table.kind == .embedded {
+      throw EngineError(.forbidden, "an embedded object is deleted by changing the object that contains it")
+    }
+    try transaction.delete(table.key, key)
   }
 
   // MARK: undoing
 
-  func undo(_ request: WebRequest) throws(WebError) -> WebResponse {
+  func undo(_ request: WebRequest) throws -> WebResponse {
     let writer = try writer()
     guard let version = JSONValue(report: request.body)?["version"]?.number else {
       throw WebError(400, "expected {\"version\": N}, the version of the change to undo")
     }
-    return try last.withLock { (last) throws(WebError) in
+    return try last.withLock { last in
       if isEnding.load(ordering: .sequentiallyConsistent) { throw WebError(503, "the server ends") }
       guard let mine = last, Int(clamping: mine) == version else {
         throw WebError(409, "version \(version) is not the last change made here")
@@ -264,12 +255,10 @@ final class Edits: Sendable {
       let undone: RealmEdit.Undone?
       var edit = RealmEdit(writer)
       edit.timeout = Self.timeout
-      do throws(TransferError) {
-        undone = try edit.undo { (_, newest, _) in
-          isNewest = newest.version == mine
-          return isNewest
-        }
-      } catch { throw WebError(error) }
+      undone = try edit.undo { (_, newest, _) in
+        isNewest = newest.version == mine
+        return isNewest
+      }
       guard isNewest else { throw WebError(409, "another program has changed the realm since version \(version)") }
       guard let undone else { throw WebError(409, "the version before \(version) is no longer in the file") }
       last = nil
@@ -281,16 +270,4 @@ final class Edits: Sendable {
 extension WebRequest {
   /// True if a change is only previewed.
   fileprivate var isPreview: Bool { target["preview"] == "1" }
-}
-
-extension WebError {
-  init(_ error: TransferError) {
-    switch error {
-    case .engine(let cause): self.init(cause)
-    case .damaged, .file: self.init(500, error.description)
-    case .missingClass, .missingObject: self.init(404, error.description)
-    case .unsuitable: self.init(400, error.description)
-    case .busy: self.init(503, error.description)
-    }
-  }
 }

@@ -16,12 +16,12 @@ final class Exports: Sendable {
   private static let most = 3
 
   /// Creates a directory for an export. Throws if too many exports are in progress or the system call fails.
-  fileprivate func begin(isSecret: Bool) throws(WebError) -> String {
+  fileprivate func begin(isSecret: Bool) throws -> String {
     // The content of an encrypted realm must not reach a disk.
     let disk = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
     let base = isSecret ? "/dev/shm" : disk
     var template = Array((base + "/realmfs-browse-XXXXXX").utf8CString)
-    return try folders.withLock { (all) throws(WebError) in
+    return try folders.withLock { all in
       guard let folders = all else { throw WebError(503, "the server ends") }
       if folders.count >= Self.most { throw WebError(503, "\(Self.most) downloads are being made; try again") }
       guard unsafe mkdtemp(&template) != nil else {
@@ -53,7 +53,7 @@ final class Exports: Sendable {
 }
 
 extension WebAPI {
-  func export(_ request: WebRequest) throws(WebError) -> WebResponse {
+  func export(_ request: WebRequest) throws -> WebResponse {
     let target = request.target
     guard let format = ExportFormat(rawValue: target["format"] ?? "jsonl") else {
       throw WebError(400, "unknown format; use \(ExportFormat.allCases.map(\.rawValue).joined(separator: ", "))")
@@ -62,7 +62,7 @@ extension WebAPI {
     if query != nil, className == nil { throw WebError(400, "a query needs a class") }
     // The query and the class are checked before a file is created.
     if let className {
-      try browsed.onNewest { (snapshot) throws(WebError) in
+      try browsed.onNewest { snapshot in
         let table = try snapshot.table(ofClass: className)
         if let query { _ = try Self.filter(query, table, snapshot) }
       }
@@ -75,17 +75,15 @@ extension WebAPI {
     let name = browsed.path.split(separator: "/").last.map(String.init) ?? "realm"
     exporter.name = name
     if let query {
-      exporter.filter = { (table, snapshot) throws(TransferError) in
+      exporter.filter = { table, snapshot in
         if table.kind == .embedded { return nil }
-        do throws(WebError) { return try Self.filter(query, table, snapshot) } catch {
-          throw .unsuitable(error.message)
-        }
+        return try Self.filter(query, table, snapshot)
       }
     }
-    exporter.onProgress = { (_, _) throws(TransferError) in
-      if request.isAbandoned { throw .unsuitable("the download was cancelled") }
+    exporter.onProgress = { _, _ in
+      if request.isAbandoned { throw TransferError.unsuitable("the download was cancelled") }
     }
-    do throws(TransferError) { _ = try exporter.run() } catch { throw WebError(error) }
+    _ = try exporter.run()
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     var status = stat()
     guard descriptor >= 0, unsafe fstat(descriptor, &status) == 0 else {
@@ -104,13 +102,10 @@ extension WebAPI {
     _ text: String,
     _ table: Table,
     _ snapshot: Snapshot
-  ) throws(WebError) -> Exporter.Filter {
-    let query: ObjectQuery
-    do throws(QueryError) { query = try ObjectQuery(text, of: table, in: snapshot) } catch { throw WebError(error) }
+  ) throws -> Exporter.Filter {
+    let query = try ObjectQuery(text, of: table, in: snapshot)
     if query.isOrdered { throw WebError(400, "the query of a download takes no SORT, DISTINCT or LIMIT") }
-    return { (cursor) throws(TransferError) in
-      do throws(QueryFailure) { return try query.matches(cursor) } catch { throw .unsuitable(WebError(error).message) }
-    }
+    return { cursor in try query.matches(cursor) }
   }
 }
 

@@ -7,16 +7,14 @@ extension WebAPI {
   /// The maximum number of objects read, and of different values counted.
   private static let maxScanned = 2_000_000, maxValues = 20_000
 
-  func facets(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+  func facets(_ className: String, _ request: WebRequest) throws -> WebResponse {
     let target = request.target
     guard let property = target["property"] else { throw WebError(400, "the parameter property is missing") }
     let limit = try target.number("limit", 1...1000) ?? 50
-    return try browsed.onNewest { (snapshot) throws(WebError) in
+    return try browsed.onNewest { snapshot in
       let table = try snapshot.table(ofClass: className), index = try table.columnIndex(named: property)
       if table.columns[index].collection != nil { throw WebError(400, "\(property) is a collection") }
-      let values = try WebError.converting { () throws in
-        try Self.indexed(table, index, request) ?? Self.scanned(table, index, RowRenderer(snapshot), request)
-      }
+      let values = try Self.indexed(table, index, request) ?? Self.scanned(table, index, RowRenderer(snapshot), request)
       let out = OutputBuffer()
       out.append("{\"version\":")
       out.append(decimal: snapshot.version)
@@ -26,10 +24,8 @@ extension WebAPI {
       for (place, value) in sorted.prefix(limit).enumerated() {
         if place > 0 { out.append(",") }
         out.append("{\"value\":")
-        try WebError.converting { () throws in
-          guard try cursor.seek(value.first) else { throw EngineError.damaged("object \(value.first) is missing") }
-          _ = try rows.append(property: index, of: cursor, to: out)
-        }
+        guard try cursor.seek(value.first) else { throw EngineError.damaged("object \(value.first) is missing") }
+        _ = try rows.append(property: index, of: cursor, to: out)
         out.append(",\"count\":")
         out.append(decimal: Int64(value.count))
         out.append("}")
@@ -63,7 +59,7 @@ extension WebAPI {
   }
 
   /// Throws if the client has disconnected; checks this every 256 steps.
-  private static func checkClient(_ request: WebRequest, _ step: Int) throws(WebError) {
+  private static func checkClient(_ request: WebRequest, _ step: Int) throws {
     if step & 0xFF == 0, request.isAbandoned { throw WebError(503, "the request was cancelled") }
   }
 

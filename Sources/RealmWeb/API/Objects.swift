@@ -12,25 +12,24 @@ extension WebAPI {
   func withObject<R>(
     _ className: String,
     _ key: String,
-    _ body: (ObjectCursor, Snapshot) throws(WebError) -> R
-  ) throws(WebError) -> R {
+    _ body: (ObjectCursor, Snapshot) throws -> R
+  ) throws -> R {
     let objectKey = try Self.objectKey(key)
-    return try browsed.onNewest { (snapshot) throws(WebError) in
+    return try browsed.onNewest { snapshot in
       let cursor = ObjectCursor(try snapshot.table(ofClass: className))
-      let isFound: Bool
-      do throws(EngineError) { isFound = try cursor.seek(objectKey) } catch { throw WebError(error) }
+      let isFound = try cursor.seek(objectKey)
       if !isFound { throw WebError(404, "no object \(key) in class \(className)") }
       return try body(cursor, snapshot)
     }
   }
 
-  static func objectKey(_ text: String) throws(WebError) -> ObjKey {
+  static func objectKey(_ text: String) throws -> ObjKey {
     guard let value = Int64(text), value >= 0 else { throw WebError(404, "'\(text.prefix(40))' is not an object key") }
     return ObjKey(value)
   }
 
-  func object(_ className: String, _ key: String) throws(WebError) -> WebResponse {
-    try withObject(className, key) { (cursor, snapshot) throws(WebError) in
+  func object(_ className: String, _ key: String) throws -> WebResponse {
+    try withObject(className, key) { cursor, snapshot in
       let rows = RowRenderer(snapshot), out = OutputBuffer()
       out.append("{\"version\":")
       out.append(decimal: snapshot.version)
@@ -47,13 +46,13 @@ extension WebAPI {
   }
 
   /// Appends the object as JSON and the text of its file in a mount, or null and the reason if it cannot be shown.
-  private static func append(_ cursor: ObjectCursor, _ snapshot: Snapshot, to out: OutputBuffer) throws(WebError) {
+  private static func append(_ cursor: ObjectCursor, _ snapshot: Snapshot, to out: OutputBuffer) throws {
     let start = out.count
     do throws(RenderError) {
       var size = 0
       for index in cursor.table.columns.indices {
         let value: ValueView
-        do throws(EngineError) { value = try cursor.value(index) } catch { throw RenderError(.damaged(error)) }
+        do { value = try cursor.value(index) } catch { throw RenderError(.damaged(error)) }
         switch value {
         case .string(let bytes), .data(let bytes): size += bytes.count
         default: break
@@ -81,9 +80,9 @@ extension WebAPI {
     }
   }
 
-  func backlinks(_ className: String, _ key: String, _ target: RequestTarget) throws(WebError) -> WebResponse {
+  func backlinks(_ className: String, _ key: String, _ target: RequestTarget) throws -> WebResponse {
     let limit = try target.number("limit", 0...Self.maxLinks) ?? 50
-    return try withObject(className, key) { (cursor, snapshot) throws(WebError) in
+    return try withObject(className, key) { cursor, snapshot in
       let out = OutputBuffer()
       out.append("{\"version\":")
       out.append(decimal: snapshot.version)
@@ -100,33 +99,31 @@ extension WebAPI {
     _ snapshot: Snapshot,
     limit: Int,
     _ out: OutputBuffer
-  ) throws(WebError) {
+  ) throws {
     let rows = RowRenderer(snapshot)
     var count = 0, shown = 0
     out.append("\"links\":[")
-    do throws(EngineError) {
-      for source in cursor.table.linkSources {
-        let origins = try cursor.origins(from: source.table, source.column)
-        if origins.isEmpty { continue }
-        count += origins.count
-        let table = try snapshot.table(source.table)
-        let property = table?.columns.first { $0.key == source.column }?.name ?? ""
-        for origin in origins where shown < limit {
-          if shown > 0 { out.append(",") }
-          shown += 1
-          rows.appendLink(source.table, origin, property: property, to: out)
-        }
+    for source in cursor.table.linkSources {
+      let origins = try cursor.origins(from: source.table, source.column)
+      if origins.isEmpty { continue }
+      count += origins.count
+      let table = try snapshot.table(source.table)
+      let property = table?.columns.first { $0.key == source.column }?.name ?? ""
+      for origin in origins where shown < limit {
+        if shown > 0 { out.append(",") }
+        shown += 1
+        rows.appendLink(source.table, origin, property: property, to: out)
       }
-    } catch { throw WebError(error) }
+    }
     out.append("],\"count\":")
     out.append(decimal: Int64(count))
   }
 
-  func blob(_ className: String, _ key: String, _ property: String) throws(WebError) -> WebResponse {
-    try withObject(className, key) { (cursor, _) throws(WebError) in
+  func blob(_ className: String, _ key: String, _ property: String) throws -> WebResponse {
+    try withObject(className, key) { cursor, _ in
       let index = try cursor.table.columnIndex(named: property)
       let value: ValueView, bytes: [UInt8], suffix: String
-      do throws(EngineError) { value = try cursor.value(index) } catch { throw WebError(error) }
+      value = try cursor.value(index)
       switch value {
       case .data(let view): (bytes, suffix) = (view.bytes, "bin")
       case .string(let view): (bytes, suffix) = (view.bytes, "txt")

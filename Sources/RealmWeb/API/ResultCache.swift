@@ -40,8 +40,8 @@ final class ResultCache: Sendable {
   /// the version has been overwritten, is not cached.
   func result(
     _ request: Request,
-    _ find: () throws(WebError) -> (result: QueryResult, isValid: Bool)
-  ) throws(WebError) -> QueryResult {
+    _ find: () throws -> (result: QueryResult, isValid: Bool)
+  ) throws -> QueryResult {
     let entry = entries.withLock { entries in
       let index = entries.firstIndex { $0.request == request }
       let found = index.map { entries.remove(at: $0) } ?? (request, Entry())
@@ -56,7 +56,7 @@ final class ResultCache: Sendable {
       }
       return found.1
     }
-    return try entry.result.withLock { (known) throws(WebError) in
+    return try entry.result.withLock { known in
       if let known { return known }
       let found = try find()
       if found.isValid {

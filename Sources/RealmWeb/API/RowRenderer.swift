@@ -40,7 +40,7 @@ final class RowRenderer {
   /// Appends the primary key, or null if the class has none.
   func appendPrimaryKey(_ cursor: ObjectCursor, to out: OutputBuffer) {
     let start = out.count
-    do throws(RenderError) {
+    do {
       if let index = cursor.table.primaryKeyIndex, case let value = try renderer.read(index, of: cursor) {
         _ = try append(value, isMixed: false, depth: 0, to: out)
         return
@@ -59,7 +59,7 @@ final class RowRenderer {
       out.append(quoted: name)
       out.append(":")
       let start = out.count
-      do throws(RenderError) {
+      do {
         if let size = try append(property: index, of: cursor, to: out) { cut.append((name, size)) }
       } catch {
         out.truncate(to: start)
@@ -160,7 +160,7 @@ final class RowRenderer {
     for index in 0..<shown {
       if index > 0 { out.append(",") }
       let element: ValueView
-      do throws(EngineError) { element = try list.value(at: index) } catch { throw RenderError(error) }
+      do { element = try list.value(at: index) } catch { throw RenderError(error) }
       if try append(element, isMixed: isMixed, depth: depth + 1, to: out) != nil { isCut = true }
     }
     out.append("]")
@@ -181,7 +181,7 @@ final class RowRenderer {
     for index in 0..<shown {
       if index > 0 { out.append(",") }
       let key: ByteView, element: ValueView
-      do throws(EngineError) { (key, element) = (try entries.key(at: index), try entries.value(at: index)) } catch {
+      do { (key, element) = (try entries.key(at: index), try entries.value(at: index)) } catch {
         throw RenderError(error)
       }
       out.append(quoted: Self.prefix(of: key, Self.textLimit).string)

@@ -14,15 +14,15 @@ extension WebAPI {
   /// The size of a result, in keys, after which unused memory is returned to the system.
   private static let largeResult = 100_000
 
-  func rows(_ className: String, _ request: WebRequest) throws(WebError) -> WebResponse {
+  func rows(_ className: String, _ request: WebRequest) throws -> WebResponse {
     let target = request.target
     let position = try target.number("position", 0...Int(Int32.max)) ?? 0
     let limit = try target.number("limit", 0...Self.maxRows) ?? 100
-    let after = try target["after"].map { (text) throws(WebError) in try Self.objectKey(text) }
+    let after = try target["after"].map { text in try Self.objectKey(text) }
     if after != nil, target["position"] != nil || !(target["sort"] ?? "").isEmpty {
       throw WebError(400, "after: pages of a sorted class, and those with a position, have no object key to follow")
     }
-    return try browsed.onNewest { (snapshot) throws(WebError) in
+    return try browsed.onNewest { snapshot in
       let table = try snapshot.table(ofClass: className)
       var columns = Array(table.columns.indices)
       if let names = target.list("columns") {
@@ -44,23 +44,21 @@ extension WebAPI {
       out.append(decimal: Int64(position))
       out.append(",\"rows\":[")
       var count = table.objectCount
-      try WebError.converting { () throws in
-        if let selection {
-          let result = try result(of: selection, first: position + limit, request)
-          count = result.count
-          let first = try after.map { key in try Self.place(after: key, in: result, selection) } ?? position
-          for (place, key) in result.keys.dropFirst(first).prefix(limit).enumerated() {
-            if place > 0 { out.append(",") }
-            guard try cursor.seek(key) else { throw EngineError.damaged("object \(key) is missing") }
-            rows.append(cursor, columns, to: out)
-          }
-        } else if limit > 0 {
-          var hasNext = try after.map { key in try cursor.seek(after: key) } ?? cursor.seek(position: position)
-          for place in 0..<limit where hasNext {
-            if place > 0 { out.append(",") }
-            rows.append(cursor, columns, to: out)
-            hasNext = try cursor.next()
-          }
+      if let selection {
+        let result = try result(of: selection, first: position + limit, request)
+        count = result.count
+        let first = try after.map { key in try Self.place(after: key, in: result, selection) } ?? position
+        for (place, key) in result.keys.dropFirst(first).prefix(limit).enumerated() {
+          if place > 0 { out.append(",") }
+          guard try cursor.seek(key) else { throw EngineError.damaged("object \(key) is missing") }
+          rows.append(cursor, columns, to: out)
+        }
+      } else if limit > 0 {
+        var hasNext = try after.map { key in try cursor.seek(after: key) } ?? cursor.seek(position: position)
+        for place in 0..<limit where hasNext {
+          if place > 0 { out.append(",") }
+          rows.append(cursor, columns, to: out)
+          hasNext = try cursor.next()
         }
       }
       out.append("],\"count\":")
@@ -78,7 +76,7 @@ extension WebAPI {
     let sort: String
 
     /// Nil for all objects in the order of their keys.
-    init?(_ target: RequestTarget, _ table: Table, _ snapshot: Snapshot) throws(WebError) {
+    init?(_ target: RequestTarget, _ table: Table, _ snapshot: Snapshot) throws {
       (self.table, self.snapshot) = (table, snapshot)
       let blanks: Set<Character> = [" ", "\t", "\n", "\r"]
       query = target["query"].flatMap { $0.allSatisfy { blanks.contains($0) } ? nil : $0 } ?? ""
@@ -94,7 +92,7 @@ extension WebAPI {
     /// The selection without its sort order.
     fileprivate var unsorted: Selection { Selection(self, sort: "") }
 
-    fileprivate func bound() throws(WebError) -> ObjectQuery {
+    fileprivate func bound() throws -> ObjectQuery {
       var conditions: [QueryCondition] = query.isEmpty ? [] : [.query(query)]
       if !sort.isEmpty {
         let isDescending = sort.utf8.first == UInt8(ascii: "-")
@@ -104,7 +102,7 @@ extension WebAPI {
         _ = try table.columnIndex(named: name)
         conditions.append(.sorted(property: name, ascending: !isDescending || isName))
       }
-      do throws(QueryError) { return try ObjectQuery(conditions, of: table, in: snapshot) } catch {
+      do { return try ObjectQuery(conditions, of: table, in: snapshot) } catch {
         if error.condition == 0, !query.isEmpty { throw WebError(error) }
         throw WebError(400, "cannot sort by \(sort): \(error.problem)")
       }
@@ -116,7 +114,7 @@ extension WebAPI {
     after key: ObjKey,
     in result: QueryResult,
     _ selection: Selection
-  ) throws(WebError) -> Int {
+  ) throws -> Int {
     if try selection.bound().isOrdered { throw WebError(400, "after: the query has an order; use position instead") }
     var (low, high) = (0, result.keys.count)
     while low < high {
@@ -132,10 +130,9 @@ extension WebAPI {
     of selection: Selection,
     first: Int,
     _ client: WebRequest
-  ) throws(WebError) -> QueryResult {
+  ) throws -> QueryResult {
     let isBeginning = !selection.sort.isEmpty && first <= Self.maxFirst
-    let identity: String
-    do throws(EngineError) { identity = try selection.snapshot.identity() } catch { throw WebError(error) }
+    let identity = try selection.snapshot.identity()
     let request = ResultCache.Request(
       version: identity,
       table: selection.table.key,
@@ -146,24 +143,22 @@ extension WebAPI {
     // Report a malformed query without waiting for other requests.
     let query = try selection.bound()
     let counted = isBeginning && !selection.query.isEmpty ? try selection.unsorted.bound() : nil
-    return try results.result(request) { () throws(WebError) in
+    return try results.result(request) {
       let end = ContinuousClock.now.advanced(by: Self.queryTime)
-      do throws(QueryFailure) {
-        let keys = try query.keys(first: isBeginning ? Self.maxFirst : .max, until: end) { client.isAbandoned }
-        var count = keys.count
-        if isBeginning, count == Self.maxFirst {
-          count = try counted?.keys(until: end) { client.isAbandoned }.count ?? selection.table.objectCount
-        }
-        if count > Self.largeResult { clinux_trim_heap() }
-        return (QueryResult(keys: keys, count: count), browsed.realm.isCurrent(selection.snapshot))
-      } catch { throw WebError(error) }
+      let keys = try query.keys(first: isBeginning ? Self.maxFirst : .max, until: end) { client.isAbandoned }
+      var count = keys.count
+      if isBeginning, count == Self.maxFirst {
+        count = try counted?.keys(until: end) { client.isAbandoned }.count ?? selection.table.objectCount
+      }
+      if count > Self.largeResult { clinux_trim_heap() }
+      return (QueryResult(keys: keys, count: count), browsed.realm.isCurrent(selection.snapshot))
     }
   }
 }
 
 extension RequestTarget {
   /// Returns a parameter as a number; nil if it is missing.
-  func number(_ name: String, _ range: ClosedRange<Int>) throws(WebError) -> Int? {
+  func number(_ name: String, _ range: ClosedRange<Int>) throws -> Int? {
     guard let text = self[name] else { return nil }
     guard let number = Int(text), range.contains(number) else {
       throw WebError(

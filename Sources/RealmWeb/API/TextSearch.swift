@@ -9,11 +9,11 @@ extension WebAPI {
   private static let searchTime = Duration.seconds(20), step = 256
   private static let maxHits = 500, excerptLimit = 80
 
-  func search(_ request: WebRequest) throws(WebError) -> WebResponse {
+  func search(_ request: WebRequest) throws -> WebResponse {
     guard let text = request.target["text"], !text.isEmpty else { throw WebError(400, "the parameter text is missing") }
     if text.utf8.count > 1000 { throw WebError(400, "the text is longer than 1000 bytes") }
     let limit = try request.target.number("limit", 1...Self.maxHits) ?? 50
-    return try browsed.onNewest { (snapshot) throws(WebError) in
+    return try browsed.onNewest { snapshot in
       var walk = Walk(TextSearch(text), limit: limit, until: .now.advanced(by: Self.searchTime), request)
       for table in try snapshot.classTables() where !walk.hasEnded { walk.search(table) }
       let out = OutputBuffer()
@@ -50,7 +50,7 @@ extension WebAPI {
       }
       if columns.isEmpty || table.damage != nil { return }
       let cursor = ObjectCursor(table)
-      do throws(EngineError) {
+      do {
         while try cursor.next() {
           steps += 1
           if steps % step == 0, ContinuousClock.now >= deadline || request.isAbandoned {

@@ -20,20 +20,20 @@ final class FormerRealm: Sendable {
   private static let idleTime = Duration.seconds(60)
 
   /// Returns the realm as of a version of `browsed`. Throws if the file does not hold the whole version.
-  func realm(_ version: UInt64, of browsed: BrowsedRealm) throws(WebError) -> Realm {
-    try opened.withLock { (opened) throws(WebError) in
+  func realm(_ version: UInt64, of browsed: BrowsedRealm) throws -> Realm {
+    try opened.withLock { opened in
       // A version that is no longer valid is searched for again.
       if let known = opened, known.version == version, (try? known.realm.latest()) != nil {
         opened?.lastUse = .now
         return known.realm
       }
       opened = nil
-      let realm = try browsed.withTimeline { (timeline) throws(WebError) in
+      let realm = try browsed.withTimeline { timeline in
         guard let found = timeline.version(version) else { throw WebError(404, "no version \(version) in the file") }
         if let fault = timeline.state(of: found).fault {
           throw WebError(409, "version \(version) is not whole: \(fault)")
         }
-        return try WebError.converting { () throws in try timeline.realm(asOf: found) }
+        return try timeline.realm(asOf: found)
       }
       opened = Opened(version: version, realm: realm, lastUse: .now)
       return realm
@@ -63,26 +63,24 @@ extension BrowsedRealm {
   /// before and after the search, because a commit in progress has no number yet.
   ///
   /// - Throws: also 503 if each of several searches was interrupted.
-  func search<R>(_ body: (Snapshot) throws(WebError) -> R) throws(WebError) -> R {
+  func search<R>(_ body: (Snapshot) throws -> R) throws -> R {
     for _ in 0..<Self.searches {
       let start = try betweenCommits()
-      let outcome = Result { () throws(WebError) in try body(start.hold.snapshot) }
+      let outcome = Result { try body(start.hold.snapshot) }
       if try betweenCommits().identity == start.identity { return try outcome.get() }
     }
     throw WebError(503, "other programs commit faster than the file can be searched; try again when they are idle")
   }
 
   /// Holds the newest version at a moment at which no commit is in progress.
-  private func betweenCommits() throws(WebError) -> (hold: VersionHold, identity: String) {
+  private func betweenCommits() throws -> (hold: VersionHold, identity: String) {
     let outcome: Result<(hold: VersionHold, identity: String), EngineError>
-    do throws(EngineError) {
-      if let writer {
-        outcome = try writer.withWriterLock(timeout: Self.timeout) { _ in newest() }
-      } else {
-        outcome = try realm.withWriterLock(timeout: Self.timeout) { _, _ in newest() }
-      }
-      return try outcome.get()
-    } catch { throw WebError(error) }
+    if let writer {
+      outcome = try writer.withWriterLock(timeout: Self.timeout) { _ in newest() }
+    } else {
+      outcome = try realm.withWriterLock(timeout: Self.timeout) { _, _ in newest() }
+    }
+    return try outcome.get()
   }
 
   private func newest() -> Result<(hold: VersionHold, identity: String), EngineError> {
@@ -93,16 +91,16 @@ extension BrowsedRealm {
   }
 
   /// Runs `body` with the versions in the file.
-  fileprivate func withTimeline<R>(_ body: (VersionTimeline) throws(WebError) -> R) throws(WebError) -> R {
-    try search { (newest) throws(WebError) in
-      try body(WebError.converting { () throws in try VersionTimeline(newest, of: realm) })
+  fileprivate func withTimeline<R>(_ body: (VersionTimeline) throws -> R) throws -> R {
+    try search { newest in
+      try body(try VersionTimeline(newest, of: realm))
     }
   }
 }
 
 extension WebAPI {
-  func versions() throws(WebError) -> WebResponse {
-    try browsed.withTimeline { (timeline) throws(WebError) in
+  func versions() throws -> WebResponse {
+    try browsed.withTimeline { timeline in
       let items = timeline.versions.map { version in
         let state = timeline.state(of: version)
         return JSONValue.object([

@@ -22,11 +22,11 @@ struct WebAPI: Sendable {
   }
 
   func respond(_ request: WebRequest) -> WebResponse {
-    do throws(WebError) { return try view(request).route(request) } catch { return error.response }
+    do { return try view(request).route(request) } catch { return WebError(error).response }
   }
 
   /// Returns the endpoints for the version that a request names, or for the newest version if it names none.
-  private func view(_ request: WebRequest) throws(WebError) -> WebAPI {
+  private func view(_ request: WebRequest) throws -> WebAPI {
     let path = request.target.path
     guard path.first == "api", let text = request.target["version"] else { return self }
     if ["versions", "changes"].contains(path.dropFirst().first ?? "") || path.count == 4 && path[3] == "deleted" {
@@ -41,7 +41,7 @@ struct WebAPI: Sendable {
     return view
   }
 
-  private func route(_ request: WebRequest) throws(WebError) -> WebResponse {
+  private func route(_ request: WebRequest) throws -> WebResponse {
     let path = request.target.path
     if path.first != "api" {
       if request.isRead, path.count <= 1, let file = Self.resource(path.first ?? "index.html") { return file }
@@ -76,7 +76,7 @@ struct WebAPI: Sendable {
     _ className: String,
     _ key: String,
     _ rest: [String]
-  ) throws(WebError) -> WebResponse {
+  ) throws -> WebResponse {
     switch (request.isRead ? "GET" : request.method, rest.first ?? "", rest.count) {
     case ("GET", "", 0): return try object(className, key)
     case ("GET", "backlinks", 1): return try backlinks(className, key, request.target)
@@ -87,7 +87,7 @@ struct WebAPI: Sendable {
     }
   }
 
-  private func changes(_ request: WebRequest) throws(WebError) -> WebResponse {
+  private func changes(_ request: WebRequest) throws -> WebResponse {
     guard request.method == "GET" else { return WebResponse(contentType: "text/event-stream", body: .bytes([])) }
     return WebResponse(contentType: "text/event-stream", body: .events(try broadcaster.subscribe(request.socket)))
   }

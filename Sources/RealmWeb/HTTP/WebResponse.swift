@@ -3,6 +3,8 @@
 import Glibc
 import RealmJSON
 import RealmPages
+import RealmQuery
+import RealmTransfer
 import Synchronization
 
 /// A response. `HTTPServer` adds the headers that every response has.
@@ -66,15 +68,42 @@ struct WebError: Error, Sendable {
     (self.status, self.message, self.column) = (status, message, column)
   }
 
-  init(_ error: EngineError) {
-    let status: UInt32 =
-      switch error.reason {
-      case .notFound: 404
-      case .wrongType, .duplicateKey, .forbidden, .overLimit, .badSchema: 400
-      case .readOnly, .busy, .inUse, .moved, .tooManyVersions, .untrusted: 409
-      default: 500
+  /// Converts the error of a request. This is the only place where errors get a status.
+  init(_ error: any Error) {
+    switch error {
+    case let error as WebError: self = error
+    case let error as EngineError: self.init(Self.status(error.reason), error.description)
+    case let error as InputError:
+      switch error.kind {
+      case .query: self.init(400, error.problem, column: error.condition == 0 ? error.column : nil)
+      case .engine(let cause): self.init(cause)
+      case .missingObject: self.init(404, error.description)
+      case .duplicate: self.init(409, error.description)
+      default: self.init(400, error.description)
       }
-    self.init(status, error.description)
+    case QueryFailure.damaged(let cause): self.init(cause)
+    case QueryFailure.refused(let cause): self.init(cause)
+    case QueryFailure.timedOut: self.init(503, "the query took too long")
+    case let error as TransferError:
+      let status: UInt32 =
+        switch error {
+        case .damaged, .file: 500
+        case .missingClass, .missingObject: 404
+        case .unsuitable: 400
+        case .busy: 503
+        }
+      self.init(status, error.description)
+    default: self.init(500, "\(error)")
+    }
+  }
+
+  private static func status(_ reason: EngineError.Reason) -> UInt32 {
+    switch reason {
+    case .notFound: 404
+    case .wrongType, .duplicateKey, .forbidden, .overLimit, .badSchema: 400
+    case .readOnly, .busy, .inUse, .moved, .tooManyVersions, .untrusted: 409
+    default: 500
+    }
   }
 
   /// The response that reports the error.

@@ -31,7 +31,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
   init(_ realm: Realm) { self.realm = realm }
 
   /// Creates a stream. Its first event is the version after which the stream reports all changes.
-  func subscribe(_ socket: Int32) throws(WebError) -> EventStream {
+  func subscribe(_ socket: Int32) throws -> EventStream {
     let stream = EventStream(socket: socket)
     let isServed = monitor.locked {
       streams.removeAll { $0.stream?.isClosed ?? true }
@@ -93,7 +93,7 @@ final class ChangeBroadcaster: @unchecked Sendable {
 
   /// Returns the event for the changes since the last call; nil if there are none.
   private func next() -> [UInt8]? {
-    do throws(EngineError) {
+    do {
       guard let from = hold else {
         hold = try realm.hold()
         file = realm.location.generation

@@ -208,7 +208,7 @@ public struct StaticPage {
   }
 
   private func append(property index: Int, _ cursor: ObjectCursor, _ rows: RowRenderer, _ shown: [Shown]) {
-    do throws(RenderError) {
+    do {
       switch try rows.display(index, of: cursor, limit: Self.valueLimit) {
       case .null: out.append("<i>null</i>")
       case .text(let text, let size):

@@ -3,7 +3,7 @@ import RealmPages
 
 /// The command `backup`.
 enum BackupCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let source = try RealmSource(toCopy: arguments), target = arguments.operands[1]
     let sizes = try source.copy(to: target, key: source.realm.configuration.encryptionKey, title: "copying")
     try CopyReport(path: target, sizes: sizes, isNew: true).print(arguments)
@@ -14,7 +14,7 @@ enum BackupCommand {
 extension RealmSource {
   /// Opens the first operand as the source of a copy. If other programs have it open, joins their session so that they
   /// do not overwrite the version being copied. Otherwise creates no files beside it.
-  init(toCopy arguments: Arguments) throws(CommandFailure) {
+  init(toCopy arguments: Arguments) throws {
     let path = arguments.operands[0]
     let mode: Configuration.Mode = LockHolders.ofRealm(at: System.absolute(path)).isEmpty ? .immutable : .shared
     // Without the lock file, overwrites by other programs are detected and the copy is repeated.
@@ -28,7 +28,7 @@ extension RealmSource {
     keepsHistory: Bool = true,
     verifies: Bool = false,
     title: String
-  ) throws(CommandFailure) -> RealmCopy.Sizes {
+  ) throws -> RealmCopy.Sizes {
     try ProgressLine.during(title, path) { (observer) throws(EngineError) in
       try RealmCopy.write(
         realm.configuration,

@@ -8,7 +8,7 @@ import RealmWeb
 
 /// The command `browse`.
 enum BrowseCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     if let out = arguments.value(.staticFile) { return try write(out, arguments) }
     let (host, port) = try address(arguments), idleTimeout = try idleTimeout(arguments)
     let source: RealmSource, writer: RealmWriter?
@@ -26,14 +26,9 @@ enum BrowseCommand {
     // The memory of one thread's arena is not reused by the others.
     clinux_limit_heaps(2)
     let browser = RealmBrowser(source.realm, path: source.path, writer: writer)
-    let url: String
     let redirect = arguments.has(.open) ? RedirectFile() : nil
     defer { redirect?.remove() }
-    do throws(BrowserError) {
-      url = try browser.start(host: host, port: port) { redirect?.remove() }
-    } catch {
-      throw CommandFailure(.failure, error.message)
-    }
+    let url = try browser.start(host: host, port: port) { redirect?.remove() }
     // A signal is the usual way to end the command. Without a thread for it, the signal ends the process.
     _ = Interruption.onFirstSignal { browser.end() }
     let shown = url + fragment(arguments)
@@ -49,12 +44,12 @@ enum BrowseCommand {
   }
 
   /// Rejects a CLASS or QUERY that the page could not show.
-  private static func checkSelection(_ arguments: Arguments, _ source: RealmSource) throws(CommandFailure) {
+  private static func checkSelection(_ arguments: Arguments, _ source: RealmSource) throws {
     guard arguments.operands.count > 1 else { return }
-    try source.onNewest { (snapshot) throws(CommandFailure) in
+    try source.onNewest { snapshot in
       let table = try snapshot.table(ofClass: arguments.operands[1], in: source.path)
       guard arguments.operands.count > 2 else { return }
-      do throws(QueryError) { _ = try ObjectQuery(arguments.operands[2], of: table, in: snapshot) } catch {
+      do throws(InputError) { _ = try ObjectQuery(arguments.operands[2], of: table, in: snapshot) } catch {
         throw CommandFailure(error, in: arguments.operands[2])
       }
     }
@@ -68,7 +63,7 @@ enum BrowseCommand {
   }
 
   /// Returns the address to listen at.
-  private static func address(_ arguments: Arguments) throws(CommandFailure) -> (host: String, port: UInt16) {
+  private static func address(_ arguments: Arguments) throws -> (host: String, port: UInt16) {
     guard let text = arguments.value(.listen) else { return ("127.0.0.1", 0) }
     guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
       let port = UInt16(text[text.utf8.index(after: colon)...])
@@ -80,7 +75,7 @@ enum BrowseCommand {
   }
 
   /// Returns the time without requests after which the server ends; nil without --idle-timeout.
-  private static func idleTimeout(_ arguments: Arguments) throws(CommandFailure) -> Duration? {
+  private static func idleTimeout(_ arguments: Arguments) throws -> Duration? {
     guard let text = arguments.value(.idleTimeout) else { return nil }
     guard let seconds = Int64(text), seconds >= 1, seconds <= 86_400 else {
       throw arguments.usage("--idle-timeout \(text): expected a number of seconds from 1 to 86400")
@@ -96,7 +91,7 @@ enum BrowseCommand {
     )
   }
 
-  private static func open(_ url: String, _ redirect: RedirectFile) throws(CommandFailure) {
+  private static func open(_ url: String, _ redirect: RedirectFile) throws {
     try redirect.write(url)
     // The program that opens pages must not receive Ctrl-C of this terminal, and its messages are not relevant here.
     let status = System.run([
@@ -114,7 +109,7 @@ enum BrowseCommand {
 
     init() { path = "\(UserFolders.runtime)/realmfs-browse-\(RealmBrowser.randomName()).html" }
 
-    func write(_ url: String) throws(CommandFailure) {
+    func write(_ url: String) throws {
       let descriptor = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
       if descriptor < 0 { throw CommandFailure(.failure, "\(path): \(System.message(errno))") }
       defer { close(descriptor) }
@@ -132,21 +127,20 @@ enum BrowseCommand {
 
   // MARK: a file
 
-  private static func write(_ out: String, _ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  private static func write(_ out: String, _ arguments: Arguments) throws -> ExitCode {
     let source = try RealmSource.pinned(arguments)
     let staging = try Staging(for: out)
     let descriptor = unsafe Glibc.open(staging.anchoredPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
     if descriptor < 0 { throw CommandFailure(.failure, "\(out): \(System.message(errno))") }
     defer { close(descriptor) }
-    let hold: VersionHold
-    do throws(EngineError) { hold = try source.realm.hold() } catch { throw CommandFailure(error) }
+    let hold = try source.realm.hold()
     let parts = try parts(arguments, hold.snapshot, source)
     let name = source.path.split(separator: "/").last.map(String.init) ?? source.path
     var page = StaticPage(hold.snapshot, title: name) { (buffer) throws(EngineError) in
       let code = StandardOutput.write(buffer.bytes, to: descriptor)
       if code != 0 { throw EngineError(.file(code), "\(out): \(System.message(code))") }
     }
-    do throws(EngineError) { try page.run(parts) } catch { throw CommandFailure(error, path: source.path) }
+    try located(source.path) { try page.run(parts) }
     guard source.realm.isCurrent(hold.snapshot) else { throw source.tooBusy }
     try staging.publishFile()
     return .done
@@ -158,19 +152,19 @@ enum BrowseCommand {
     _ arguments: Arguments,
     _ snapshot: Snapshot,
     _ source: RealmSource
-  ) throws(CommandFailure) -> [StaticPage.Part] {
+  ) throws -> [StaticPage.Part] {
     guard arguments.operands.count > 1 else {
-      do throws(EngineError) {
-        return try snapshot.classes().filter { $0.kind != .embedded }.map { StaticPage.Part($0) }
-      } catch { throw CommandFailure(error, path: source.path) }
+      return try located(source.path) {
+        try snapshot.classes().filter { $0.kind != .embedded }.map { StaticPage.Part($0) }
+      }
     }
     let table = try snapshot.table(ofClass: arguments.operands[1], in: source.path)
     guard arguments.operands.count > 2 else { return [StaticPage.Part(table)] }
     let text = arguments.operands[2], query: ObjectQuery
-    do throws(QueryError) { query = try ObjectQuery(text, of: table, in: snapshot) } catch {
+    do { query = try ObjectQuery(text, of: table, in: snapshot) } catch {
       throw CommandFailure(error, in: text)
     }
-    do throws(QueryFailure) { return [StaticPage.Part(table, text, keys: try query.keys())] } catch {
+    do { return [StaticPage.Part(table, text, keys: try query.keys())] } catch {
       throw CommandFailure(error, of: text, in: source.path)
     }
   }

@@ -12,7 +12,7 @@ import RealmTransfer
 
 /// The command `cat`.
 enum CatCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let style = try arguments.jsonStyle()
     let source = try RealmSource(arguments)
     guard arguments.operands.count > 1 else {
@@ -31,17 +31,15 @@ enum CatCommand {
   }
 
   /// Throws if an option selects or orders the objects of a class.
-  private static func refuseSelection(_ arguments: Arguments, _ reason: String) throws(CommandFailure) {
+  private static func refuseSelection(_ arguments: Arguments, _ reason: String) throws {
     guard let option = [OptionName.filter, .sort, .limit].first(where: { arguments.has($0) }) else { return }
     throw arguments.usage("--\(option.rawValue) \(reason)")
   }
 
   /// Prints the names of the printable classes; on a terminal also their object counts and a usage hint.
-  private static func listClasses(_ source: RealmSource) throws(CommandFailure) -> ExitCode {
-    let classes = try source.onNewest { (snapshot) throws(CommandFailure) in
-      do throws(EngineError) { return try snapshot.classes().filter { $0.kind != .embedded } } catch {
-        throw CommandFailure(error, path: source.path)
-      }
+  private static func listClasses(_ source: RealmSource) throws -> ExitCode {
+    let classes = try source.onNewest { snapshot in
+      try located(source.path) { try snapshot.classes().filter { $0.kind != .embedded } }
     }
     let output = StandardOutput()
     let isTerminal = isatty(STDOUT_FILENO) != 0
@@ -63,20 +61,17 @@ enum CatCommand {
     _ target: String,
     of source: RealmSource,
     style: JSONStyle
-  ) throws(CommandFailure) {
+  ) throws {
     var options = TreeOptions()
     options.json = style
     options.productVersion = Options.version
     let output = StandardOutput()
-    let stream: StreamedText?
-    do throws(FileTreeError) {
+    let stream = try located("\(source.path): \(target)") {
       let file = try open(target, in: try FileTree(source.realm, options: options))
-      stream = file.stream
       try file.read(from: 0, count: file.size) { bytes in
         output.buffer.append(bytes, in: 0..<bytes.byteCount)
       }
-    } catch {
-      throw CommandFailure(error, path: "\(source.path): \(target)")
+      return file.stream
     }
     try output.flush()
     if let stream { try print(stream, target, of: source, to: output) }
@@ -88,13 +83,13 @@ enum CatCommand {
     _ target: String,
     of source: RealmSource,
     to output: StandardOutput
-  ) throws(CommandFailure) {
+  ) throws {
     var offset = 0
     while true {
       let bytes: [UInt8]
-      do throws(FileTreeError) { bytes = try stream.read(from: offset, count: 256 << 10) } catch {
+      do { bytes = try stream.read(from: offset, count: 256 << 10) } catch {
         // The version cannot be pinned without an entry in the lock file.
-        if case .stale = error { throw source.tooBusy }
+        if case FileTreeError.stale = error { throw source.tooBusy }
         throw CommandFailure(error, path: "\(source.path): \(target)")
       }
       if bytes.isEmpty { return }
@@ -104,20 +99,21 @@ enum CatCommand {
     }
   }
 
-  private static func open(_ target: String, in tree: FileTree) throws(FileTreeError) -> OpenFile {
+  private static func open(_ target: String, in tree: FileTree) throws -> OpenFile {
     let names = target.utf8.split(separator: UInt8(ascii: "/")).map { Array($0) }
     var inode = InodeNumber.root, kind = NodeKind.directory
     for (index, name) in names.enumerated() {
-      do throws(FileTreeError) {
+      do {
         let entry = try tree.lookup(inode, name)
         (inode, kind) = (entry.inode, entry.kind)
-      } catch .notFound where index == names.count - 1 {
+      } catch {
+        guard case .notFound = error, index == names.count - 1 else { throw error }
         // `Person/4` is accepted for `Person/4.json`.
         inode = try tree.lookup(inode, name + Array(NameEscaping.suffix.utf8)).inode
       }
     }
     if kind == .symbolicLink {
-      throw .refused(
+      throw FileTreeError.refused(
         .unsupported,
         "it is a symbolic link that works only in a mount; 'realmfs watch --changes' prints commits"
       )

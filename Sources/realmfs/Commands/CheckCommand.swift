@@ -4,13 +4,17 @@ import RealmPages
 
 /// The command `check`.
 enum CheckCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let limit = try limit(arguments)
     if arguments.operands.count > 1 {
       if arguments.has(.seal) { throw arguments.usage("--seal checks one file") }
-      return try arguments.reportEach { (configuration) throws(CommandFailure) in
+      return try arguments.reportEach { configuration in
         let report = try examine(try RealmSource(configuration), limit)
-        return FileReport(line: (report.warnings + [report.verdict]).joined(separator: "\n"), json: report.json, code: report.code)
+        return FileReport(
+          line: (report.warnings + [report.verdict]).joined(separator: "\n"),
+          json: report.json,
+          code: report.code
+        )
       }
     }
     if arguments.has(.seal) { return try SealCommand.check(arguments) }
@@ -21,9 +25,9 @@ enum CheckCommand {
     return report.code
   }
 
-  private static func examine(_ source: RealmSource, _ limit: Int) throws(CommandFailure) -> CheckReport {
+  private static func examine(_ source: RealmSource, _ limit: Int) throws -> CheckReport {
     // A check takes a long time, and its result is of little use while another program writes: retry only a few times.
-    try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
+    try source.onNewest(attempts: 5) { snapshot in
       var problems: [Verifier.Problem] = []
       let summary = Verifier(snapshot).run(limit: limit) { problems.append($0) }
       return CheckReport(
@@ -37,7 +41,7 @@ enum CheckCommand {
     }
   }
 
-  private static func limit(_ arguments: Arguments) throws(CommandFailure) -> Int {
+  private static func limit(_ arguments: Arguments) throws -> Int {
     guard let text = arguments.value(.limit) else { return 1000 }
     guard let limit = Int(text), limit > 0 else {
       throw arguments.usage("option --limit: '\(text)' is not a number above 0")

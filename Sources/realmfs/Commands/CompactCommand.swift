@@ -4,7 +4,7 @@ import RealmPages
 
 /// The command `compact`.
 enum CompactCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let condition = try arguments.compactCondition(.condition)
     let source = try RealmSource(inPlace: arguments), configuration = source.realm.configuration
     var found: (total: Int, used: Int)?
@@ -35,9 +35,9 @@ enum CompactCommand {
 
 extension Arguments {
   /// Returns the condition given with `option`; nil without the option.
-  func compactCondition(_ option: OptionName) throws(CommandFailure) -> CompactCondition? {
+  func compactCondition(_ option: OptionName) throws -> CompactCondition? {
     guard let text = value(option) else { return nil }
-    do throws(CompactCondition.SyntaxError) { return try CompactCondition(text) } catch {
+    do { return try CompactCondition(text) } catch {
       throw usage("option --\(option.rawValue): \(error)")
     }
   }
@@ -45,7 +45,7 @@ extension Arguments {
 
 extension RealmSource {
   /// Opens the first operand as a file that will be replaced.
-  init(inPlace arguments: Arguments) throws(CommandFailure) {
+  init(inPlace arguments: Arguments) throws {
     try self.init(Self.configuration(path: arguments.operands[0], arguments, .immutable))
   }
 }

@@ -5,20 +5,18 @@ import RealmSync
 
 /// The command `convert`.
 enum ConvertCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     guard arguments.has(.local) else { throw arguments.usage("option --local is required") }
     let source = try RealmSource(arguments), target = arguments.operands[1]
     var isMirror = false
-    let unsent = try source.onNewest { (snapshot) throws(CommandFailure) -> UnsentChanges in
-      do throws(SyncError) { isMirror = try MirrorState(in: snapshot) != nil } catch { throw CommandFailure(error) }
+    let unsent = try source.onNewest { (snapshot) throws -> UnsentChanges in
+      isMirror = try MirrorState(in: snapshot) != nil
       // The content of a mirror was on the server.
       if isMirror { return .none }
       guard snapshot.historyType > 2 else {
         throw CommandFailure(.failure, "\(source.path): already a local realm; 'realmfs backup' copies it")
       }
-      do throws(EngineError) { return try snapshot.unsentChanges() } catch {
-        throw CommandFailure(error, path: source.path)
-      }
+      return try located(source.path) { try snapshot.unsentChanges() }
     }
     if case .some(let count) = unsent {
       Log.notice("\(source.path): the copy has the changes of \(counted(count, "changeset")) not sent to the server")
@@ -33,7 +31,7 @@ enum ConvertCommand {
     if isMirror {
       var copy = source.realm.configuration
       (copy.path, copy.mode) = (System.absolute(target), .exclusive)
-      do throws(SyncError) { try Mirror.makeLocal(copy) } catch { throw CommandFailure(error) }
+      try Mirror.makeLocal(copy)
     }
     var report = CopyReport(path: target, sizes: sizes, isNew: true)
     report.facts = [("unsentChangesets", unsent.json)]

@@ -4,16 +4,16 @@ import RealmPages
 
 /// The command `create`.
 enum CreateCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let path = arguments.operands[0]
     let schema = try arguments.schema(.schemaFile)
-    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+    let key = try KeySource(arguments).map { source in
       try source.read(verbose: arguments.has(.verbose))
     }
     let staging = try Staging(for: path)
-    do throws(CommandFailure) {
+    do {
       try make(Configuration(path: staging.anchoredPath, encryptionKey: key), schema, shownPath: path)
-    } catch { throw staging.named(error) }
+    } catch { throw staging.named(CommandFailure(error)) }
     // The staged file is removed unless it is published.
     if arguments.has(.dryRun) {
       Log.notice("\(path): \(Options.dryRunLead)\(counted(schema?.classes.count ?? 0, "class", "classes")) created")
@@ -28,25 +28,15 @@ enum CreateCommand {
     _ configuration: Configuration,
     _ schema: SchemaDescription?,
     shownPath: String
-  ) throws(CommandFailure) {
-    let writer = try translating(shownPath) { () throws(EngineError) in
-      try RealmWriter(configuration, create: true)
-    }
-    let transaction = try translating(shownPath) { () throws(EngineError) in try writer.begin() }
-    if let schema {
-      do throws(SchemaChangeError) {
-        try SchemaChange(to: schema, in: transaction).apply(transaction)
-      } catch {
-        throw CommandFailure(.failure, "\(shownPath): cannot create the schema: \(error)")
+  ) throws {
+    try located(shownPath) {
+      let transaction = try RealmWriter(configuration, create: true).begin()
+      if let schema {
+        do { try SchemaChange(to: schema, in: transaction).apply(transaction) } catch {
+          throw CommandFailure(.failure, "\(shownPath): cannot create the schema: \(error)")
+        }
       }
+      _ = try transaction.commit()
     }
-    do throws(EngineError) { _ = try transaction.commit() } catch { throw CommandFailure(error, path: shownPath) }
-  }
-
-  private static func translating<R: ~Copyable>(
-    _ path: String,
-    _ body: () throws(EngineError) -> R
-  ) throws(CommandFailure) -> R {
-    do throws(EngineError) { return try body() } catch { throw CommandFailure(error, path: path) }
   }
 }

@@ -6,34 +6,25 @@ import RealmTransfer
 
 /// The command `delete`.
 enum DeleteCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let target = try DeletionTarget(arguments)
     let asked = try ask(target, arguments)
     if let asked, asked.isEmpty { return .failure }
     let realm = try EditedRealm(arguments)
     var edit = RealmEdit(realm.writer)
     edit.preview = realm.preview
-    var failure: CommandFailure?
-    let count: Int
-    do throws(CommandFailure) {
-      count = try realm.change { () throws(TransferError) in
-        try edit.delete { (snapshot) throws(TransferError) in
-          do throws(CommandFailure) {
-            let objects = try target.objects(in: snapshot, realm.path)
-            if let asked, asked != objects {
-              throw CommandFailure(
-                .failure,
-                "\(realm.path): another program changed these objects; nothing was deleted, try again"
-              )
-            }
-            return objects
-          } catch {
-            failure = error
-            throw .unsuitable(error.message)
-          }
+    let count = try realm.change {
+      try edit.delete { snapshot in
+        let objects = try target.objects(in: snapshot, realm.path)
+        if let asked, asked != objects {
+          throw CommandFailure(
+            .failure,
+            "\(realm.path): another program changed these objects; nothing was deleted, try again"
+          )
         }
+        return objects
       }
-    } catch { throw failure ?? error }
+    }
     try realm.report("\(counted(count, "object")) deleted", [("deleted", .number(count))])
     return .done
   }
@@ -43,10 +34,10 @@ enum DeleteCommand {
   private static func ask(
     _ target: DeletionTarget,
     _ arguments: Arguments
-  ) throws(CommandFailure) -> [ObjectReference]? {
+  ) throws -> [ObjectReference]? {
     if !arguments.asksFirst { return nil }
     let source = try RealmSource.pinned(arguments)
-    let objects = try source.onNewest { (snapshot) throws(CommandFailure) in
+    let objects = try source.onNewest { snapshot in
       try target.objects(in: snapshot, source.path)
     }
     // There is nothing to confirm.
@@ -62,7 +53,7 @@ private enum DeletionTarget {
   case names([ObjectName])
   case query(className: String, QueryCondition)
 
-  init(_ arguments: Arguments) throws(CommandFailure) {
+  init(_ arguments: Arguments) throws {
     let words = Array(arguments.operands.dropFirst())
     let names = words.compactMap { ObjectName($0) }
     if names.count == words.count {
@@ -88,38 +79,40 @@ private enum DeletionTarget {
   }
 
   /// Returns the objects to delete in a version, each once.
-  func objects(in snapshot: Snapshot, _ path: String) throws(CommandFailure) -> [ObjectReference] {
+  func objects(in snapshot: Snapshot, _ path: String) throws -> [ObjectReference] {
     switch self {
     case .names(let names):
       var objects: [ObjectReference] = [], known: Set<ObjectReference> = []
       for name in names {
-        do throws(TransferError) {
+        try located(path) {
           let (table, object) = (try name.table(in: snapshot), try name.object(in: snapshot))
           try check(table, path)
           if known.insert(object).inserted { objects.append(object) }
-        } catch { throw CommandFailure(error, path: path) }
+        }
       }
       return objects
     case .query(let className, let condition):
       let table = try snapshot.table(ofClass: className, in: path)
-      do throws(TransferError) { try check(table, path) } catch { throw CommandFailure(error, path: path) }
+      try located(path) { try check(table, path) }
       let query: ObjectQuery, text = condition.text ?? ""
-      do throws(QueryError) { query = try ObjectQuery([condition], of: table, in: snapshot) } catch {
+      do { query = try ObjectQuery([condition], of: table, in: snapshot) } catch {
         throw CommandFailure(error, in: text)
       }
-      do throws(QueryFailure) {
-        return try query.keys().map { ObjectReference(table: table.key, key: $0) }
-      } catch { throw CommandFailure(error, of: text, in: path) }
+      do { return try query.keys().map { ObjectReference(table: table.key, key: $0) } } catch {
+        throw CommandFailure(error, of: text, in: path)
+      }
     }
   }
 
-  private func check(_ table: Table, _ path: String) throws(TransferError) {
+  private func check(_ table: Table, _ path: String) throws {
     let name = table.className ?? table.name
     switch table.kind {
     case .topLevel: break
     case .embedded:
-      throw .unsuitable("\(path): \(name) is embedded; set the property that holds the object to null instead")
-    case .asymmetric: throw .unsuitable("\(path): \(name) is asymmetric; its objects cannot be changed")
+      throw TransferError.unsuitable(
+        "\(path): \(name) is embedded; set the property that holds the object to null instead"
+      )
+    case .asymmetric: throw TransferError.unsuitable("\(path): \(name) is asymmetric; its objects cannot be changed")
     }
   }
 }

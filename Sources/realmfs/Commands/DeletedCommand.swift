@@ -14,23 +14,20 @@ struct DeletedCommand {
   private let printer: RowPrinter
   private let showsNodes: Bool
 
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     if arguments.has(.restore) { return try restore(arguments) }
     let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
     let command = try DeletedCommand(arguments)
     let joins = !arguments.has(.immutable) && RealmSource.hasLockFile(configuration.path)
     let source = try joins ? RealmSource.pinned(configuration) : RealmSource(configuration)
-    let outcome: Result<Outcome, CommandFailure>
-    do throws(EngineError) {
-      outcome = try source.realm.withWriterLock { newest, _ in
-        Result { () throws(CommandFailure) in try command.collect(newest) }
-      }
-    } catch { throw CommandFailure(error) }
+    let outcome = try source.realm.withWriterLock { newest, _ in
+      Result { try command.collect(newest) }
+    }
     return try outcome.get().finish(command.printer)
   }
 
   /// Creates the objects again that --restore names.
-  private static func restore(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  private static func restore(_ arguments: Arguments) throws -> ExitCode {
     var names: [ObjectName] = []
     for text in arguments.allValues(.restore) {
       guard let name = ObjectName(text) else {
@@ -41,7 +38,7 @@ struct DeletedCommand {
     let realm = try EditedRealm(arguments)
     var edit = RealmEdit(realm.writer)
     edit.preview = realm.preview
-    let restored = try realm.change { () throws(TransferError) in try edit.restore(deleted: names) }
+    let restored = try realm.change { try edit.restore(deleted: names) }
     let links = restored.missingLinks
     let left = links == 0 ? "" : "; left out \(counted(links, "link")) to objects that do not exist"
     let older = restored.perhapsOlder.map(\.description)
@@ -56,7 +53,7 @@ struct DeletedCommand {
     return .done
   }
 
-  private init(_ arguments: Arguments) throws(CommandFailure) {
+  private init(_ arguments: Arguments) throws {
     self.arguments = arguments
     path = arguments.operands[0]
     className = arguments.operands.count > 1 ? arguments.operands[1] : nil
@@ -78,20 +75,17 @@ struct DeletedCommand {
     var count = 0
     var notes: [String] = []
 
-    func finish(_ printer: RowPrinter) throws(CommandFailure) -> ExitCode {
+    func finish(_ printer: RowPrinter) throws -> ExitCode {
       try printer.finish()
       for note in notes { Log.notice(note) }
       return .done
     }
   }
 
-  private func collect(_ newest: Snapshot) throws(CommandFailure) -> Outcome {
+  private func collect(_ newest: Snapshot) throws -> Outcome {
     var outcome = Outcome()
     let before = try hash()
-    let search: DeletedObjects
-    do throws(EngineError) { search = try DeletedObjects(in: newest, former: arguments.has(.former)) } catch {
-      throw CommandFailure(error, path: path)
-    }
+    let search = try located(path) { try DeletedObjects(in: newest, former: arguments.has(.former)) }
     var known: Set<String> = [], hashes: [ObjectReference: Int] = [:]
     search.forEach { object in
       known.insert(object.table.className ?? "")
@@ -142,9 +136,9 @@ struct DeletedCommand {
   }
 
   /// The SHA-256 of the file; nil without --hash.
-  private func hash() throws(CommandFailure) -> String? {
+  private func hash() throws -> String? {
     guard arguments.has(.hash) else { return nil }
-    do throws(EngineError) { return try FileSeal.sha256(of: path) } catch { throw CommandFailure(error) }
+    return try FileSeal.sha256(of: path)
   }
 
   private func add(_ text: DeletedObjectText) {

@@ -6,18 +6,18 @@ import RealmTransfer
 
 /// The command `diff`.
 enum DiffCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    do throws(CommandFailure) {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
+    do {
       return try compare(arguments)
-    } catch  where error.code == .failure {
+    } catch let error as CommandFailure where error.code == .failure {
       // Exit code 1 means that there are differences.
       throw CommandFailure(.usage, error.message)
     }
   }
 
-  private static func compare(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  private static func compare(_ arguments: Arguments) throws -> ExitCode {
     if arguments.has(.previous) || arguments.has(.version) { return try compareVersions(arguments) }
-    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+    let key = try KeySource(arguments).map { source in
       try source.read(verbose: arguments.has(.verbose))
     }
     let old = try RealmSource(toRead: arguments.operands[0], key)
@@ -25,7 +25,7 @@ enum DiffCommand {
     let printer = DifferencePrinter(isJSON: arguments.has(.json))
     for _ in 0..<RealmSource.attempts {
       let (before, after) = (try old.latest(), try new.latest())
-      let outcome = Result { () throws(CommandFailure) in
+      let outcome = Result {
         try run(before, after, arguments, printer) {
           old.realm.isCurrent(before) && new.realm.isCurrent(after)
         }
@@ -41,10 +41,10 @@ enum DiffCommand {
 
   /// Compares the newest version of a file with an older one. That exists only until the next commit, so other writers
   /// are locked out during the comparison. If that is not possible, no other program may have the realm open.
-  private static func compareVersions(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  private static func compareVersions(_ arguments: Arguments) throws -> ExitCode {
     let path = arguments.operands[0]
     let configuration = try RealmSource.configuration(path: path, arguments, .immutable)
-    return try RealmSource.withoutCommits(configuration) { (source, newest, isUnchanged) throws(CommandFailure) in
+    return try RealmSource.withoutCommits(configuration) { source, newest, isUnchanged in
       let older: Snapshot, isWhole: Bool
       if let text = arguments.value(.version) {
         (older, isWhole) = try version(text, before: newest, of: source)
@@ -58,9 +58,8 @@ enum DiffCommand {
   }
 
   /// Returns the version before the last commit.
-  private static func previous(_ newest: Snapshot, _ path: String) throws(CommandFailure) -> Snapshot {
-    let previous: Snapshot?
-    do throws(EngineError) { previous = try newest.previous() } catch { throw CommandFailure(error, path: path) }
+  private static func previous(_ newest: Snapshot, _ path: String) throws -> Snapshot {
+    let previous = try located(path) { try newest.previous() }
     if let previous { return previous }
     throw CommandFailure(
       .unreadable,
@@ -73,12 +72,10 @@ enum DiffCommand {
     _ text: String,
     before newest: Snapshot,
     of source: RealmSource
-  ) throws(CommandFailure) -> (Snapshot, isWhole: Bool) {
+  ) throws -> (Snapshot, isWhole: Bool) {
     let path = source.path, timeline = try VersionTimeline.of(newest, source.realm, path)
     let version = try RealmSource.readable(RealmSource.number(text, path), of: timeline, path)
-    do throws(EngineError) {
-      return (try timeline.snapshot(of: version), timeline.state(of: version) == .whole)
-    } catch { throw CommandFailure(error, path: path) }
+    return try located(path) { (try timeline.snapshot(of: version), timeline.state(of: version) == .whole) }
   }
 
   // MARK: comparing
@@ -90,21 +87,21 @@ enum DiffCommand {
     _ printer: DifferencePrinter,
     areVersions: Bool = false,
     isCurrent: () -> Bool
-  ) throws(CommandFailure) -> ExitCode {
+  ) throws -> ExitCode {
     let comparison = RealmComparison(old, new, classes: arguments.chosenClasses(), areVersions: areVersions)
     var complaints = Complaints()
     comparison.onComplaint = { complaints.add($0) }
     let path = arguments.operands.joined(separator: ", ")
-    do throws(TransferError) {
-      try comparison.run { (difference) throws(TransferError) in
+    try located(path) {
+      try comparison.run { difference in
         printer.add(difference)
         if printer.isFull {
-          if !isCurrent() { throw .busy }
+          if !isCurrent() { throw TransferError.busy }
           try printer.flush()
         }
       }
       if isCurrent() { try printer.flush() }
-    } catch { throw CommandFailure(error, path: path) }
+    }
     for line in complaints.lines { Log.error(line) }
     return complaints.isEmpty ? (printer.count == 0 ? .done : .failure) : .damaged
   }
@@ -126,9 +123,9 @@ final class DifferencePrinter {
     output.buffer.reset()
   }
 
-  func flush() throws(TransferError) {
+  func flush() throws {
     hasPrinted = hasPrinted || output.buffer.count > 0
-    do throws(CommandFailure) { try output.flush() } catch { throw .unsuitable(error.message) }
+    try output.flush()
   }
 
   func add(_ difference: Difference) {

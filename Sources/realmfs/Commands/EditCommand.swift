@@ -12,7 +12,7 @@ struct EditedRealm {
   private let arguments: Arguments
 
   /// Opens the first operand. A realm that cannot be written is rejected before any file is created beside it.
-  init(_ arguments: Arguments) throws(CommandFailure) {
+  init(_ arguments: Arguments) throws {
     self.arguments = arguments
     path = arguments.operands[0]
     let source = try RealmSource(arguments)
@@ -34,24 +34,22 @@ struct EditedRealm {
     Interruption.watch()
     var configuration = source.realm.configuration
     configuration.mode = .shared
-    do throws(EngineError) { writer = try RealmWriter.ofCommand(configuration) } catch {
-      throw CommandFailure(error, path: path)
-    }
+    writer = try located(path) { try RealmWriter.ofCommand(configuration) }
   }
 
   /// Prints the differences between two versions of the realm.
-  func show(_ before: Snapshot, _ after: Snapshot) throws(TransferError) {
+  func show(_ before: Snapshot, _ after: Snapshot) throws {
     let comparison = RealmComparison(before, after, classes: nil, areVersions: true)
-    try show(comparison) { (add) throws(TransferError) in try comparison.run(add) }
+    try show(comparison) { add in try comparison.run(add) }
   }
 
   private func show(
     _ comparison: RealmComparison,
-    _ run: (_ add: (Difference) throws(TransferError) -> Void) throws(TransferError) -> Void
-  ) throws(TransferError) {
+    _ run: (_ add: (Difference) throws -> Void) throws -> Void
+  ) throws {
     let printer = DifferencePrinter(isJSON: arguments.has(.json))
     comparison.onComplaint = { Log.error("\(path): \($0)") }
-    try run { (difference) throws(TransferError) in
+    try run { difference in
       printer.add(difference)
       if printer.isFull { try printer.flush() }
     }
@@ -59,35 +57,30 @@ struct EditedRealm {
   }
 
   /// The newest version.
-  func newest() throws(CommandFailure) -> Snapshot {
-    do throws(EngineError) { return try writer.realm.latest() } catch { throw CommandFailure(error) }
+  func newest() throws -> Snapshot {
+    try writer.realm.latest()
   }
 
   /// The preview that prints differences; nil without --dry-run.
   var preview: Preview? {
     guard arguments.has(.dryRun) else { return nil }
-    return { (before, after, objects) throws(TransferError) in
+    return { before, after, objects in
       let comparison = RealmComparison(before, after, classes: nil)
-      try show(comparison) { (add) throws(TransferError) in try comparison.run(objects: objects, add) }
+      try show(comparison) { add in try comparison.run(objects: objects, add) }
     }
   }
 
   /// Runs a change and converts its errors to command failures.
-  func change<R>(_ body: () throws(TransferError) -> R) throws(CommandFailure) -> R {
-    do throws(TransferError) { return try body() } catch {
-      switch error {
-      case .unsuitable(let text), .missingObject(let text): throw CommandFailure(code(of: error), "\(path): \(text)")
-      default: throw CommandFailure(error, path: path)
+  func change<R>(_ body: () throws -> R) throws -> R {
+    try located(path) {
+      do { return try body() } catch TransferError.unsuitable(let text) {
+        throw CommandFailure(.failure, "\(path): \(text)")
       }
     }
   }
 
-  private func code(of error: TransferError) -> ExitCode {
-    if case .missingObject = error { .unreadable } else { .failure }
-  }
-
   /// Reports the result: `words` on standard error, or with --json `facts` on standard output.
-  func report(_ words: String, _ facts: [(String, JSONValue)]) throws(CommandFailure) {
+  func report(_ words: String, _ facts: [(String, JSONValue)]) throws {
     if arguments.has(.dryRun) {
       if !arguments.has(.quiet) { Log.notice("\(path): \(Options.dryRunLead)\(words)") }
       return
@@ -107,7 +100,7 @@ extension Arguments {
   var asksFirst: Bool { !has(.yes) && !has(.dryRun) && isatty(STDIN_FILENO) != 0 }
 
   /// Parses the operands from `first` on as assignments.
-  func assignments(from first: Int) throws(CommandFailure) -> [Assignment] {
+  func assignments(from first: Int) throws -> [Assignment] {
     var assignments: [Assignment] = []
     for text in operands[first...] {
       guard let assignment = Assignment(text) else {
@@ -123,7 +116,7 @@ extension Arguments {
   }
 
   /// Rejects arguments that are not UTF-8, which are stored in `operands` with replacement characters.
-  func checkEncoding() throws(CommandFailure) {
+  func checkEncoding() throws {
     for (index, argument) in CommandLine.arguments.enumerated() where argument.contains("\u{FFFD}") {
       guard let bytes = unsafe CommandLine.unsafeArgv[index], unsafe String(validatingCString: bytes) == nil else {
         continue

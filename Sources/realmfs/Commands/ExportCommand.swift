@@ -15,7 +15,7 @@ enum ExportCommand {
     ".xls", ".ods", ".xml", ".yaml", ".yml", ".sql", ".parquet", ".txt", ".html", ".pdf", ".zip", ".gz", ".realm",
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
     let suffix = ExportFormat(suffixOf: target)
     if suffix == nil, !arguments.has(.format), let other = foreign.first(where: { target.lowercased().hasSuffix($0) }) {
@@ -61,7 +61,7 @@ enum ExportCommand {
     )
     exporter.name = target
     let summary: ExportSummary
-    do throws(CommandFailure) { summary = try export(source, arguments, exporter) } catch { throw staging.named(error) }
+    do { summary = try export(source, arguments, exporter) } catch { throw staging.named(CommandFailure(error)) }
     for remark in summary.remarks.prefix(maxRemarks) { Log.notice("\(target): \(remark)") }
     if summary.remarks.count > maxRemarks {
       Log.notice("\(target): \(summary.remarks.count - maxRemarks) more remarks like these")
@@ -91,7 +91,7 @@ enum ExportCommand {
     summary.damaged > 0 ? .damaged : summary.leftOut > 0 ? .failure : .done
   }
 
-  private static func dialect(_ arguments: Arguments, _ format: ExportFormat) throws(CommandFailure) -> CSVDialect {
+  private static func dialect(_ arguments: Arguments, _ format: ExportFormat) throws -> CSVDialect {
     let options = [OptionName.delimiter] + (format == .tsv ? [] : [.decimal])
     if format != .csv, let option = options.first(where: { arguments.has($0) }) {
       throw arguments.usage("--\(option.rawValue) is for --format csv")
@@ -106,11 +106,11 @@ enum ExportCommand {
     _ source: RealmSource,
     _ arguments: Arguments,
     _ exporter: Exporter
-  ) throws(CommandFailure) -> ExportSummary {
+  ) throws -> ExportSummary {
     var exporter = exporter
     if let text = arguments.value(.filter) {
       if arguments.chosenClasses()?.count != 1 { throw arguments.usage("--where needs --class with one class") }
-      exporter.filter = { (table, snapshot) throws(TransferError) in try filter(text, table, snapshot) }
+      exporter.filter = { table, snapshot in try filter(text, table, snapshot) }
     }
     var progress = Progress("export")
     exporter.onProgress = { (done, total) in progress.show(done, of: total) }
@@ -120,7 +120,7 @@ enum ExportCommand {
       progress.clear()
       complaints.report(source.path)
     }
-    do throws(TransferError) { return try exporter.run() } catch { throw CommandFailure(error, path: source.path) }
+    return try located(source.path) { try exporter.run() }
   }
 }
 
@@ -129,20 +129,20 @@ private func filter(
   _ text: String,
   _ table: Table,
   _ snapshot: Snapshot
-) throws(TransferError) -> Exporter.Filter? {
+) throws -> Exporter.Filter? {
   // Embedded objects are exported with their parents.
   if table.kind == .embedded { return nil }
   let query: ObjectQuery
-  do throws(QueryError) { query = try ObjectQuery(text, of: table, in: snapshot) } catch {
-    throw .unsuitable(CommandFailure(error, in: text).message)
+  do { query = try ObjectQuery(text, of: table, in: snapshot) } catch {
+    throw TransferError.unsuitable(CommandFailure(error, in: text).message)
   }
-  if query.isOrdered { throw .unsuitable("--where takes no SORT, DISTINCT or LIMIT; use 'realmfs query'") }
-  return { (cursor) throws(TransferError) in
-    do throws(QueryFailure) { return try query.matches(cursor) } catch {
+  if query.isOrdered { throw TransferError.unsuitable("--where takes no SORT, DISTINCT or LIMIT; use 'realmfs query'") }
+  return { cursor in
+    do { return try query.matches(cursor) } catch {
       switch error {
-      case .damaged(let error): throw .damaged(error.description)
-      case .refused(let error): throw .unsuitable(CommandFailure(error, in: text).message)
-      case .timedOut: throw .unsuitable("the query of --where took too long")
+      case QueryFailure.damaged(let cause): throw TransferError.damaged(cause.description)
+      case QueryFailure.refused(let cause): throw TransferError.unsuitable(CommandFailure(cause, in: text).message)
+      default: throw TransferError.unsuitable("the query of --where took too long")
       }
     }
   }
@@ -153,18 +153,5 @@ extension Arguments {
   func chosenClasses() -> [String]? {
     guard has(.classes) else { return nil }
     return allValues(.classes).flatMap { $0.split(unescaped: ",") }
-  }
-}
-
-extension CommandFailure {
-  /// Converts the error that ended an export or import.
-  init(_ error: TransferError, path: String) {
-    switch error {
-    case .engine(let cause): self.init(cause, path: path)
-    case .damaged: self.init(.damaged, "\(path): \(error)")
-    case .missingClass, .missingObject: self.init(.unreadable, "\(path): \(error)")
-    case .file, .unsuitable: self.init(.failure, error.description)
-    case .busy: self.init(.inUse, "\(path): \(error)")
-    }
   }
 }

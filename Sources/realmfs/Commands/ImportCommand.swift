@@ -6,7 +6,7 @@ import RealmTransfer
 
 /// The command `import`.
 enum ImportCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let path = arguments.operands[0]
     let batchSize = try batchSize(arguments)
     let options = try options(arguments)
@@ -17,14 +17,14 @@ enum ImportCommand {
       throw CommandFailure(.unreadable, "\(path): \(System.message(error.code)); create it with 'realmfs create'")
     }
     if StandardInput.isNamed(by: arguments.operands[1]) { try StandardInput.take(as: "the data") }
-    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+    let key = try KeySource(arguments).map { source in
       try source.read(verbose: arguments.has(.verbose))
     }
     Interruption.watch()
     var progress = Progress("import")
-    let rejects = try arguments.value(.skipBad).map { (path) throws(CommandFailure) in try RejectsFile(path) }
+    let rejects = try arguments.value(.skipBad).map { path in try RejectsFile(path) }
     let summary: ImportSummary
-    do throws(TransferError) {
+    do {
       let source = try ImportSource(
         arguments.operands[1],
         format: format,
@@ -32,16 +32,14 @@ enum ImportCommand {
         options
       )
       let writer: RealmWriter
-      do throws(EngineError) {
-        var configuration = Configuration(path: path, encryptionKey: key)
-        configuration.trustsOwner = arguments.trustsOwner
-        configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)
-        writer = try RealmWriter.ofCommand(configuration)
-      } catch { throw .engine(error) }
+      var configuration = Configuration(path: path, encryptionKey: key)
+      configuration.trustsOwner = arguments.trustsOwner
+      configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)
+      writer = try RealmWriter.ofCommand(configuration)
       var importer = Importer(writer, from: source, defaultClass: classes.first)
       importer.batchSize = batchSize
       importer.isDryRun = arguments.has(.dryRun)
-      if let rejects { importer.onReject = { (record) throws(TransferError) in try rejects.add(record) } }
+      if let rejects { importer.onReject = { record in try rejects.add(record) } }
       importer.onProgress = { (done) in progress.show(done, of: 0) }
       summary = try importer.run()
     } catch {
@@ -52,7 +50,7 @@ enum ImportCommand {
     return try report(summary, path, arguments)
   }
 
-  private static func batchSize(_ arguments: Arguments) throws(CommandFailure) -> Int? {
+  private static func batchSize(_ arguments: Arguments) throws -> Int? {
     guard let text = arguments.value(.batch) else { return nil }
     guard let size = Int(text), size > 0 else {
       throw arguments.usage("option --batch: '\(text)' is not a number above 0")
@@ -61,7 +59,7 @@ enum ImportCommand {
   }
 
   /// Returns the options that describe the input files.
-  private static func options(_ arguments: Arguments) throws(CommandFailure) -> ImportOptions {
+  private static func options(_ arguments: Arguments) throws -> ImportOptions {
     var options = ImportOptions()
     options.encoding = arguments.value(.encoding)
     options.decimalMark = arguments.decimalMark
@@ -73,7 +71,7 @@ enum ImportCommand {
     _ summary: ImportSummary,
     _ path: String,
     _ arguments: Arguments
-  ) throws(CommandFailure) -> ExitCode {
+  ) throws -> ExitCode {
     let output = StandardOutput()
     if arguments.has(.json) {
       output.print(
@@ -114,7 +112,7 @@ extension Arguments {
   var decimalMark: DecimalMark? { value(.decimal).flatMap { DecimalMark(rawValue: $0) } }
 
   /// Returns the separator of CSV given by the user.
-  func delimiter() throws(CommandFailure) -> UInt8? {
+  func delimiter() throws -> UInt8? {
     guard let text = value(.delimiter) else { return nil }
     let words = ["tab": 0x09, "\\t": 0x09, "comma": UInt8(ascii: ","), "semicolon": UInt8(ascii: ";")]
     guard let byte = words[text] ?? (text.utf8.count == 1 ? text.utf8.first : nil), CSVDialect.isDelimiter(byte) else {
@@ -131,7 +129,7 @@ private final class RejectsFile {
   private let buffer = OutputBuffer()
 
   /// Throws if the file exists. The file is created with the first record.
-  init(_ path: String) throws(CommandFailure) {
+  init(_ path: String) throws {
     self.path = path
     if case .success = System.status(path) {
       throw CommandFailure(.failure, "\(path) already exists: name another file for the rejected records")
@@ -140,11 +138,11 @@ private final class RejectsFile {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  func add(_ record: RejectedRecord) throws(TransferError) {
+  func add(_ record: RejectedRecord) throws {
     Log.error(record.reason)
     if descriptor < 0 {
       descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      if descriptor < 0 { throw .file(path, errno) }
+      if descriptor < 0 { throw TransferError.file(path, errno) }
     }
     buffer.append("{\"file\":")
     buffer.append(quoted: record.path)
@@ -157,6 +155,6 @@ private final class RejectsFile {
     buffer.append("}\n")
     let code = StandardOutput.write(buffer.bytes, to: descriptor)
     buffer.reset()
-    if code != 0 { throw .file(path, code) }
+    if code != 0 { throw TransferError.file(path, code) }
   }
 }

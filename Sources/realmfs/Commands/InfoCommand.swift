@@ -5,11 +5,11 @@ import RealmSync
 
 /// The command `info`.
 enum InfoCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     if arguments.operands.count > 1 {
-      return try arguments.reportEach { (configuration) throws(CommandFailure) in
+      return try arguments.reportEach { configuration in
         let source = try RealmSource(configuration)
-        let facts = try source.onNewest { (snapshot) throws(CommandFailure) in
+        let facts = try source.onNewest { snapshot in
           try RealmFacts(source, snapshot, isLong: arguments.has(.long))
         }
         let holders = LockHolders.ofRealm(at: System.absolute(configuration.path))
@@ -21,14 +21,15 @@ enum InfoCommand {
     let output = StandardOutput()
     // Without its key, only the external attributes of a file are examined.
     var configuration = Configuration(path: path, encryptionKey: nil, mode: .immutable)
-    do throws(CommandFailure) {
+    do {
       configuration = try RealmSource.configuration(path: path, arguments, .immutable)
       let source = try RealmSource(configuration)
-      let facts = try source.onNewest { (snapshot) throws(CommandFailure) in
+      let facts = try source.onNewest { snapshot in
         try RealmFacts(source, snapshot, isLong: arguments.has(.long))
       }
       if arguments.has(.json) { output.print(facts.json(holders).text) } else { output.table(facts.lines(holders)) }
     } catch {
+      let error = CommandFailure(error)
       let diagnosis = FileDiagnosis(configuration, error)
       if arguments.has(.json) {
         let told: [(String, JSONValue)] = [
@@ -90,17 +91,13 @@ private struct RealmFacts {
     }
   }
 
-  init(_ source: RealmSource, _ snapshot: Snapshot, isLong: Bool) throws(CommandFailure) {
+  init(_ source: RealmSource, _ snapshot: Snapshot, isLong: Bool) throws {
     path = source.path
     isEncrypted = source.realm.configuration.encryptionKey != nil
     self.snapshot = snapshot
-    do throws(EngineError) { fileSize = try source.realm.fileStatus().size } catch { throw CommandFailure(error) }
-    do throws(EngineError) {
-      freeBytes = try snapshot.freeBytes()
-      schemaVersion = try snapshot.schemaVersion()
-      classes = try snapshot.classes()
-    } catch {
-      throw CommandFailure(error, path: source.path)
+    fileSize = try source.realm.fileStatus().size
+    (freeBytes, schemaVersion, classes) = try located(source.path) {
+      (try snapshot.freeBytes(), try snapshot.schemaVersion(), try snapshot.classes())
     }
     mirror = MirrorFacts(snapshot)
     // A damaged class has no description; it is reported as damaged.

@@ -6,7 +6,7 @@ import RealmTransfer
 
 /// The command `insert`.
 enum InsertCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let texts = arguments.operands.dropFirst(2)
     let first = texts.first?.first { !$0.isWhitespace }
     if let first, first != "{", first != "[" { return try insertAssignments(arguments) }
@@ -20,7 +20,7 @@ enum InsertCommand {
     var progress = Progress("insert")
     let name = try className(typed, in: realm)
     defer { progress.clear() }
-    let summary = try realm.change { () throws(TransferError) in
+    let summary = try realm.change {
       let source =
         texts.isEmpty
         ? try ImportSource("-", format: .json, className: name)
@@ -41,17 +41,17 @@ enum InsertCommand {
   }
 
   /// Returns the stored name of the class, which the importer needs.
-  private static func className(_ name: String, in realm: EditedRealm) throws(CommandFailure) -> String {
+  private static func className(_ name: String, in realm: EditedRealm) throws -> String {
     try realm.newest().table(ofClass: name, in: realm.path).className ?? name
   }
 
-  private static func insertAssignments(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  private static func insertAssignments(_ arguments: Arguments) throws -> ExitCode {
     let assignments = try arguments.assignments(from: 2)
     let realm = try EditedRealm(arguments)
     var edit = RealmEdit(realm.writer)
     edit.preview = realm.preview
     let name = try className(arguments.operands[1], in: realm)
-    let (object, defaulted) = try realm.change { () throws(TransferError) in try edit.insert(into: name, assignments) }
+    let (object, defaulted) = try realm.change { try edit.insert(into: name, assignments) }
     try report(realm, arguments, 1, object, defaulted)
     return .done
   }
@@ -63,11 +63,11 @@ enum InsertCommand {
     _ count: Int,
     _ last: ObjectReference?,
     _ defaulted: [DefaultedProperty]
-  ) throws(CommandFailure) {
+  ) throws {
     var words = counted(count, "object") + " created"
     if count == 1, let last, !arguments.has(.dryRun) {
       let newest = try realm.newest()
-      words = try realm.change { () throws(TransferError) in try ObjectName.text(of: last, in: newest) } + " created"
+      words = try realm.change { try ObjectName.text(of: last, in: newest) } + " created"
     }
     try realm.report(words, [("created", .number(count))] + defaulted.json)
     if !arguments.has(.quiet), arguments.has(.dryRun) || !arguments.has(.json) { defaulted.report(realm.path) }

@@ -10,10 +10,10 @@ enum MergeCommand {
   /// The largest number of decided conflicts that are printed one by one.
   private static let maxDecisions = 20
 
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     guard let target = arguments.value(.output) else { throw arguments.usage("name the new realm with -o OUT") }
     let paths = arguments.operands
-    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+    let key = try KeySource(arguments).map { source in
       try source.read(verbose: arguments.has(.verbose))
     }
     let base = paths.count > 2 && !isEmpty(paths[0]) ? try MergedFile(paths[0], key) : nil
@@ -25,7 +25,7 @@ enum MergeCommand {
     let conflicts = ConflictFiles(for: arguments.value(.conflicts) ?? target + ".conflicts")
     try conflicts.check()
     let result: (sizes: RealmCopy.Sizes, summary: RealmMerge.Summary)
-    do throws(CommandFailure) {
+    do {
       result = try merge(base, ours, theirs, to: staging.anchoredPath, arguments, conflicts)
     } catch { throw staging.named(error) }
     for file in [base, theirs].compactMap({ $0 }) where !file.isUnchanged { throw file.source.tooBusy }
@@ -43,7 +43,7 @@ enum MergeCommand {
   }
 
   /// Throws if a program has the realm open that is to be replaced.
-  private static func checkIsUnused(_ path: String) throws(CommandFailure) {
+  private static func checkIsUnused(_ path: String) throws {
     if !LockHolders.ofRealm(at: System.absolute(path)).isEmpty {
       throw CommandFailure(inUse: path, "\(path): in use by another program")
     }
@@ -56,18 +56,15 @@ enum MergeCommand {
     to path: String,
     _ arguments: Arguments,
     _ conflicts: ConflictFiles
-  ) throws(CommandFailure) -> (RealmCopy.Sizes, RealmMerge.Summary) {
+  ) throws -> (RealmCopy.Sizes, RealmMerge.Summary) {
     let key = ours.realm.configuration.encryptionKey
     let preferred = arguments.value(.prefer).flatMap { RealmMerge.Side(rawValue: $0) }
     let before = try ProgressLine.during("copying", ours.path) { (observer) throws(EngineError) in
       try RealmCopy.write(ours.realm.configuration, to: path, key: key, isForWriting: true, observer: observer)
     }
-    let writer: RealmWriter
-    do throws(EngineError) { writer = try RealmWriter(Configuration(path: path, encryptionKey: key)) } catch {
-      throw CommandFailure(error, path: ours.path)
-    }
+    let writer = try located(ours.path) { try RealmWriter(Configuration(path: path, encryptionKey: key)) }
     let summary: RealmMerge.Summary
-    do throws(TransferError) {
+    try located(arguments.operands.joined(separator: ", ")) {
       let found: [RealmMerge.Conflict]
       (summary, found) = try RealmMerge.run(
         base: base?.snapshot,
@@ -78,7 +75,7 @@ enum MergeCommand {
       for conflict in found {
         if let preferred { conflicts.note(conflict, preferred) } else { conflicts.add(conflict) }
       }
-    } catch { throw CommandFailure(error, path: arguments.operands.joined(separator: ", ")) }
+    }
     guard case .success(let status) = System.status(path) else { return (before, summary) }
     return (RealmCopy.Sizes(before: before.before, after: Int(status.st_size)), summary)
   }
@@ -89,7 +86,7 @@ enum MergeCommand {
     _ target: String,
     _ conflicts: ConflictFiles,
     _ arguments: Arguments
-  ) throws(CommandFailure) -> ExitCode {
+  ) throws -> ExitCode {
     let isDecided = arguments.has(.prefer)
     for decision in conflicts.decisions.prefix(maxDecisions) { Log.notice(decision) }
     if conflicts.decisions.count > maxDecisions {
@@ -121,8 +118,8 @@ enum MergeCommand {
 
 extension RealmSource {
   /// Opens a file to be merged or compared. The key applies only to a file that is encrypted.
-  init(toRead path: String, _ key: EncryptionKey?) throws(CommandFailure) {
-    do throws(CommandFailure) {
+  init(toRead path: String, _ key: EncryptionKey?) throws {
+    do {
       self = try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
     } catch {
       guard error.code == .wrongKey, key != nil else { throw error }
@@ -144,9 +141,9 @@ private struct MergedFile {
   /// False if another program may have overwritten the version.
   var isUnchanged: Bool { source.realm.isCurrent(snapshot) }
 
-  init(_ path: String, _ key: EncryptionKey?) throws(CommandFailure) {
+  init(_ path: String, _ key: EncryptionKey?) throws {
     let source = try RealmSource(toRead: path, key)
-    do throws(EngineError) { hold = try source.realm.hold() } catch { throw CommandFailure(error, path: path) }
+    hold = try located(path) { try source.realm.hold() }
     self.source = source
   }
 }
@@ -161,7 +158,7 @@ private final class ConflictFiles {
   init(for path: String) { self.path = path }
 
   /// Throws if the directory exists and is not empty.
-  func check() throws(CommandFailure) { _ = try Staging(for: path, .absentOrEmptyDirectory) }
+  func check() throws { _ = try Staging(for: path, .absentOrEmptyDirectory) }
 
   func note(_ conflict: RealmMerge.Conflict, _ side: RealmMerge.Side) {
     let values = conflict.properties.isEmpty ? "" : " (\(conflict.properties.joined(separator: ", ")))"
@@ -196,7 +193,7 @@ private final class ConflictFiles {
   }
 
   /// Writes the files, if there are any.
-  func publish() throws(CommandFailure) {
+  func publish() throws {
     if files.isEmpty { return }
     let staging = try Staging(for: path, .absentOrEmptyDirectory), root = staging.anchoredPath
     var directories: Set<String> = []
@@ -213,7 +210,7 @@ private final class ConflictFiles {
     try staging.publishDirectory()
   }
 
-  private func make(_ directory: String) throws(CommandFailure) {
+  private func make(_ directory: String) throws {
     if unsafe mkdir(directory, 0o700) != 0 { throw failure(errno) }
   }
 

@@ -4,7 +4,7 @@ import Glibc
 
 /// The command `mount`.
 enum MountCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let mount = try Mount(arguments, at: arguments.operands.last ?? "")
     if arguments.has(.foreground) || arguments.has(.debug) {
       return try mount.serve {
@@ -13,11 +13,12 @@ enum MountCommand {
       }
     }
     return try Daemon.start(keeping: mount.keyDescriptor) { becomeReady in
-      do throws(CommandFailure) {
+      do {
         return try mount.serve(whenLive: becomeReady)
       } catch {
-        Log.error(error.message)
-        return error.code
+        let failure = CommandFailure(error)
+        Log.error(failure.message)
+        return failure.code
       }
     }
   }

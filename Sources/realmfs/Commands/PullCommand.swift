@@ -5,24 +5,22 @@ import RealmSync
 
 /// The command `pull`.
 enum PullCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let url = try arguments.syncURL(arguments.operands[0]), path = System.absolute(arguments.operands[1])
     let timeout = try arguments.syncTimeout(), options = try arguments.syncOptions()
     let configuration = try RealmSource.configuration(path: path, arguments, .shared)
     Interruption.watch()
     let report: SyncStatus
-    do throws(SyncError) {
-      let mirror = try Mirror(configuration, of: url)
-      let cleanup = Interruption.cleaning { mirror.removeUnlessBegun() }
-      defer {
-        mirror.removeUnlessBegun()
-        withExtendedLifetime(cleanup) {}
-      }
-      let session = try SyncClient(mirror, options)
-      try session.start()
-      defer { session.stop() }
-      report = try Download.finish(session, timeout)
-    } catch { throw CommandFailure(error) }
+    let mirror = try Mirror(configuration, of: url)
+    let cleanup = Interruption.cleaning { mirror.removeUnlessBegun() }
+    defer {
+      mirror.removeUnlessBegun()
+      withExtendedLifetime(cleanup) {}
+    }
+    let session = try SyncClient(mirror, options)
+    try session.start()
+    defer { session.stop() }
+    report = try Download.finish(session, timeout)
     try print(report, path, url, arguments)
     return .done
   }
@@ -32,7 +30,7 @@ enum PullCommand {
     _ path: String,
     _ url: SyncURL,
     _ arguments: Arguments
-  ) throws(CommandFailure) {
+  ) throws {
     if arguments.has(.quiet) && !arguments.has(.json) { return }
     if status.version == 0 { Log.notice(url.isNew) }
     let output = StandardOutput()

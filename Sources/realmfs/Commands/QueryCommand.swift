@@ -1,10 +1,11 @@
 // `realmfs query`: prints the objects of a class that match a query, or all, as rows; or aggregates over them.
 import RealmJSON
 import RealmQuery
+import RealmPages
 
 /// The command `query`.
 enum QueryCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let query = try arguments.condition(at: 2)
     if query == nil, arguments.has(.argument) { throw arguments.usage("--arg needs a QUERY that uses its value") }
     for note in query?.notes ?? [] { Log.notice("query: note: \(note)") }
@@ -16,7 +17,7 @@ enum QueryCommand {
 extension Arguments {
   /// Returns the query in the operand at `index` or in --where, with --sort and --limit added to it; nil without any of
   /// them.
-  func condition(at index: Int?) throws(CommandFailure) -> QueryCondition? {
+  func condition(at index: Int?) throws -> QueryCondition? {
     var query: [String] = []
     if let index, operands.count > index {
       if has(.filter) { throw usage("--where and QUERY are the same; give one of them") }
@@ -37,7 +38,7 @@ extension Arguments {
 
 extension CommandFailure {
   /// Converts a query error to a message with a mark below its position in the query.
-  init(_ error: QueryError, in text: String) {
+  init(_ error: InputError, in text: String) {
     let line = text.split(omittingEmptySubsequences: false) { $0.isNewline }.joined(separator: " ")
     let before = String(String.UnicodeScalarView(line.unicodeScalars.prefix(max(0, error.column - 1))))
     let mark = String(repeating: " ", count: before.printable.unicodeScalars.count) + "^"

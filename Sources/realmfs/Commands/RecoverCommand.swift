@@ -4,9 +4,9 @@ import RealmPages
 
 /// The command `recover`.
 enum RecoverCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let path = arguments.operands[0], target = arguments.operands[1]
-    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+    let key = try KeySource(arguments).map { source in
       try source.read(verbose: arguments.has(.verbose))
     }
     if key != nil, FileDiagnosis.isPlain(path) { throw CommandFailure(.wrongKey, "\(path) is not encrypted") }
@@ -15,7 +15,7 @@ enum RecoverCommand {
     let schema = try schema(arguments, target)
     let realms = offset == nil ? try rangeOfRealm(in: path) : nil
     let (report, transfer) = try Transfer.undoing(configuration, offset: offset, realms: realms, for: target) {
-      (source, transfer) throws(CommandFailure) in
+      (source, transfer) in
       let report = try ProgressLine.during("saving", path) { (observer) throws(EngineError) in
         try RealmRecovery.run(
           source,
@@ -40,19 +40,17 @@ enum RecoverCommand {
   }
 
   /// Returns a realm with the classes of the schema file, without a name; nil without --schema.
-  private static func schema(_ arguments: Arguments, _ target: String) throws(CommandFailure) -> Snapshot? {
+  private static func schema(_ arguments: Arguments, _ target: String) throws -> Snapshot? {
     guard let schema = try arguments.schema(.schemaFile) else { return nil }
     let staging = try Staging(for: target)
     let path = staging.anchoredPath, name = arguments.value(.schemaFile) ?? ""
     try CreateCommand.make(Configuration(path: path), schema, shownPath: name)
-    do throws(EngineError) { return try Realm(Configuration(path: path, mode: .immutable)).latest() } catch {
-      throw CommandFailure(error, path: name)
-    }
+    return try located(name) { try Realm(Configuration(path: path, mode: .immutable)).latest() }
   }
 
   /// Returns the range of the realm in a file that does not begin with one; none for other files. Throws if the file
   /// contains several realms, from which the user must choose one.
-  private static func rangeOfRealm(in path: String) throws(CommandFailure) -> [Range<Int>] {
+  private static func rangeOfRealm(in path: String) throws -> [Range<Int>] {
     let realms = Transfer.realms(in: path), starts = realms.map { "\($0.lowerBound)" }
     if starts.count < 2 { return realms }
     throw CommandFailure(
@@ -65,7 +63,7 @@ enum RecoverCommand {
 
 extension Arguments {
   /// Returns the offset in the file at which the realm begins; nil if it is not given.
-  fileprivate func offset() throws(CommandFailure) -> Int? {
+  fileprivate func offset() throws -> Int? {
     guard let text = value(.offset) else { return nil }
     guard let offset = Int(text), offset >= 0 else {
       throw usage("option --offset: '\(text)' is not a number of bytes")

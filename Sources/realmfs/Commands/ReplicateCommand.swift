@@ -15,7 +15,7 @@ enum ReplicateCommand {
   /// The time within which a running transaction must end after the signal.
   private static let grace: Int64 = 3_000_000_000
 
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let operands = ReplicaOperands(arguments)
     let address = try operands.address()
     let watches = Interruption.onFirstSignal { stopTime.store(MonotonicTime.now.nanoseconds, ordering: .releasing) }
@@ -37,13 +37,11 @@ enum ReplicateCommand {
     _ arguments: Arguments,
     _ operands: ReplicaOperands,
     _ address: PostgresAddress
-  ) throws(CommandFailure) -> ExitCode {
+  ) throws -> ExitCode {
     let source = try WatchChanges.source(arguments)
     let path = source.path, lag = LagReport(arguments)
     let place = try operands.place(), replicator: Replicator
-    do throws(ReplicaError) { replicator = try Replicator(source.realm, place, address) } catch {
-      throw CommandFailure(error, path: path)
-    }
+    replicator = try located(path) { try Replicator(source.realm, place, address) }
     var complaints: Set<String> = []
     replicator.onComplaint = { text in
       if complaints.count < 1000, complaints.insert(text).inserted { Log.error("\(path): \(text)") }
@@ -54,8 +52,8 @@ enum ReplicateCommand {
     )
     var failure: String?, pause: Int64 = 200, wasGone = false
     while true {
-      let error: ReplicaError
-      do throws(ReplicaError) {
+      let error: any Error
+      do {
         let pass = try replicator.run()
         if let pass { report(pass, path, lag, isQuiet: arguments.has(.quiet)) }
         if failure != nil { Log.notice("\(path): rewriting the replica") }
@@ -69,14 +67,16 @@ enum ReplicateCommand {
         if !replicator.waitForChange(timeout: .milliseconds(250)) { lag.idle(path, replicator.newestVersion) }
         continue
       } catch let cause { error = cause }
-      if case .stopped = error { return .done }
-      if case .overtaken = error, pause < 1000 {
+      if case ReplicaError.stopped = error { return .done }
+      if case ReplicaError.overtaken = error, pause < 1000 {
         // The next pass catches up.
         pause += 200
         continue
       }
-      if case .engine(let cause) = error, cause.reason == .busy { continue }
-      if !error.isTemporary || arguments.has(.once) { throw CommandFailure(error, path: path) }
+      if (error as? EngineError)?.reason == .busy { continue }
+      guard let error = error as? ReplicaError, error.isTemporary, !arguments.has(.once) else {
+        throw CommandFailure(error, path: path)
+      }
       let text = error.description
       if text != failure { Log.error("\(path): \(text); the replica waits") }
       failure = text
@@ -88,10 +88,10 @@ enum ReplicateCommand {
   }
 
   /// Waits while the replicator continues to read new versions of the realm, so that no old version remains pinned.
-  private static func wait(_ milliseconds: Int64, _ replicator: Replicator, _ path: String) throws(CommandFailure) {
+  private static func wait(_ milliseconds: Int64, _ replicator: Replicator, _ path: String) throws {
     let deadline = MonotonicTime.now.advanced(by: .milliseconds(milliseconds))
     while deadline.milliseconds > 0, !isStopping {
-      do throws(ReplicaError) { try replicator.advanceWindow() } catch { throw CommandFailure(error, path: path) }
+      try located(path) { try replicator.advanceWindow() }
       usleep(useconds_t(min(deadline.milliseconds, 100) * 1000))
     }
   }
@@ -123,18 +123,18 @@ struct ReplicaOperands {
   /// True if the replica has a column `realm`.
   var isMany: Bool { arguments.has(.sourceOf) }
 
-  func address() throws(CommandFailure) -> PostgresAddress {
+  func address() throws -> PostgresAddress {
     if files.count > 1 && !isMany {
       throw arguments.usage("several files need --source-of, which names their realms")
     }
     // The address may contain a password, so it is not printed.
-    do throws(ReplicaError) { return try PostgresAddress(database) } catch {
-      throw CommandFailure(.failure, error.description)
+    do { return try PostgresAddress(database) } catch {
+      throw CommandFailure(.failure, "\(error)")
     }
   }
 
   /// Returns the destination of a realm, with the realm's name if there are many.
-  func place(_ realm: String? = nil) throws(CommandFailure) -> ReplicaPlace {
+  func place(_ realm: String? = nil) throws -> ReplicaPlace {
     let schema = arguments.value(.schemaFile) ?? "realm"
     if schema.isEmpty || schema.utf8.count > 63 { throw arguments.usage("--schema: a name has 1 to 63 bytes") }
     var partition: ReplicaPlace.Partition?
@@ -185,15 +185,5 @@ final class LagReport {
     last = .now
     // An error in writing a report cannot be reported.
     _ = StandardOutput.write(Array(JSONValue.object(members).line.utf8), to: STDERR_FILENO)
-  }
-}
-
-extension CommandFailure {
-  /// Converts the error that ended a replica.
-  init(_ error: ReplicaError, path: String) {
-    switch error {
-    case .engine(let cause): self.init(cause, path: path)
-    default: self.init(.failure, "\(path): \(error)")
-    }
   }
 }

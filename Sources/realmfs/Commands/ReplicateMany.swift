@@ -12,7 +12,7 @@ struct ReplicateMany {
   private let address: PostgresAddress
   private let files: RealmFileSet
 
-  init(_ arguments: Arguments, _ operands: ReplicaOperands, _ address: PostgresAddress) throws(CommandFailure) {
+  init(_ arguments: Arguments, _ operands: ReplicaOperands, _ address: PostgresAddress) throws {
     (self.arguments, self.operands, self.address) = (arguments, operands, address)
     let template = arguments.value(.sourceOf) ?? ""
     guard let files = RealmFileSet(operands.files, template: template) else {
@@ -26,7 +26,7 @@ struct ReplicateMany {
 
   // MARK: replicate
 
-  func run() throws(CommandFailure) -> ExitCode {
+  func run() throws -> ExitCode {
     var connections = 4
     if let text = arguments.value(.connections) {
       guard let count = Int(text), (1...256).contains(count) else {
@@ -36,21 +36,21 @@ struct ReplicateMany {
     }
     let place = try operands.place(""), arguments = arguments
     let pool = ReplicaPool(files, address, schema: place.schema, partition: place.partition) {
-      path throws(ReplicaError) in
+      path in
       try Self.open(path, arguments)
     }
     pool.onMessage = { Log.error($0) }
     (pool.acceptsReplacement, pool.wantsComparison) = (arguments.has(.acceptReplacement), arguments.has(.repair))
     pool.shouldStop = { ReplicateCommand.isStopped() }
     let showsLag = arguments.has(.lag)
-    do throws(ReplicaError) {
+    try located(operands.database) {
       try pool.run(
         connections: connections,
         once: arguments.has(.once),
         isStopping: { ReplicateCommand.isStopping },
         everySecond: { if showsLag { Self.report(pool.state) } }
       )
-    } catch { throw CommandFailure(error, path: operands.database) }
+    }
     let state = pool.state
     if !arguments.has(.quiet), !showsLag {
       Log.notice(
@@ -66,28 +66,26 @@ struct ReplicateMany {
   }
 
   /// Opens one realm as a reader: joins the programs that share it, or reads only the file if there are none.
-  private static func open(_ path: String, _ arguments: Arguments) throws(ReplicaError) -> Realm {
+  private static func open(_ path: String, _ arguments: Arguments) throws -> Realm {
     let key: EncryptionKey?
-    do throws(CommandFailure) {
+    do {
       var source = try KeySource(arguments)
       if case .command(let command)? = source {
         source = .command("REALMFS_FILE=\(quoted(path)); export REALMFS_FILE; \(command)")
       }
       // An unencrypted file needs no key.
       key = isPlain(path) ? nil : try source?.read(verbose: false)
-    } catch { throw .unsuitable(error.message) }
+    } catch { throw ReplicaError.unsuitable(CommandFailure(error).message) }
     var configuration = Configuration(path: path, encryptionKey: key, mode: .immutable)
     configuration.trustsOwner = arguments.trustsOwner
     configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)
-    do throws(EngineError) {
-      if RealmSource.hasLockFile(path) {
-        var shared = configuration
-        shared.mode = .shared
-        // An unusable lock file does not prevent reading.
-        if let realm = try? Realm(shared) { return realm }
-      }
-      return try Realm(configuration)
-    } catch { throw .engine(error) }
+    if RealmSource.hasLockFile(path) {
+      var shared = configuration
+      shared.mode = .shared
+      // An unusable lock file does not prevent reading.
+      if let realm = try? Realm(shared) { return realm }
+    }
+    return try Realm(configuration)
   }
 
   private static func isPlain(_ path: String) -> Bool {
@@ -112,24 +110,21 @@ struct ReplicateMany {
 
   // MARK: verify-replica
 
-  func verify() throws(CommandFailure) -> ExitCode {
+  func verify() throws -> ExitCode {
     let output = StandardOutput(), verifier = ReplicaVerifier(address)
     let (found, unnamed) = files.find()
     var different = 0, failed = unnamed.count
     for path in unnamed { Log.error("\(path): the pattern of --source-of does not fit") }
     for file in found {
-      do throws(CommandFailure) {
-        let realm: Realm
-        do throws(ReplicaError) { realm = try Self.open(file.path, arguments) } catch {
-          throw CommandFailure(error, path: file.path)
-        }
+      do {
+        let realm = try located(file.path) { try Self.open(file.path, arguments) }
         let result = try VerifyReplicaCommand.verify(realm, operands.place(file.realm), verifier, file.path)
         let names = result.classes.filter { !$0.isSame }.map(\.name)
         if !names.isEmpty { different += 1 }
         line(file, names, result, output)
       } catch {
         failed += 1
-        Log.error(error.message)
+        Log.error(CommandFailure(error).message)
       }
       if output.isFull { try output.flush() }
     }

@@ -3,9 +3,10 @@ import RealmPages
 
 /// The commands that change how a file is encrypted.
 enum RewriteCommand {
-  static func encrypt(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func encrypt(_ arguments: Arguments) throws -> ExitCode {
     let key = try key(arguments, isNew: false, "encrypt needs a key for the file")
-    do throws(CommandFailure) { return try run(arguments, from: nil, to: key, "encrypting") } catch {
+    do { return try run(arguments, from: nil, to: key, "encrypting") } catch {
+      let error = CommandFailure(error)
       guard error.code == .keyNeeded else { throw error }
       let path = arguments.operands[0]
       // Any error here means that this key does not open the file.
@@ -19,10 +20,10 @@ enum RewriteCommand {
     }
   }
 
-  static func decrypt(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func decrypt(_ arguments: Arguments) throws -> ExitCode {
     let key = try key(arguments, isNew: false, "decrypt needs the key of the file")
-    do throws(CommandFailure) { return try run(arguments, from: key, to: nil, "decrypting") } catch {
-      let path = arguments.operands[0]
+    do { return try run(arguments, from: key, to: nil, "decrypting") } catch {
+      let error = CommandFailure(error), path = arguments.operands[0]
       // Any error here means that the file cannot be read without a key.
       guard error.code == .wrongKey, (try? RealmSource(Configuration(path: path, mode: .immutable))) != nil else {
         throw error
@@ -31,7 +32,7 @@ enum RewriteCommand {
     }
   }
 
-  static func rekey(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func rekey(_ arguments: Arguments) throws -> ExitCode {
     let old = try key(arguments, isNew: false, "rekey needs the current key of the file")
     let new = try key(arguments, isNew: true, "rekey needs the new key of the file")
     return try run(arguments, from: old, to: new, "encrypting")
@@ -41,7 +42,7 @@ enum RewriteCommand {
     _ arguments: Arguments,
     isNew: Bool,
     _ complaint: String
-  ) throws(CommandFailure) -> EncryptionKey {
+  ) throws -> EncryptionKey {
     guard let source = try KeySource(arguments, isNew: isNew) else {
       throw CommandFailure(.keyNeeded, "\(complaint), for example --\(isNew ? "new-" : "")key-file KEYFILE")
     }
@@ -53,7 +54,7 @@ enum RewriteCommand {
     from old: EncryptionKey?,
     to new: EncryptionKey?,
     _ title: String
-  ) throws(CommandFailure) -> ExitCode {
+  ) throws -> ExitCode {
     let path = arguments.operands[0]
     var configuration = Configuration(path: path, encryptionKey: old)
     configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)

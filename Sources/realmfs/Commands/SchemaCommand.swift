@@ -4,14 +4,14 @@ import RealmPages
 
 /// The command `schema`.
 enum SchemaCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let source = try RealmSource(arguments)
     let classes = arguments.allValues(.classes).flatMap { $0.split(unescaped: ",") }
     let form = arguments.value(.format).flatMap { SchemaForm(rawValue: $0) } ?? .json
     let output = StandardOutput()
     if form != .json {
       output.print(
-        try source.onNewest { (snapshot) throws(CommandFailure) in
+        try source.onNewest { snapshot in
           let descriptions = try descriptions(classes, snapshot, source.path)
           return form.isDrawing ? SchemaDrawing.text(descriptions, form) : SchemaSource.text(descriptions, form)
         }
@@ -19,9 +19,9 @@ enum SchemaCommand {
       try output.flush()
       return .done
     }
-    try source.onNewest { (snapshot) throws(CommandFailure) in
+    try source.onNewest { snapshot in
       output.buffer.reset()
-      do throws(RenderError) {
+      do {
         if classes.isEmpty { return try SchemaRenderer.render(snapshot, into: output.buffer) }
       } catch {
         throw CommandFailure(.damaged, "\(source.path): \(error)")
@@ -37,11 +37,8 @@ enum SchemaCommand {
     _ names: [String],
     _ snapshot: Snapshot,
     _ path: String
-  ) throws(CommandFailure) -> [ClassDescription] {
-    let schema: SchemaDescription
-    do throws(EngineError) { schema = try SchemaDescription(snapshot) } catch {
-      throw CommandFailure(error, path: path)
-    }
+  ) throws -> [ClassDescription] {
+    let schema = try located(path) { try SchemaDescription(snapshot) }
     if names.isEmpty { return schema.classes }
     var classes: [ClassDescription] = []
     for name in names {
@@ -57,9 +54,9 @@ enum SchemaCommand {
     _ snapshot: Snapshot,
     _ path: String,
     _ output: StandardOutput
-  ) throws(CommandFailure) {
+  ) throws {
     let table = try snapshot.table(ofClass: name, in: path)
-    do throws(RenderError) {
+    do {
       try SchemaRenderer.render(table, of: snapshot, into: output.buffer)
     } catch {
       throw CommandFailure(.damaged, "\(path): \(error)")

@@ -11,7 +11,7 @@ private enum SchemaAction: String {
 /// The commands `class` and `property`.
 enum SchemaEditCommand {
   /// Runs `realmfs class ACTION FILE CLASS ...`.
-  static func changeClass(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func changeClass(_ arguments: Arguments) throws -> ExitCode {
     let (action, rest) = try arguments.action([.add, .rm, .rename])
     let name = arguments.operands[2]
     switch action {
@@ -35,7 +35,7 @@ enum SchemaEditCommand {
   }
 
   /// Runs `realmfs property ACTION FILE CLASS PROPERTY ...`.
-  static func changeProperty(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func changeProperty(_ arguments: Arguments) throws -> ExitCode {
     let (action, rest) = try arguments.action([.add, .rm, .rename, .index])
     let (name, property) = (rest.operands[1], rest.operands[2])
     switch action {
@@ -75,26 +75,26 @@ enum SchemaEditCommand {
     _ arguments: Arguments,
     _ action: SchemaAction,
     _ words: (RealmEdit.SchemaOutcome) -> String
-  ) throws(CommandFailure) -> ExitCode {
+  ) throws -> ExitCode {
     try arguments.checkEncoding()
     let realm = try EditedRealm(arguments)
     let isPreview = arguments.has(.dryRun)
-    let allow = { (className: String, objects: Int) throws(TransferError) in
+    let allow = { (className: String, objects: Int) in
       if arguments.has(.force) || isPreview { return }
       if case .removeProperty(let property, _) = edit {
-        throw .unsuitable(
+        throw TransferError.unsuitable(
           "\(className).\(property) has a value in \(counted(objects, "object")); nothing was changed; "
             + "--force removes the property with these values"
         )
       }
-      throw .unsuitable(
+      throw TransferError.unsuitable(
         "\(className) has \(counted(objects, "object")); nothing was changed; --force removes the class with them"
       )
     }
-    let outcome = try realm.change { () throws(TransferError) in
+    let outcome = try realm.change {
       let change = RealmEdit(realm.writer)
       if !isPreview { return try change.change(edit, allow: allow, showing: nil) }
-      return try change.change(edit, allow: allow) { (before, after) throws(TransferError) in
+      return try change.change(edit, allow: allow) { before, after in
         try realm.show(before, after)
       }
     }
@@ -119,7 +119,7 @@ enum SchemaEditCommand {
     _ name: String,
     _ words: ArraySlice<String>,
     _ arguments: Arguments
-  ) throws(CommandFailure) -> ClassDescription {
+  ) throws -> ClassDescription {
     var properties: [PropertyDescription] = []
     for word in words {
       guard let assignment = Assignment(word) else {
@@ -149,8 +149,8 @@ enum SchemaEditCommand {
     _ name: String,
     _ type: String,
     _ arguments: Arguments
-  ) throws(CommandFailure) -> PropertyDescription {
-    do throws(JSONInputError) { return try PropertyDescription(name: name, type: type) } catch {
+  ) throws -> PropertyDescription {
+    do { return try PropertyDescription(name: name, type: type) } catch {
       throw arguments.usage("\(name): \(error.problem)")
     }
   }
@@ -158,7 +158,7 @@ enum SchemaEditCommand {
 
 extension Arguments {
   /// Returns the first operand as one of the actions, and the arguments without it.
-  fileprivate func action(_ known: [SchemaAction]) throws(CommandFailure) -> (SchemaAction, Arguments) {
+  fileprivate func action(_ known: [SchemaAction]) throws -> (SchemaAction, Arguments) {
     let names = known.map(\.rawValue)
     guard let action = known.first(where: { $0.rawValue == operands[0] }) else {
       let meant = ["remove", "delete"].contains(operands[0]) ? "rm" : KnownNames(names).nearest(to: operands[0])
@@ -173,19 +173,19 @@ extension Arguments {
   }
 
   /// Rejects operands from index `count` on.
-  fileprivate func checkNothing(after count: Int) throws(CommandFailure) {
+  fileprivate func checkNothing(after count: Int) throws {
     if operands.count > count { throw usage("unexpected argument '\(operands[count])'") }
   }
 
   /// Returns the operand at `index`, which must be the last one.
-  fileprivate func last(_ index: Int, _ what: String) throws(CommandFailure) -> String {
+  fileprivate func last(_ index: Int, _ what: String) throws -> String {
     guard operands.count > index else { throw usage("\(what) is missing") }
     try checkNothing(after: index + 1)
     return operands[index]
   }
 
   /// Returns the kind of index that the last operand requests; nil for none.
-  fileprivate func indexKind() throws(CommandFailure) -> IndexKind? {
+  fileprivate func indexKind() throws -> IndexKind? {
     guard operands.count > 3 else { return .general }
     switch operands[3] {
     case "general": return .general

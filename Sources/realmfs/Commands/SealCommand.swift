@@ -4,17 +4,17 @@ import RealmPages
 
 /// The command `seal`.
 enum SealCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let source = try RealmSource(arguments), path = source.path
     // A damaged file must not be sealed. If a program commits in the meantime, the file has changed and is read again.
-    let (summary, seal) = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
+    let (summary, seal) = try source.onNewest(attempts: 5) { snapshot in
       let summary = Verifier(snapshot).run(limit: 1) { _ in }
-      do throws(EngineError) { return (summary, try FileSeal(hashing: path)) } catch { throw CommandFailure(error) }
+      return (summary, try FileSeal(hashing: path))
     }
     guard summary.isSound else {
       throw CommandFailure(.damaged, "\(path): damaged, so it was not sealed; 'realmfs check' lists the problems")
     }
-    do throws(EngineError) { try seal.write(besideFileAt: path) } catch { throw CommandFailure(error) }
+    try seal.write(besideFileAt: path)
     let output = StandardOutput()
     if arguments.has(.json) {
       let members: [(String, JSONValue)] = [
@@ -29,13 +29,11 @@ enum SealCommand {
   }
 
   /// `realmfs check --seal`: compares a file with its seal.
-  static func check(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func check(_ arguments: Arguments) throws -> ExitCode {
     let path = arguments.operands[0], name = FileSeal.path(of: path)
     let size: Int, differences: [Range<Int>]
-    do throws(EngineError) {
-      let found = try FileSeal(hashing: path)
-      (size, differences) = (found.size, try FileSeal(of: path).differences(to: found))
-    } catch { throw CommandFailure(error) }
+    let found = try FileSeal(hashing: path)
+    (size, differences) = (found.size, try FileSeal(of: path).differences(to: found))
     let output = StandardOutput()
     if arguments.has(.json) {
       let members: [(String, JSONValue)] = [

@@ -5,7 +5,7 @@ import RealmPages
 
 /// The command `status`.
 enum StatusCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     guard System.hasProcesses else {
       throw CommandFailure(
         .mountPoint,

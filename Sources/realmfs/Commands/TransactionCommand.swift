@@ -12,7 +12,7 @@ import RealmPages
 
 /// The command `tx`.
 enum TransactionCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let given = arguments.operands[0]
     let command = arguments.commandToRun
     let path = System.realMountPoint(given)
@@ -33,13 +33,13 @@ enum TransactionCommand {
     _ command: [String],
     in mountPoint: String,
     calling name: String
-  ) throws(CommandFailure) -> Int32 {
+  ) throws -> Int32 {
     let transaction = try MountedTransaction(in: mountPoint, calling: name)
     defer { close(transaction.descriptor) }
     unsafe setenv("REALMFS_TX", transaction.path, 1)
     unsafe setenv("PWD", transaction.path, 1)
     let status: Int32
-    do throws(Errno) { status = try System.run(command, in: transaction.descriptor) } catch {
+    do { status = try System.run(command, in: transaction.descriptor) } catch {
       Log.notice("\(notStarted(command, error)); nothing was committed")
       transaction.drop()
       return notStartedStatus(error)
@@ -82,7 +82,7 @@ private struct MountedTransaction {
   private let mount: String
 
   /// Begins a transaction with a unique name.
-  init(in mountPoint: String, calling mount: String) throws(CommandFailure) {
+  init(in mountPoint: String, calling mount: String) throws {
     let path = try Self.make(in: mountPoint)
     let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     if descriptor < 0 {
@@ -91,7 +91,7 @@ private struct MountedTransaction {
       throw CommandFailure(.failure, "\(path): \(System.message(code))")
     }
     (self.path, self.descriptor, self.mount) = (path, descriptor, mount)
-    do throws(Errno) { _ = try outcome() } catch {
+    do { _ = try outcome() } catch {
       unsafe rmdir(path)
       let isOther = error.code == ENOTSUP || error.code == ENODATA
       let reason =
@@ -101,7 +101,7 @@ private struct MountedTransaction {
     }
   }
 
-  private static func make(in mountPoint: String) throws(CommandFailure) -> String {
+  private static func make(in mountPoint: String) throws -> String {
     let folder = mountPoint + "/.realm/tx"
     for number in 0..<1000 {
       let directory = "\(folder)/tx-\(getpid())-\(number)"
@@ -132,7 +132,7 @@ private struct MountedTransaction {
   }
 
   /// Commits the transaction. Throws the reason if the commit was not confirmed.
-  func commit() throws(CommandFailure) {
+  func commit() throws {
     // The command may have ended the transaction itself.
     if try isCommitted() { return }
     let code = writeCommit()
@@ -143,9 +143,9 @@ private struct MountedTransaction {
   }
 
   /// True if the mount reports the commit, false while the transaction is open. Throws once it cannot be committed.
-  private func isCommitted() throws(CommandFailure) -> Bool {
+  private func isCommitted() throws -> Bool {
     let outcome: TransactionOutcome
-    do throws(Errno) { outcome = try self.outcome() } catch {
+    do { outcome = try self.outcome() } catch {
       throw CommandFailure(
         .notCommitted,
         "\(mount): no commit was confirmed: \(Self.reason(error)); look at the data before you try again"
@@ -181,7 +181,7 @@ private struct MountedTransaction {
     // Rejected saves explain why the command failed, and their reasons are lost with the transaction.
     printReasons(".realm/errors")
     let outcome: TransactionOutcome
-    do throws(Errno) { outcome = try self.outcome() } catch {
+    do { outcome = try self.outcome() } catch {
       return Log.notice("\(mount): no commit was confirmed: \(reason), and \(Self.reason(error))")
     }
     if case .committed = outcome { return Log.notice("\(mount): \(reason), after the transaction was committed") }

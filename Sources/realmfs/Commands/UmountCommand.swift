@@ -11,7 +11,7 @@ enum UmountCommand {
 
   /// Ends a mount. With `mayRefuse`, fails if files exist only in memory. Otherwise the server stores these files or
   /// logs their names, as when umount(8) runs at shutdown.
-  static func run(_ arguments: Arguments, mayRefuse: Bool = true) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments, mayRefuse: Bool = true) throws -> ExitCode {
     let given = arguments.operands[0]
     let path = System.realMountPoint(given)
     guard System.hasProcesses else {

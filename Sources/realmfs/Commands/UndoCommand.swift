@@ -5,14 +5,14 @@ import RealmTransfer
 
 /// The command `undo`.
 enum UndoCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let realm = try EditedRealm(arguments), edit = RealmEdit(realm.writer)
     if arguments.has(.list) { return try list(realm, edit, isJSON: arguments.has(.json)) }
     let direction: RealmEdit.Direction = arguments.has(.redo) ? .forth : .back
     var agreed: RealmEdit.Undone?, words = ""
     if arguments.asksFirst {
-      agreed = try realm.change { () throws(TransferError) in
-        try edit.undo(direction) { (wanted, newest, undone) throws(TransferError) in
+      agreed = try realm.change {
+        try edit.undo(direction) { wanted, newest, undone in
           words = try Self.words(undone, wanted, newest)
           return false
         }
@@ -23,10 +23,10 @@ enum UndoCommand {
         return .failure
       }
     }
-    let undone = try realm.change { () throws(TransferError) in
-      try edit.undo(direction) { (wanted, newest, undone) throws(TransferError) in
+    let undone = try realm.change {
+      try edit.undo(direction) { wanted, newest, undone in
         if let agreed, agreed.newest != undone.newest {
-          throw .unsuitable("another program committed meanwhile; nothing was undone, try again")
+          throw TransferError.unsuitable("another program committed meanwhile; nothing was undone, try again")
         }
         if agreed == nil { words = try Self.words(undone, wanted, newest) }
         if !arguments.has(.dryRun) { return true }
@@ -46,10 +46,10 @@ enum UndoCommand {
   }
 
   /// Prints the versions to which `undo` can go back, the next one first.
-  private static func list(_ realm: EditedRealm, _ edit: RealmEdit, isJSON: Bool) throws(CommandFailure) -> ExitCode {
+  private static func list(_ realm: EditedRealm, _ edit: RealmEdit, isJSON: Bool) throws -> ExitCode {
     var steps: [(version: UInt64, words: String)] = []
-    try realm.change { () throws(TransferError) in
-      try edit.listUndoable { (wanted, newest, undone) throws(TransferError) in
+    try realm.change {
+      try edit.listUndoable { wanted, newest, undone in
         steps.append((wanted.version, try words(undone, wanted, newest)))
       }
     }
@@ -70,7 +70,7 @@ enum UndoCommand {
   private static func nothing(
     _ realm: EditedRealm,
     _ direction: RealmEdit.Direction
-  ) throws(CommandFailure) -> CommandFailure {
+  ) throws -> CommandFailure {
     let newest = try realm.newest()
     if direction == .forth {
       return CommandFailure(.failure, "\(realm.path): the last commit is not an undo, so there is nothing to redo")
@@ -88,7 +88,7 @@ enum UndoCommand {
     _ undone: RealmEdit.Undone,
     _ wanted: Snapshot,
     _ newest: Snapshot
-  ) throws(TransferError) -> String {
+  ) throws -> String {
     // Grouped commits reach the disk together, and versions without changes are included in the next one.
     let isOne = undone.undone == undone.previous + 1
     let versions = isOne ? "version \(undone.undone)" : "versions \(undone.previous + 1) to \(undone.undone)"

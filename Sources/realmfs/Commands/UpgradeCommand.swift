@@ -4,7 +4,7 @@ import RealmPages
 
 /// The command `upgrade`.
 enum UpgradeCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     if arguments.has(.dryRun) { return try preview(arguments) }
     let source = try RealmSource(inPlace: arguments)
     let outcome = try ProgressLine.during("upgrading", source.path) { (observer) throws(EngineError) in
@@ -31,7 +31,7 @@ enum UpgradeCommand {
   }
 
   /// Reports the formats before and after the upgrade.
-  private static func preview(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  private static func preview(_ arguments: Arguments) throws -> ExitCode {
     let source = try RealmSource(arguments), format = try source.latest().fileFormat
     let output = StandardOutput()
     if arguments.has(.json) {

@@ -6,7 +6,7 @@ import RealmTransfer
 
 /// The command `verify-replica`.
 enum VerifyReplicaCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let operands = ReplicaOperands(arguments)
     if isFile(operands.database) { return try verifySQLite(arguments, operands) }
     if !operands.database.contains("="), !operands.database.contains("://") {
@@ -25,14 +25,14 @@ enum VerifyReplicaCommand {
     _ place: ReplicaPlace,
     _ verifier: ReplicaVerifier,
     _ path: String
-  ) throws(CommandFailure) -> ExportVerification {
+  ) throws -> ExportVerification {
     verifier.onComplaint = { Log.error("\(path): \($0)") }
-    do throws(ReplicaError) { return try verifier.run(realm, place) } catch { throw CommandFailure(error, path: path) }
+    return try located(path) { try verifier.run(realm, place) }
   }
 
   private static func isFile(_ name: String) -> Bool { unsafe !name.contains("://") && access(name, F_OK) == 0 }
 
-  private static func verifySQLite(_ arguments: Arguments, _ operands: ReplicaOperands) throws(CommandFailure)
+  private static func verifySQLite(_ arguments: Arguments, _ operands: ReplicaOperands) throws
     -> ExitCode
   {
     if operands.files.count > 1 { throw arguments.usage("a SQLite database has one realm") }
@@ -45,16 +45,13 @@ enum VerifyReplicaCommand {
       verifies: true,
       comparesOnly: true
     )
-    let summary: ExportSummary
-    do throws(TransferError) { summary = try exporter.run() } catch {
-      throw CommandFailure(error, path: operands.database)
-    }
+    let summary = try located(operands.database) { try exporter.run() }
     guard let result = summary.verification else { return .failure }
     try VerificationReport(result).print(asJSON: arguments.has(.json))
     return try code(result, remedy: "'realmfs export' rewrites the database")
   }
 
-  private static func code(_ result: ExportVerification, remedy: String) throws(CommandFailure) -> ExitCode {
+  private static func code(_ result: ExportVerification, remedy: String) throws -> ExitCode {
     if result.isSame { return .done }
     let names = result.classes.filter { !$0.isSame }.map(\.name).joined(separator: ", ")
     throw CommandFailure(.failure, "the database differs from the realm in \(names); \(remedy)")

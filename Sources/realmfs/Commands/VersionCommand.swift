@@ -4,7 +4,7 @@ import RealmPages
 
 /// The command `version`.
 enum VersionCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let output = StandardOutput()
     if arguments.has(.json) {
       output.print(

@@ -5,18 +5,18 @@ import RealmTransfer
 
 /// The command `versions`.
 enum VersionsCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let path = arguments.operands[0]
     let configuration = try RealmSource.configuration(path: path, arguments, .immutable)
     // Flushed after the search, because other programs cannot commit during it and must not wait for a reader of the
     // output.
     let output = StandardOutput()
     let failure = try RealmSource.withTimeline(configuration, touchesNothing: arguments.has(.immutable)) {
-      (timeline, failure, _) throws(CommandFailure) in
+      (timeline, failure, _) in
       if arguments.has(.changes) {
         try printChanges(timeline, path, output)
       } else {
-        let lines = try timeline.versions.enumerated().map { (index, version) throws(CommandFailure) in
+        let lines = try timeline.versions.enumerated().map { index, version in
           try VersionLine(version, at: index, of: timeline, path)
         }
         if arguments.has(.json) {
@@ -62,10 +62,10 @@ enum VersionsCommand {
     _ timeline: VersionTimeline,
     _ path: String,
     _ output: StandardOutput
-  ) throws(CommandFailure) {
+  ) throws {
     var older: Snapshot?
     for version in timeline.wholeVersions().reversed() {
-      do throws(EngineError) {
+      try located(path) {
         let newer = try timeline.snapshot(of: version)
         if let older {
           try printChanges(ChangeLines(from: older, to: newer, time: nil), path, output)
@@ -73,7 +73,7 @@ enum VersionsCommand {
           ChangeLines.gap(upTo: newer.version, time: nil, into: output.buffer)
         }
         older = newer
-      } catch { throw CommandFailure(error, path: path) }
+      }
     }
   }
 
@@ -104,7 +104,7 @@ private struct VersionLine {
     at index: Int,
     of timeline: VersionTimeline,
     _ path: String
-  ) throws(CommandFailure) {
+  ) throws {
     self.version = version
     state = timeline.state(of: version)
     // If a check finds no fault, all objects can be read.
@@ -115,13 +115,9 @@ private struct VersionLine {
       changes = nil
       return
     }
-    do throws(TransferError) {
-      let pair: (Snapshot, Snapshot)
-      do throws(EngineError) { pair = (try timeline.snapshot(of: older), try timeline.snapshot(of: version)) } catch {
-        throw .engine(error)
-      }
-      changes = try ChangeTally(from: pair.0, to: pair.1)
-    } catch { throw CommandFailure(error, path: path) }
+    changes = try located(path) {
+      try ChangeTally(from: timeline.snapshot(of: older), to: timeline.snapshot(of: version))
+    }
   }
 
   /// How its top array is reached, such as `header, slot 1`.

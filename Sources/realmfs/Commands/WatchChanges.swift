@@ -11,17 +11,14 @@ enum WatchChanges {
   private static let pieceSize = 4096
   private static let pause = Duration.milliseconds(250)
 
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     let source = try source(arguments)
     Interruption.watch()
     signal(SIGPIPE, SIG_IGN)
-    let feed: ChangeFeed
-    do throws(EngineError) { feed = try ChangeFeed(source.realm, classes: arguments.chosenClasses()) } catch {
-      throw CommandFailure(error)
-    }
+    let feed = try ChangeFeed(source.realm, classes: arguments.chosenClasses())
     if let since = arguments.value(.since) { try begin(feed, since: since, source.realm.configuration) }
     while true {
-      do throws(EngineError) { try feed.advance() } catch { throw CommandFailure(error) }
+      try feed.advance()
       if feed.count > 0 {
         try write(feed)
       } else {
@@ -32,7 +29,7 @@ enum WatchChanges {
   }
 
   /// Opens the realm, and remains in its session while idle, so that no version is missed.
-  static func source(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
+  static func source(_ arguments: Arguments) throws -> RealmSource {
     var configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .shared)
     configuration.idleTime = nil
     let path = configuration.path
@@ -46,7 +43,7 @@ enum WatchChanges {
     _ feed: ChangeFeed,
     since text: String,
     _ configuration: Configuration
-  ) throws(CommandFailure) {
+  ) throws {
     guard let since = UInt64(text) else { throw CommandFailure(.usage, "--since \(text): expected a version number") }
     guard let newest = feed.version, since != newest else { return }
     if newest > 0, since == newest - 1, begins(feed, before: newest, configuration) { return }
@@ -59,7 +56,7 @@ enum WatchChanges {
   private static func begins(_ feed: ChangeFeed, before newest: UInt64, _ configuration: Configuration) -> Bool {
     do {
       return try RealmWriter(configuration).withWriterLock { snapshot in
-        do throws(EngineError) {
+        do {
           guard snapshot.version == newest, let previous = try snapshot.previous(),
             previous.version == newest - 1
           else { return false }
@@ -70,7 +67,7 @@ enum WatchChanges {
   }
 
   /// Writes pending output, as much as the reader accepts without blocking.
-  private static func write(_ feed: ChangeFeed) throws(CommandFailure) {
+  private static func write(_ feed: ChangeFeed) throws {
     if hasLostReader(waiting: 200) { exitWithoutReader() }
     var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
     guard unsafe poll(&output, 1, 0) > 0 else { return }

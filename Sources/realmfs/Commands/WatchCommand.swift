@@ -6,7 +6,7 @@ import RealmTransfer
 
 /// The command `watch`.
 enum WatchCommand {
-  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments) throws -> ExitCode {
     if arguments.has(.changes) { return try WatchChanges.run(arguments) }
     if arguments.has(.since) { throw CommandFailure(.usage, "--since goes with --changes") }
     let showsObjects = arguments.has(.diff)
@@ -31,7 +31,7 @@ enum WatchCommand {
       let former = known
       known = next
       if arguments.has(.json) { output.print(next.json(changes)) } else { output.line(next.text(changes)) }
-      do throws(CommandFailure) {
+      do {
         try output.flush()
         if showsObjects { try show(from: former, to: next, source, isJSON: arguments.has(.json)) }
       } catch {
@@ -47,15 +47,13 @@ enum WatchCommand {
     }
   }
 
-  private static func state(_ source: RealmSource, holds: Bool) throws(CommandFailure) -> WatchedState {
+  private static func state(_ source: RealmSource, holds: Bool) throws -> WatchedState {
     for _ in 0..<RealmSource.attempts {
       let hold: VersionHold?
-      do throws(EngineError) { hold = holds ? try source.realm.hold() : nil } catch { throw CommandFailure(error) }
+      hold = holds ? try source.realm.hold() : nil
       let file = source.realm.location.generation
-      var state = try source.onNewest { (snapshot) throws(CommandFailure) in
-        do throws(EngineError) { return try WatchedState(snapshot, file) } catch {
-          throw CommandFailure(error, path: source.path)
-        }
+      var state = try source.onNewest { snapshot in
+        try located(source.path) { try WatchedState(snapshot, file) }
       }
       state.hold = hold
       if hold == nil || hold?.snapshot === state.snapshot { return state }
@@ -69,7 +67,7 @@ enum WatchCommand {
     to new: WatchedState,
     _ source: RealmSource,
     isJSON: Bool
-  ) throws(CommandFailure) {
+  ) throws {
     // Object keys have a different meaning in another file, so objects are matched by the names of their files.
     let areVersions = old.file == new.file && old.snapshot.version < new.snapshot.version
     let comparison = RealmComparison(old.snapshot, new.snapshot, classes: nil, areVersions: areVersions)
@@ -79,18 +77,18 @@ enum WatchCommand {
     func areCurrent() -> Bool {
       source.realm.isCurrent(new.snapshot) && (!areVersions || source.realm.isCurrent(old.snapshot))
     }
-    do throws(TransferError) {
-      try comparison.run { (difference) throws(TransferError) in
+    do {
+      try comparison.run { difference in
         printer.add(difference)
         if printer.isFull {
-          if !areCurrent() { throw .busy }
+          if !areCurrent() { throw TransferError.busy }
           try printer.flush()
         }
       }
-      if !areCurrent() { throw .busy }
+      if !areCurrent() { throw TransferError.busy }
       for complaint in complaints { Log.error("\(source.path): \(complaint)") }
       try printer.flush()
-    } catch .busy {
+    } catch TransferError.busy {
       Log.notice(
         "\(source.path): the objects changed up to version \(new.snapshot.version) are unknown: the version before "
           + "was overwritten"

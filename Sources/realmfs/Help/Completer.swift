@@ -134,12 +134,10 @@ struct Completer {
   /// Returns all candidates of a kind, regardless of the part already typed; none if the realm cannot be read.
   private func names(_ kind: RealmNameKind) -> [String] {
     guard let configuration = configuration() else { return [] }
-    do throws(CommandFailure) {
+    do {
       let source = try RealmSource(configuration)
-      return try source.onNewest(attempts: 10) { (snapshot) throws(CommandFailure) in
-        do throws(EngineError) { return try names(kind, snapshot) } catch {
-          throw CommandFailure(error, path: source.path)
-        }
+      return try source.onNewest(attempts: 10) { snapshot in
+        try located(source.path) { try names(kind, snapshot) }
       }
     } catch { return [] }
   }
@@ -157,7 +155,7 @@ struct Completer {
     } else {
       return Configuration(path: file, mode: .immutable)
     }
-    do throws(CommandFailure) {
+    do {
       return Configuration(path: file, encryptionKey: try source.read(verbose: false), mode: .immutable)
     } catch { return nil }
   }

@@ -8,7 +8,7 @@ final class KeyPipe {
   let descriptor: Int32
 
   /// Creates a pipe that contains `key`.
-  init(_ key: EncryptionKey) throws(CommandFailure) {
+  init(_ key: EncryptionKey) throws {
     var ends: [Int32] = [0, 0]
     guard unsafe pipe(&ends) == 0 else { throw CommandFailure(.failure, "pipe: \(System.message(errno))") }
     descriptor = ends[0]

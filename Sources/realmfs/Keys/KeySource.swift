@@ -10,7 +10,7 @@ enum KeySource {
   case environment(String)
 
   /// Creates the source given by the arguments; nil if there is none. With `isNew`, it is the source of the new key.
-  init?(_ arguments: Arguments, isNew: Bool = false) throws(CommandFailure) {
+  init?(_ arguments: Arguments, isNew: Bool = false) throws {
     if let path = arguments.value(isNew ? .newKeyFile : .keyFile) {
       self = StandardInput.isNamed(by: path) ? .descriptor(STDIN_FILENO) : .file(path)
     } else if let text = arguments.value(isNew ? .newKeyDescriptor : .keyDescriptor) {
@@ -41,7 +41,7 @@ enum KeySource {
   /// Reads the key.
   ///
   /// Wipes every buffer that contained the key.
-  func read(verbose: Bool) throws(CommandFailure) -> EncryptionKey {
+  func read(verbose: Bool) throws -> EncryptionKey {
     if case .descriptor(STDIN_FILENO) = self { try StandardInput.take(as: "the key") }
     var secret = SecretBuffer()
     switch self {
@@ -66,14 +66,14 @@ enum KeySource {
     }
   }
 
-  private static func read(_ secret: inout SecretBuffer, file path: String) throws(CommandFailure) {
+  private static func read(_ secret: inout SecretBuffer, file path: String) throws {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
     let code = descriptor < 0 ? errno : secret.read(from: descriptor)
     if descriptor >= 0 { close(descriptor) }
     if code != 0 { throw Self.file(path).unreadable(System.message(code)) }
   }
 
-  private func read(_ secret: inout SecretBuffer, command: String) throws(CommandFailure) {
+  private func read(_ secret: inout SecretBuffer, command: String) throws {
     guard let pipe = unsafe popen(command, "r") else { throw unreadable(System.message(errno)) }
     // Read from the descriptor itself, so that stdio keeps no copy of the key.
     let code = unsafe secret.read(from: fileno(pipe))

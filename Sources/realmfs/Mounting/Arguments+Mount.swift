@@ -5,7 +5,7 @@ import RealmJSON
 
 extension Arguments {
   /// Returns the notation of values, from --json-style or -o json=; plain without either.
-  func jsonStyle() throws(CommandFailure) -> JSONStyle {
+  func jsonStyle() throws -> JSONStyle {
     let long = value(.jsonStyle)
     let short = mountOption(.json)
     if let long, let short, long != short { throw usage("options --json-style \(long) and -o json=\(short) disagree") }
@@ -27,7 +27,7 @@ extension Arguments {
   }
 
   /// Returns the query that selects the listed objects of each class, from --query 'CLASS: QUERY'.
-  func shownObjects() throws(CommandFailure) -> [String: String] {
+  func shownObjects() throws -> [String: String] {
     var queries: [String: String] = [:]
     for text in allValues(.shownObjects) {
       guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
@@ -43,7 +43,7 @@ extension Arguments {
   }
 
   /// Returns the options of the tree.
-  func treeOptions() throws(CommandFailure) -> TreeOptions {
+  func treeOptions() throws -> TreeOptions {
     var options = TreeOptions()
     options.json = try jsonStyle()
     options.classes = shownClasses()
@@ -73,7 +73,7 @@ extension Arguments {
     }
   }
 
-  private func writeMode() throws(CommandFailure) -> WriteMode {
+  private func writeMode() throws -> WriteMode {
     guard let name = mountOption(.write) else { return .patch }
     guard let mode = WriteMode(rawValue: name) else {
       throw usage("mount option -o write: '\(name)' is neither patch nor replace")
@@ -82,13 +82,13 @@ extension Arguments {
   }
 
   /// Returns how many microseconds a thread polls for the next request; nil for the default.
-  func busyPoll() throws(CommandFailure) -> Int? { try number(.busyPoll, "microseconds", 0...10_000) }
+  func busyPoll() throws -> Int? { try number(.busyPoll, "microseconds", 0...10_000) }
 
   private func number(
     _ name: MountOptionName,
     _ unit: String,
     _ range: ClosedRange<Int>
-  ) throws(CommandFailure) -> Int? {
+  ) throws -> Int? {
     guard let text = mountOption(name) else { return nil }
     guard let count = Int(text), range.contains(count) else {
       throw usage(
@@ -99,7 +99,7 @@ extension Arguments {
     return count
   }
 
-  private func seconds(_ name: MountOptionName) throws(CommandFailure) -> Duration? {
+  private func seconds(_ name: MountOptionName) throws -> Duration? {
     guard let text = mountOption(name) else { return nil }
     guard let count = Double(text), (0...3600).contains(count) else {
       throw usage("mount option -o \(name.rawValue): '\(text)' is not a number of seconds from 0 to 3600")
@@ -107,7 +107,7 @@ extension Arguments {
     return .seconds(count)
   }
 
-  private func mode(_ name: MountOptionName) throws(CommandFailure) -> UInt32? {
+  private func mode(_ name: MountOptionName) throws -> UInt32? {
     guard let text = mountOption(name) else { return nil }
     guard let mode = UInt32(text, radix: 8), mode <= 0o777 else {
       throw usage("mount option -o \(name.rawValue): '\(text)' is not an octal mode from 0 to 777")
@@ -115,7 +115,7 @@ extension Arguments {
     return mode
   }
 
-  private func userID() throws(CommandFailure) -> UInt32? {
+  private func userID() throws -> UInt32? {
     guard let text = mountOption(.uid) else { return nil }
     if let number = UInt32(text) { return number }
     guard let id = unsafe getpwnam(text)?.pointee.pw_uid else {
@@ -124,7 +124,7 @@ extension Arguments {
     return id
   }
 
-  private func groupID() throws(CommandFailure) -> UInt32? {
+  private func groupID() throws -> UInt32? {
     guard let text = mountOption(.gid) else { return nil }
     if let number = UInt32(text) { return number }
     guard let id = unsafe getgrnam(text)?.pointee.gr_gid else {

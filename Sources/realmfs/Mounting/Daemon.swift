@@ -15,7 +15,7 @@ enum Daemon {
   static func start(
     keeping descriptor: Int32,
     _ body: (_ becomeReady: @escaping @Sendable () -> Void) -> ExitCode
-  ) throws(CommandFailure) -> ExitCode {
+  ) throws -> ExitCode {
     var ends: [Int32] = [0, 0]
     guard unsafe pipe(&ends) == 0 else { throw failure("pipe") }
     let (readEnd, writeEnd) = (ends[0], ends[1])
@@ -48,7 +48,7 @@ enum Daemon {
     close(pipe)
   }
 
-  private static func waitUntilReady(_ child: pid_t, _ pipe: Int32) throws(CommandFailure) -> ExitCode {
+  private static func waitUntilReady(_ child: pid_t, _ pipe: Int32) throws -> ExitCode {
     var byte: UInt8 = 0
     var count: Int
     repeat { count = unsafe read(pipe, &byte, 1) } while count < 0 && errno == EINTR

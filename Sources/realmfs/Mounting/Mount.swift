@@ -17,7 +17,7 @@ struct Mount {
   private let synced: SyncedRealm?
 
   /// Checks the arguments of a mount at the directory `point`.
-  init(_ arguments: Arguments, at point: String) throws(CommandFailure) {
+  init(_ arguments: Arguments, at point: String) throws {
     self.arguments = arguments
     try arguments.checkMountOptions()
     path = try arguments.mountedPath()
@@ -50,7 +50,7 @@ struct Mount {
   /// Opens the realm, mounts it and serves it until it is unmounted.
   ///
   /// The tree logs through `Log`.
-  func serve(whenLive: @escaping @Sendable () -> Void) throws(CommandFailure) -> ExitCode {
+  func serve(whenLive: @escaping @Sendable () -> Void) throws -> ExitCode {
     // Threads start and end with the load, and memory kept by a malloc arena is reused only by the next thread that
     // uses the arena.
     clinux_limit_heaps(2)
@@ -61,7 +61,7 @@ struct Mount {
     guard Interruption.onFirstSignal({ [loop = session.loop] in loop.end() }) else {
       throw CommandFailure(.failure, "cannot mount: no thread to wait for signals: \(System.message(errno))")
     }
-    do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }
+    try session.mount()
     // A listing of the mount does not show the location of the README.
     if arguments.has(.verbose) || arguments.command == .mount && isatty(STDERR_FILENO) != 0 {
       Log.notice("\(path) is mounted on \(mountPoint); see \(mountPoint)/.realm/README")
@@ -70,7 +70,7 @@ struct Mount {
     return session.run() == 0 ? .done : .failure
   }
 
-  private func makeSession() throws(CommandFailure) -> FuseSession {
+  private func makeSession() throws -> FuseSession {
     let tree = try makeTree()
     var settings = FuseSettings(mountPoint: mountPoint)
     settings.foreground = arguments.has(.foreground)
@@ -82,11 +82,11 @@ struct Mount {
     if !arguments.kernelOptions().contains(where: { $0.hasPrefix("fsname=") }) {
       settings.kernelOptions.append("fsname=\(path)")
     }
-    do throws(FuseError) { return try FuseSession(tree, settings) } catch { throw CommandFailure(error) }
+    return try FuseSession(tree, settings)
   }
 
   /// Builds the tree of the realm. It is writable unless the user or the file prevents it.
-  private func makeTree() throws(CommandFailure) -> FileTree {
+  private func makeTree() throws -> FileTree {
     var configuration = try arguments.mountConfiguration(path: path, schema)
     if arguments.has(.immutable) {
       configuration.mode = .immutable
@@ -94,10 +94,10 @@ struct Mount {
       Log.notice("\(path) is on a read-only file system, so it is mounted as with --immutable")
       configuration.mode = .immutable
     }
-    do throws(CommandFailure) { return try makeTree(configuration) } catch { throw error.naming(holdersOf: [path]) }
+    do { return try makeTree(configuration) } catch { throw CommandFailure(error).naming(holdersOf: [path]) }
   }
 
-  private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
+  private func makeTree(_ configuration: Configuration) throws -> FileTree {
     var options = options
     // Texts of encrypted and in-memory realms must not reach the disk.
     if configuration.encryptionKey == nil, configuration.inMemoryIdentifier == nil {
@@ -114,7 +114,7 @@ struct Mount {
     if let obstacle = try obstacle(configuration) { return try readOnlyTree(configuration, because: obstacle) }
     RealmPlace.warn(path)
     let writer: RealmWriter
-    do throws(EngineError) {
+    do {
       writer = try RealmWriter.open(configuration, create: arguments.makesRealm, report: report)
     } catch {
       if error.reason != .untrusted { throw failure(error) }
@@ -122,23 +122,21 @@ struct Mount {
       alone.mode = .immutable
       return try readOnlyTree(alone, because: error.description)
     }
-    do throws(FileTreeError) { return try FileTree(writer, options: options) } catch {
-      throw CommandFailure(error, path: path)
-    }
+    return try located(path) { try FileTree(writer, options: options) }
   }
 
   /// Builds a read-only tree for a realm that the user intended to change.
   private func readOnlyTree(
     _ configuration: Configuration,
     because obstacle: String
-  ) throws(CommandFailure) -> FileTree {
+  ) throws -> FileTree {
     if configuration.schema != nil { throw CommandFailure(.failure, "\(path) cannot be given a schema: \(obstacle)") }
     let tree = try readOnlyTree(configuration)
     Log.notice("\(path) is mounted read-only: \(obstacle)")
     return tree
   }
 
-  private func readOnlyTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
+  private func readOnlyTree(_ configuration: Configuration) throws -> FileTree {
     let realm = try RealmSource(
       configuration,
       onUnreached: { version in
@@ -154,14 +152,12 @@ struct Mount {
         )
       }
     ).realm
-    do throws(FileTreeError) { return try FileTree(realm, options: options) } catch {
-      throw CommandFailure(error, path: path)
-    }
+    return try located(path) { try FileTree(realm, options: options) }
   }
 
-  private func upgrade(_ configuration: Configuration) throws(CommandFailure) {
+  private func upgrade(_ configuration: Configuration) throws {
     let outcome: RealmUpgrade.Outcome
-    do throws(EngineError) { outcome = try RealmUpgrade.run(configuration) } catch {
+    do { outcome = try RealmUpgrade.run(configuration) } catch {
       throw CommandFailure(error, rewriting: path)
     }
     if let backup = outcome.backup {
@@ -170,7 +166,7 @@ struct Mount {
   }
 
   /// Returns the reason why the file cannot be changed; nil if it can be, or is about to be created.
-  private func obstacle(_ configuration: Configuration) throws(CommandFailure) -> String? {
+  private func obstacle(_ configuration: Configuration) throws -> String? {
     if configuration.inMemoryIdentifier != nil { return nil }
     if arguments.makesRealm || arguments.has(.seed) {
       // Apps also turn an empty file into a realm.
@@ -218,7 +214,7 @@ struct Mount {
     }
   }
 
-  private static func checkFuse(_ arguments: Arguments) throws(CommandFailure) {
+  private static func checkFuse(_ arguments: Arguments) throws {
     if unsafe access("/dev/fuse", F_OK) != 0 {
       throw CommandFailure(.fuse, "/dev/fuse: \(System.message(errno)); load the kernel module with 'modprobe fuse'")
     }

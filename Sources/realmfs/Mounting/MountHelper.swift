@@ -15,7 +15,7 @@ enum MountHelper: String {
 
   /// Runs the helper with the words after its name. Returns an exit status as mount(8) defines it.
   func run(_ words: ArraySlice<String>) -> Int32 {
-    do throws(CommandFailure) {
+    do {
       let call = try HelperCall(self, words)
       let arguments = try Arguments(self == .mount ? .mount : .umount, call.words)
       if call.isFake { return 0 }
@@ -24,8 +24,9 @@ enum MountHelper: String {
       case .umount: return Self.status(of: try UmountCommand.run(arguments, mayRefuse: false))
       }
     } catch {
-      Log.error(error.message)
-      return Self.status(of: error.code)
+      let failure = CommandFailure(error)
+      Log.error(failure.message)
+      return Self.status(of: failure.code)
     }
   }
 
@@ -66,7 +67,7 @@ struct HelperCall {
   private(set) var isFake = false
 
   /// Parses `SOURCE DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`, or for umount `DIR [-flnrv] ..`.
-  init(_ helper: MountHelper, _ given: ArraySlice<String>) throws(CommandFailure) {
+  init(_ helper: MountHelper, _ given: ArraySlice<String>) throws {
     let command: CommandName = helper == .mount ? .mount : .umount
     var operands: [String] = []
     var options = ""
@@ -82,7 +83,7 @@ struct HelperCall {
         switch (letter, helper) {
         case ("o", _), ("t", _), ("N", _):
           guard let value = letters.isEmpty ? rest.popFirst() : String(letters) else {
-            throw .usage("\(helper.rawValue): option -\(letter) needs a value", command: command)
+            throw CommandFailure.usage("\(helper.rawValue): option -\(letter) needs a value", command: command)
           }
           letters = ""
           if letter == "o" { options += options.isEmpty ? value : ",\(value)" }
@@ -92,7 +93,7 @@ struct HelperCall {
         case ("f", .umount), ("l", .umount): if !words.contains("--lazy") { words.append("--lazy") }
         // No /etc/mtab is written, and a failed unmount does not fall back to a read-only remount.
         case ("n", _), ("r", .umount): break
-        default: throw .usage("\(helper.rawValue): unknown option -\(letter)", command: command)
+        default: throw CommandFailure.usage("\(helper.rawValue): unknown option -\(letter)", command: command)
         }
       }
     }
@@ -102,18 +103,21 @@ struct HelperCall {
     words += ["--"] + operands
   }
 
-  private mutating func take(_ option: String, isSloppy: Bool) throws(CommandFailure) {
+  private mutating func take(_ option: String, isSloppy: Bool) throws {
     let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
     if name == "remount" {
-      throw .usage("a mount of realmfs cannot be changed by remounting; unmount it and mount it again", command: .mount)
+      throw CommandFailure.usage(
+        "a mount of realmfs cannot be changed by remounting; unmount it and mount it again",
+        command: .mount
+      )
     }
     if Options.mountOptions.contains(where: { $0.name == name && $0.commands.contains(.mount) }) {
       words += ["-o", option.replacing(",", with: "\\,")]
     } else if let long = MountHelper.longOptions.first(where: { $0.rawValue == name.replacing("_", with: "-") }) {
       words.append("--\(long.rawValue)" + (parts.count > 1 ? "=\(parts[1])" : ""))
     } else if !MountHelper.isForeign(option), !isSloppy {
-      throw .usage("unknown mount option -o \(name)", command: .mount)
+      throw CommandFailure.usage("unknown mount option -o \(name)", command: .mount)
     }
   }
 

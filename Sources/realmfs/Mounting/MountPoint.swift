@@ -9,7 +9,7 @@ enum MountPoint {
   /// Checks that `given` can be mounted on, and returns its real path.
   ///
   /// Detaches a stale mount of realmfs first.
-  static func prepare(_ given: String, verbose: Bool) throws(CommandFailure) -> String {
+  static func prepare(_ given: String, verbose: Bool) throws -> String {
     let path = System.realMountPoint(given)
     if let entry = MountTable.entry(at: path), entry.isOurs {
       guard isDead(path) else {
@@ -31,9 +31,9 @@ enum MountPoint {
   }
 
   /// Throws if a mount would hide existing files.
-  static func requireEmpty(_ given: String) throws(CommandFailure) {
+  static func requireEmpty(_ given: String) throws {
     let names: [String]
-    do throws(EngineError) { names = try DirectoryListing.names(in: given) } catch {
+    do { names = try DirectoryListing.names(in: given) } catch {
       throw CommandFailure(
         .mountPoint,
         "mount point \(given) cannot be listed (\(error.problem)), so it may hold files; "
@@ -50,7 +50,7 @@ enum MountPoint {
   }
 
   /// Unmounts by the system call, or through fusermount3 if the system call requires root.
-  static func unmount(_ path: String, isLazy: Bool) throws(CommandFailure) {
+  static func unmount(_ path: String, isLazy: Bool) throws {
     var code = unsafe clinux_unmount(path, isLazy ? 1 : 0)
     // Wait for processes that use the mount only briefly, such as a desktop or `df`.
     let deadline = MonotonicTime.now.advanced(by: .milliseconds(500))

@@ -17,7 +17,7 @@ struct PrivateMount {
 
   /// Mounts the realm of `arguments` on a new directory with mode 0700, in `UserFolders.runtime`. Returns when the
   /// tree is live. Call it only before any thread exists.
-  init(_ arguments: Arguments) throws(CommandFailure) {
+  init(_ arguments: Arguments) throws {
     // Both processes know the path before the directory exists, so each can remove it if the other is killed.
     point = "\(UserFolders.runtime)/realmfs-exec.\(String(UInt64.random(in: 0 ... .max), radix: 36))"
     var ends: [Int32] = [0, 0]
@@ -78,10 +78,10 @@ struct PrivateMount {
       return .failure
     }
     watcher.detach()
-    do throws(CommandFailure) {
+    do {
       return try Mount(arguments, at: point).serve { becomeReady(socket) }
     } catch {
-      let failure = error.explaining(arguments.files).naming(holdersOf: arguments.files)
+      let failure = CommandFailure(error).explaining(arguments.files).naming(holdersOf: arguments.files)
       if !failure.message.isEmpty { Log.error(failure.message, more: failure.more) }
       return failure.code
     }
@@ -121,7 +121,7 @@ struct PrivateMount {
   func end() -> String? {
     // The command may have unmounted it.
     if MountTable.entry(at: point) != nil {
-      do throws(CommandFailure) { try MountPoint.unmount(point, isLazy: false) } catch {
+      do { try MountPoint.unmount(point, isLazy: false) } catch {
         MountPoint.detach(point)
         Log.notice(
           "a background process of the command still uses the mount; it was detached, and the process cannot use its "

@@ -21,10 +21,10 @@ final class TrashFolder: Sendable {
   private let folder = Mutex<TrustedDirectory?>(nil)
 
   /// Creates the object for the directory `given`, which must exist outside the mount.
-  init(_ given: String, mountPoint: String) throws(CommandFailure) {
+  init(_ given: String, mountPoint: String) throws {
     path = System.absolute(given)
     let found: TrustedDirectory
-    do throws(EngineError) {
+    do {
       found = try TrustedDirectory.open(path)
       identity = try found.identity
     } catch {
@@ -45,7 +45,7 @@ final class TrashFolder: Sendable {
 
   /// Writes the text of an object, or of the schema if `className` is nil. Returns the reason for a failure, or nil.
   func keep(_ className: String?, _ name: String, _ text: [UInt8]) -> String? {
-    do throws(EngineError) {
+    do {
       var folder = try open()
       if let className { folder = try folder.directory(className) }
       try write(text, name, in: folder)

@@ -30,7 +30,7 @@ final class UnsavedFolder: Sendable {
     for part in parts { directory = try directory.directory(part) }
     var name = last, number = 0
     while true {
-      do throws(EngineError) {
+      do {
         try directory.makeFile(name, bytes)
         return directory.path + "/" + name
       } catch {

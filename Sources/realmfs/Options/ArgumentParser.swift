@@ -50,7 +50,7 @@ extension Arguments {
   /// Parses the words after the command name.
   ///
   /// If `--help` is given, no other argument is checked, because the command only prints its help.
-  init(_ command: CommandName, _ words: [String]) throws(CommandFailure) {
+  init(_ command: CommandName, _ words: [String]) throws {
     self.command = command
     var rest = words[...]
     var onlyOperands = false
@@ -70,7 +70,7 @@ extension Arguments {
     try checkOperands()
   }
 
-  private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
+  private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws {
     // Split by scalars: a combining mark at the start of a value forms one character with the `=`.
     let parts = word.unicodeScalars.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       .map { Substring($0) }
@@ -89,7 +89,7 @@ extension Arguments {
 
   /// Parses a cluster of short options. The value of the first one with a value is the rest of the word, or the next
   /// word.
-  private mutating func takeShort(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
+  private mutating func takeShort(_ word: Substring, _ rest: inout ArraySlice<String>) throws {
     var letters = word
     while let letter = letters.popFirst() {
       guard let spec = spec(where: { $0.short == letter }) else { throw usage("unknown option -\(letter)") }
@@ -108,7 +108,7 @@ extension Arguments {
     Options.options.first { $0.commands.contains(command) && matches($0) }
   }
 
-  private mutating func take(_ spec: OptionSpec, value: String) throws(CommandFailure) {
+  private mutating func take(_ spec: OptionSpec, value: String) throws {
     if has(spec.name) && !spec.mayRepeat { throw usage("option --\(spec.name.rawValue) is given twice") }
     if case .words(let words) = spec.completion, !words.contains(value) {
       throw usage("option --\(spec.name.rawValue): unknown value '\(value)'; use \(words.joined(separator: ", "))")
@@ -119,7 +119,7 @@ extension Arguments {
     for item in value.split(unescaped: ",") { try takeMountOption(item) }
   }
 
-  private mutating func takeMountOption(_ item: String) throws(CommandFailure) {
+  private mutating func takeMountOption(_ item: String) throws {
     let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
     let value = parts.count > 1 ? String(parts[1]) : nil
@@ -153,13 +153,13 @@ extension Arguments {
   }
 
   /// Rejects an empty class name, as in an empty list, which would select nothing.
-  private func checkClasses(_ value: String, separator: Character, option: String) throws(CommandFailure) {
+  private func checkClasses(_ value: String, separator: Character, option: String) throws {
     if value.parts(unescaped: separator).contains("") {
       throw usage("\(option): '\(value)' has an empty class name; names are separated by '\(separator)'")
     }
   }
 
-  private func checkGroups() throws(CommandFailure) {
+  private func checkGroups() throws {
     for spec in Options.options where spec.group != nil && has(spec.name) {
       if let other = Options.options.first(where: { $0.group == spec.group && $0.name != spec.name && has($0.name) }) {
         throw usage("options --\(spec.name.rawValue) and --\(other.name.rawValue) exclude each other")
@@ -172,7 +172,7 @@ extension Arguments {
     }
   }
 
-  private func checkOperands() throws(CommandFailure) {
+  private func checkOperands() throws {
     guard let all = Options.command(command)?.arguments else { return }
     let expected = all.filter { argument in !argument.absentWith.contains { has($0) } }
     if operands.count > expected.count, expected.last?.mayRepeat != true {

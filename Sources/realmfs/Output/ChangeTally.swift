@@ -12,7 +12,7 @@ struct ChangeTally {
 
   /// Counts the differences between two versions of one realm, of which nothing was overwritten. Damaged objects are
   /// reported and left out.
-  init(from older: Snapshot, to newer: Snapshot) throws(TransferError) {
+  init(from older: Snapshot, to newer: Snapshot) throws {
     let comparison = RealmComparison(older, newer, classes: nil, areVersions: true)
     comparison.onComplaint = { Log.error($0) }
     var tally = ChangeTally()

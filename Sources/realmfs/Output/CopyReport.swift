@@ -10,7 +10,7 @@ struct CopyReport {
   var notes: [String] = []
   var facts: [(String, JSONValue)] = []
 
-  func print(_ arguments: Arguments) throws(CommandFailure) {
+  func print(_ arguments: Arguments) throws {
     let output = StandardOutput()
     if arguments.has(.json) {
       let members: [(String, JSONValue)] = [

@@ -25,7 +25,7 @@ struct ObjectRows {
     _ arguments: Arguments,
     className: String,
     query: QueryCondition?
-  ) throws(CommandFailure) {
+  ) throws {
     (self.source, self.arguments, self.className, self.query) = (source, arguments, className, query)
     style = try arguments.jsonStyle()
     let chosen = arguments.value(.format).flatMap { RowFormat(rawValue: $0) }
@@ -36,13 +36,13 @@ struct ObjectRows {
   }
 
   /// Prints all rows or aggregates.
-  func run() throws(CommandFailure) -> ExitCode {
+  func run() throws -> ExitCode {
     var printer: RowPrinter?
     var last = ObjKey.none, problems = Complaints()
     defer { problems.report(source.path) }
     for _ in 0..<RealmSource.attempts {
       let snapshot = try source.latest()
-      let begun = Result { () throws(CommandFailure) in try ClassView(self, snapshot, after: last) }
+      let begun = Result { try ClassView(self, snapshot, after: last) }
       // Data read from an overwritten version is undefined, and so are errors.
       guard source.realm.isCurrent(snapshot) else { continue }
       let view = try begun.get()
@@ -80,7 +80,7 @@ struct ObjectRows {
         view.takeOneByOne(block)
       }
       guard view.next(&complaints) else { return true }
-      do throws(RenderError) { try add(rows, view) } catch { complaints.append(error.description) }
+      do { try add(rows, view) } catch { complaints.append(error.description) }
     }
     return false
   }
@@ -113,7 +113,7 @@ struct ObjectRows {
       }
       var found: [String] = []
       if view.go(to: index, &found) {
-        do throws(RenderError) {
+        do {
           try add(rows, view)
           places[index - block.lowerBound] = place..<rows.place
         } catch { found.append(error.description) }
@@ -132,12 +132,12 @@ struct ObjectRows {
   // MARK: aggregates
 
   /// Prints the aggregates; nil if the version was overwritten.
-  private func printAggregates(_ view: ClassView, _ snapshot: Snapshot) throws(CommandFailure) -> ExitCode? {
+  private func printAggregates(_ view: ClassView, _ snapshot: Snapshot) throws -> ExitCode? {
     var complaints: [String] = []
-    let outcome = Result { () throws(CommandFailure) in
+    let outcome = Result {
       var groups = try RowGroups(arguments, view, format: format)
       while view.next(&complaints) {
-        do throws(RenderError) { try groups.add(view) } catch { complaints.append(error.description) }
+        do { try groups.add(view) } catch { complaints.append("\(error)") }
       }
       return try groups.rows(view)
     }
@@ -210,7 +210,7 @@ struct ObjectRows {
     private let scratch = OutputBuffer()
     private let isTable: Bool
 
-    init(_ rows: ObjectRows, _ snapshot: Snapshot, after last: ObjKey) throws(CommandFailure) {
+    init(_ rows: ObjectRows, _ snapshot: Snapshot, after last: ObjKey) throws {
       let path = rows.source.path
       self.snapshot = snapshot
       isTable = rows.format == .table
@@ -223,10 +223,10 @@ struct ObjectRows {
       }
       if let condition = rows.query {
         let query: ObjectQuery, text = condition.text ?? ""
-        do throws(QueryError) { query = try ObjectQuery([condition], of: table, in: snapshot) } catch {
+        do { query = try ObjectQuery([condition], of: table, in: snapshot) } catch {
           throw CommandFailure(error, in: text)
         }
-        do throws(QueryFailure) { keys = try query.keys() } catch { throw CommandFailure(error, of: text, in: path) }
+        do { keys = try query.keys() } catch { throw CommandFailure(error, of: text, in: path) }
       } else {
         keys = nil
       }
@@ -243,7 +243,7 @@ struct ObjectRows {
       columns =
         chosen.isEmpty
         ? Self.all(table)
-        : try chosen.map { (name) throws(CommandFailure) in
+        : try chosen.map { name in
           try Self.column(name, table, snapshot, "--columns")
         }
       if let twice = chosen.first(where: { name in chosen.count { $0.isExactly(name) } > 1 }) {
@@ -270,9 +270,9 @@ struct ObjectRows {
       _ table: Table,
       _ snapshot: Snapshot,
       _ option: String
-    ) throws(CommandFailure) -> ColumnView {
+    ) throws -> ColumnView {
       if name == "$key" { return ColumnView(name: name, kind: .objectKey, type: .int, isCollection: false) }
-      do throws(QueryError) {
+      do {
         let path = try QueryPath(name, of: table, in: snapshot)
         guard let index = path.property else {
           return ColumnView(name: name, kind: .path(path), type: path.type, isCollection: false)
@@ -282,7 +282,7 @@ struct ObjectRows {
       } catch { throw CommandFailure(.usage, "\(option) \(name): \(error.problem)") }
     }
 
-    func column(_ name: String, _ option: String) throws(CommandFailure) -> ColumnView {
+    func column(_ name: String, _ option: String) throws -> ColumnView {
       try Self.column(name, table, snapshot, option)
     }
 
@@ -300,7 +300,7 @@ struct ObjectRows {
       guard let keys else { return reader.next(&complaints) }
       while nextKey < keys.count {
         nextKey += 1
-        do throws(EngineError) {
+        do {
           if try keyCursor.seek(keys[nextKey - 1]) { return true }
         } catch { complaints.append("object \(keys[nextKey - 1]): \(error)") }
       }
@@ -335,7 +335,7 @@ struct ObjectRows {
     /// Moves to the object at a position of the list.
     func go(to place: Int, _ complaints: inout [String]) -> Bool {
       guard let keys else { return false }
-      do throws(EngineError) { return try keyCursor.seek(keys[place]) } catch {
+      do { return try keyCursor.seek(keys[place]) } catch {
         complaints.append("object \(keys[place]): \(error)")
         return false
       }
@@ -355,7 +355,7 @@ struct ObjectRows {
       case .property(let index):
         if asText, !column.isCollection, column.type != .mixed {
           let value: ValueView, shown: ValueView
-          do throws(RenderError) {
+          do {
             value = try renderer.read(index, of: cursor)
             shown = try renderer.shown(value)
           } catch { throw renderer.error(error.reason, reading: column.name, of: cursor) }
@@ -366,7 +366,7 @@ struct ObjectRows {
         return finished()
       case .path(let path):
         let value: PathValue
-        do throws(QueryFailure) { value = try path.value(cursor) } catch {
+        do { value = try path.value(cursor) } catch {
           throw renderer.error(error.reason, reading: column.name, of: cursor)
         }
         switch value {
@@ -439,7 +439,7 @@ private struct RowGroups {
   /// The groups, by the JSON of their keys.
   private var groups: [[UInt8]: Group] = [:]
 
-  init(_ arguments: Arguments, _ view: ObjectRows.ClassView, format: RowFormat) throws(CommandFailure) {
+  init(_ arguments: Arguments, _ view: ObjectRows.ClassView, format: RowFormat) throws {
     var names: [String] = [], blank: [QueryAggregate] = [], keys: [ObjectRows.ColumnView] = []
     for name in arguments.allValues(.groupBy).flatMap({ $0.split(unescaped: ",") }) {
       keys.append(try view.column(name, "--group-by"))
@@ -447,7 +447,7 @@ private struct RowGroups {
     for (option, kind) in Arguments.aggregates {
       for name in arguments.allValues(option).flatMap({ $0.split(unescaped: ",") }) {
         let column = try view.column(name, "--\(kind.rawValue)")
-        do throws(QueryError) {
+        do {
           blank.append(try QueryAggregate(kind, of: QueryPath(column.name, of: view.table, in: view.renderer.snapshot)))
         } catch { throw CommandFailure(.usage, "--\(kind.rawValue) \(name): \(error.problem)") }
         names.append("\(kind.rawValue)(\(name))")
@@ -478,7 +478,7 @@ private struct RowGroups {
     }
     groups[name]?.count += 1
     for value in groups[name]?.values ?? [] {
-      do throws(QueryFailure) { try value.add(view.cursor) } catch {
+      do { try value.add(view.cursor) } catch {
         throw view.renderer.error(error.reason, reading: "an aggregate", of: view.cursor)
       }
     }
@@ -487,7 +487,7 @@ private struct RowGroups {
   /// Returns the columns, and the rows in the order of the groups.
   func rows(
     _ view: ObjectRows.ClassView
-  ) throws(CommandFailure) -> ([(name: String, isNumber: Bool)], [[RowCell]]) {
+  ) throws -> ([(name: String, isNumber: Bool)], [[RowCell]]) {
     var columns = keys.map { ($0.name, $0.isNumber) }
     if counts { columns.append(("count", true)) }
     columns += names.map { ($0, true) }
@@ -505,7 +505,7 @@ private struct RowGroups {
         guard let result = value.result else {
           throw CommandFailure(.failure, "\(name): the sum does not fit 64 bits")
         }
-        do throws(RenderError) { row.append(try view.cell(result, isMixed: false, asText: asTexts)) } catch {
+        do { row.append(try view.cell(result, isMixed: false, asText: asTexts)) } catch {
           throw CommandFailure(.damaged, error.description)
         }
       }

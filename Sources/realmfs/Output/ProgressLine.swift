@@ -47,12 +47,12 @@ extension ProgressLine {
     _ title: String,
     _ path: String,
     _ body: (@escaping CopyObserver) throws(EngineError) -> R
-  ) throws(CommandFailure) -> R {
+  ) throws -> R {
     let line = ProgressLine(title)
     let cleanup = Interruption.cleaning { NewFile.removeUnfinished() }
     Interruption.watch()
     defer { withExtendedLifetime(cleanup) {} }
-    do throws(EngineError) {
+    do {
       defer { line.end() }
       return try body { done, total in
         line.show(done, of: total)

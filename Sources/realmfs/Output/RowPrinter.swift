@@ -74,7 +74,7 @@ final class RowPrinter {
   func add(object body: (OutputBuffer) throws(RenderError) -> Void) throws(RenderError) {
     let start = output.buffer.count
     if format == .json { output.print(state.rowCount == 0 ? "[\n" : ",\n") }
-    do throws(RenderError) { try body(output.buffer) } catch {
+    do { try body(output.buffer) } catch {
       output.buffer.truncate(to: start)
       throw error
     }
@@ -267,7 +267,7 @@ final class RowPrinter {
   var hasKept: Bool { kept.rowCount > 0 }
 
   /// Keeps the rows added since the last `keep()`, and writes them.
-  func keep() throws(CommandFailure) {
+  func keep() throws {
     kept = state
     try output.flush()
   }
@@ -279,7 +279,7 @@ final class RowPrinter {
   }
 
   /// Prints the rows that are still held, and the end of the output.
-  func finish() throws(CommandFailure) {
+  func finish() throws {
     switch format {
     case .json: output.print(state.rowCount == 0 ? "[]\n" : "\n]\n")
     case .table: if state.widths == nil { printSample() }

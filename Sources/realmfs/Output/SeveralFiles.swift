@@ -12,15 +12,15 @@ struct FileReport {
 extension Arguments {
   /// Prints a report for each operand. Returns the exit code of the first file with another code than 0.
   func reportEach(
-    _ report: (Configuration) throws(CommandFailure) -> FileReport
-  ) throws(CommandFailure) -> ExitCode {
+    _ report: (Configuration) throws -> FileReport
+  ) throws -> ExitCode {
     // The key is read once, because it can come from a descriptor.
     var configuration = try RealmSource.configuration(path: operands[0], self, .immutable)
     var reports: [JSONValue] = [], code = ExitCode.done
     let output = StandardOutput()
     for path in operands {
       configuration.path = path
-      do throws(CommandFailure) {
+      do {
         let found = try report(configuration)
         if has(.json) { reports.append(found.json) } else { output.line(found.line) }
         if code == .done { code = found.code }

@@ -36,7 +36,7 @@ final class StandardOutput {
   var isFull: Bool { buffer.count >= Self.writeSize }
 
   /// Writes everything collected so far.
-  func flush() throws(CommandFailure) {
+  func flush() throws {
     let failure: Int32
     if isTerminal {
       failure = Self.write(Array(buffer.string.printableLines.utf8), to: STDOUT_FILENO)

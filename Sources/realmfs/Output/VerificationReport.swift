@@ -10,7 +10,7 @@ struct VerificationReport {
   init(_ verification: ExportVerification) { self.verification = verification }
 
   /// Prints the report on standard output.
-  func print(asJSON isJSON: Bool) throws(CommandFailure) {
+  func print(asJSON isJSON: Bool) throws {
     let output = StandardOutput()
     if isJSON {
       output.print(json.text)

@@ -2,7 +2,10 @@
 import FileTree
 import FuseBridge
 import Glibc
+import RealmJSON
 import RealmPages
+import RealmSync
+import RealmTransfer
 
 /// An error that ends a command.
 ///
@@ -30,9 +33,35 @@ struct CommandFailure: Error {
     return failure
   }
 
-  /// Converts an engine error. `path` is the realm's path, which is used if the error does not contain the path of its
-  /// file.
-  init(_ error: EngineError, path: String? = nil) {
+  /// Converts an error of any layer; no other code chooses its exit code. `path` is the realm's path, which is used if
+  /// the error does not contain the path of its file.
+  init(_ error: any Error, path: String? = nil) {
+    let message = path.map { "\($0): \(error)" } ?? "\(error)"
+    switch error {
+    case let failure as CommandFailure: self = failure
+    case let error as EngineError: self.init(engine: error, path: path)
+    case let error as FileTreeError:
+      switch error {
+      case .unavailable(let cause): self.init(engine: cause, path: nil)
+      case .damaged: self.init(.damaged, message)
+      case .busy: self.init(.inUse, message)
+      default: self.init(.unreadable, message)
+      }
+    case let error as TransferError:
+      switch error {
+      case .damaged: self.init(.damaged, message)
+      case .missingClass, .missingObject: self.init(.unreadable, message)
+      case .file, .unsuitable: self.init(.failure, error.description)
+      case .busy: self.init(.inUse, message)
+      }
+    case is RenderError: self.init(.damaged, message)
+    case let error as SyncError: self.init(sync: error)
+    case let error as FuseError: self.init(ExitCode(error), error.description)
+    default: self.init(.failure, message)
+    }
+  }
+
+  private init(engine error: EngineError, path: String?) {
     var located = path.map { error.at($0).description + Self.rights(error.code, $0) } ?? error.description
     if error.reason == .unreached { located += "; \(Self.remedyForUnreached)" }
     self.init(ExitCode(error.reason), located)
@@ -42,15 +71,6 @@ struct CommandFailure: Error {
   /// Like `init(_:path:)`, but for an operation that rewrites the file at `path`, which no other program may have open.
   init(_ error: EngineError, rewriting path: String) {
     if error.reason == .inUse { self.init(inUse: path, error.description) } else { self.init(error, path: path) }
-  }
-
-  init(_ error: FileTreeError, path: String) {
-    switch error {
-    case .unavailable(let cause): self.init(cause)
-    case .damaged: self.init(.damaged, "\(path): \(error)")
-    case .busy: self.init(.inUse, "\(path): \(error)")
-    default: self.init(.unreadable, "\(path): \(error)")
-    }
   }
 
   /// Advice for a file that only appears empty.
@@ -91,16 +111,6 @@ struct CommandFailure: Error {
     return names.isEmpty ? self : saying("\(message) (in use by \(names))")
   }
 
-  init(_ error: FuseError) {
-    let code: ExitCode =
-      switch error {
-      case .mountPoint: .mountPoint
-      case .refused: .fuse
-      case .badOption: .usage
-      }
-    self.init(code, error.description)
-  }
-
   /// Returns the failure for a mistake in the command line, which refers to the help of the command.
   static func usage(_ message: String, command: CommandName?) -> CommandFailure {
     let help = command.map { "realmfs \($0.rawValue) --help" } ?? "realmfs --help"
@@ -108,7 +118,22 @@ struct CommandFailure: Error {
   }
 }
 
+/// Runs `body`. An error becomes a `CommandFailure` whose message contains the path of the realm.
+func located<R: ~Copyable>(_ path: String, _ body: () throws -> R) throws -> R {
+  do { return try body() } catch { throw CommandFailure(error, path: path) }
+}
+
 extension ExitCode {
+  /// Creates the code for a failed mount.
+  init(_ error: FuseError) {
+    self =
+      switch error {
+      case .mountPoint: .mountPoint
+      case .refused: .fuse
+      case .badOption: .usage
+      }
+  }
+
   /// Creates the code for a failed system call: `failure` for lack of space or an existing file, otherwise
   /// `unreadable`.
   init(errno code: Int32) {

@@ -13,12 +13,13 @@ enum Program {
     clinux_survive(SIGXFSZ)
     if let helper = words.first.flatMap(MountHelper.init(program:)) { return helper.run(words.dropFirst()) }
     if words.dropFirst().first == Completer.command { return Completer.run(words.dropFirst(2)) }
-    do throws(CommandFailure) {
+    do {
       return try dispatch(words.dropFirst()).rawValue
     } catch {
+      let failure = CommandFailure(error)
       Interruption.awaitEnd()
-      if !error.message.isEmpty { Log.error(error.message, more: error.more) }
-      return error.code.rawValue
+      if !failure.message.isEmpty { Log.error(failure.message, more: failure.more) }
+      return failure.code.rawValue
     }
   }
 
@@ -68,24 +69,24 @@ enum Program {
     (["download", "sync"], "'realmfs pull URL OUT'"),
   ]
 
-  private static func dispatch(_ words: ArraySlice<String>) throws(CommandFailure) -> ExitCode {
-    guard let word = words.first else { throw .usage("missing command", command: nil) }
+  private static func dispatch(_ words: ArraySlice<String>) throws -> ExitCode {
+    guard let word = words.first else { throw CommandFailure.usage("missing command", command: nil) }
     if word == "--help" || word == "-h" { return try HelpCommand.overview() }
     if word == "--version" || word == "-V" { return try VersionCommand.run(try Arguments(.version, [])) }
     guard let command = CommandName(rawValue: word) else {
-      throw .usage(word.hasPrefix("-") ? "unknown option \(word)" : Self.unknown(word), command: nil)
+      throw CommandFailure.usage(word.hasPrefix("-") ? "unknown option \(word)" : Self.unknown(word), command: nil)
     }
     let arguments = try Arguments(command, Array(words.dropFirst()))
     if arguments.has(.help) { return try HelpCommand.explain(command) }
-    do throws(CommandFailure) {
+    do {
       try RealmPlace.checkOutput(arguments)
       return try run(arguments)
     } catch {
-      throw error.explaining(arguments.files).naming(holdersOf: arguments.files)
+      throw CommandFailure(error).explaining(arguments.files).naming(holdersOf: arguments.files)
     }
   }
 
-  private static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+  private static func run(_ arguments: Arguments) throws -> ExitCode {
     switch arguments.command {
     case .mount: try MountCommand.run(arguments)
     case .umount: try UmountCommand.run(arguments)

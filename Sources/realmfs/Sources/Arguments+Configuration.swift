@@ -21,7 +21,7 @@ extension Arguments {
   var trustsOwner: Bool { has(.trustOwner) || mountOption(.trustOwner) != nil }
 
   /// Throws a usage error if options contradict each other in a way that the option table cannot express.
-  func checkMountOptions() throws(CommandFailure) {
+  func checkMountOptions() throws {
     if wantsNoChanges, let option = Self.changing.first(where: { has($0) }) {
       throw usage("option --\(option.rawValue) changes the realm and cannot be used with a read-only mount")
     }
@@ -43,7 +43,7 @@ extension Arguments {
   }
 
   /// Returns the absolute path of the realm to mount, which stays valid when the process changes its working directory.
-  func mountedPath() throws(CommandFailure) -> String {
+  func mountedPath() throws -> String {
     if has(.defaultRealm) { return Configuration.defaultPath }
     if let url = value(.sync) { return try mirrorPath(of: syncURL(url)) }
     if let identifier = value(.inMemory) { return Configuration(inMemoryIdentifier: identifier).path }
@@ -54,7 +54,7 @@ extension Arguments {
   var makesRealm: Bool { has(.defaultRealm) || has(.inMemory) || has(.schemaFile) }
 
   /// Returns the configuration of the realm to mount. Reads the key.
-  func mountConfiguration(path: String, _ schema: SchemaDescription?) throws(CommandFailure) -> Configuration {
+  func mountConfiguration(path: String, _ schema: SchemaDescription?) throws -> Configuration {
     var configuration = try RealmSource.configuration(path: path, self, .shared)
     if let identifier = value(.inMemory) { configuration.inMemoryIdentifier = identifier }
     if let seed = value(.seed) { configuration.seedPath = System.absolute(seed) }
@@ -73,21 +73,21 @@ extension Arguments {
   }
 
   /// Returns the schema in the file given by `option`, or on standard input for `-`; nil without the option.
-  func schema(_ option: OptionName) throws(CommandFailure) -> SchemaDescription? {
+  func schema(_ option: OptionName) throws -> SchemaDescription? {
     guard let file = value(option) else { return nil }
     if StandardInput.isNamed(by: file) { try StandardInput.take(as: "the schema") }
     let bytes: [UInt8]
-    do throws(Errno) { bytes = try System.bytes(ofFile: file) } catch {
+    do { bytes = try System.bytes(ofFile: file) } catch {
       throw CommandFailure(.unreadable, "\(file): \(System.message(error.code))")
     }
-    do throws(JSONInputError) {
+    do {
       return try SchemaDescription(JSONText(bytes))
     } catch {
       throw CommandFailure(.failure, "\(file == "-" ? "standard input" : file): \(error)")
     }
   }
 
-  private func maximumActiveVersions() throws(CommandFailure) -> Int? {
+  private func maximumActiveVersions() throws -> Int? {
     guard let text = value(.maxVersions) else { return nil }
     guard let count = Int(text), count >= 2 else {
       throw usage("option --max-versions: '\(text)' is not a number above 1; a write needs two versions")

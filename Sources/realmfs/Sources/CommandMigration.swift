@@ -17,31 +17,31 @@ struct CommandMigration {
   }
 
   /// True if the schema version of the realm must be increased.
-  func isNeeded() throws(CommandFailure) -> Bool {
+  func isNeeded() throws -> Bool {
     guard let wanted = configuration.schema?.version, case .success(let status) = System.status(configuration.path),
       !status.isEmptyFile
     else { return false }
     var probe = configuration
     probe.mode = .immutable
     let snapshot = try RealmSource(probe).latest()
-    do throws(EngineError) {
+    return try located(configuration.path) {
       guard let stored = try snapshot.schemaVersion() else { return false }
       return stored < wanted
-    } catch { throw CommandFailure(error, path: configuration.path) }
+    }
   }
 
   /// Applies the schema to a copy of the realm and runs the command. If it exits with 0, replaces the realm with the
   /// copy.
-  func run() throws(CommandFailure) {
+  func run() throws {
     let path = configuration.path
     // The copy is in the same directory as the file itself, so that both are on the same file system.
     let staging = try Staging(for: RealmLinks.real(path) ?? path, .anything)
     // The subsequent mount handles signals differently.
     defer { Interruption.unwatch() }
     let folder = try staging.sharedFolder(trustsOwner: configuration.trustsOwner)
-    let result: Result<Bool, CommandFailure>
-    do throws(EngineError) {
-      result = try RealmCopy.exchange(configuration, byCopyIn: folder) { (copy) throws(CommandFailure) in
+    let result: Result<Bool, any Error>
+    do {
+      result = try RealmCopy.exchange(configuration, byCopyIn: folder) { copy in
         try migrate(copy, in: folder)
         return true
       }
@@ -49,13 +49,11 @@ struct CommandMigration {
     _ = try result.get()
   }
 
-  private func migrate(_ copy: String, in folder: String) throws(CommandFailure) {
+  private func migrate(_ copy: String, in folder: String) throws {
     var staged = configuration
     staged.path = copy
     staged.migration = { _, _, _ in }
-    do throws(EngineError) { _ = try RealmWriter.open(staged, create: false) } catch {
-      throw CommandFailure(error, path: configuration.path)
-    }
+    _ = try located(configuration.path) { try RealmWriter.open(staged, create: false) }
     let old = try mountPoint("old", in: folder), new = try mountPoint("new", in: folder)
     let cleanup = Interruption.cleaning { for point in [new, old] { MountPoint.detach(point) } }
     defer { withExtendedLifetime(cleanup) {} }
@@ -67,7 +65,7 @@ struct CommandMigration {
     let status = System.run(["/bin/sh", "-c", command])
     unsafe unsetenv("REALMFS_OLD")
     unsafe unsetenv("REALMFS_NEW")
-    do throws(CommandFailure) { try MountPoint.unmount(new, isLazy: false) } catch {
+    do { try MountPoint.unmount(new, isLazy: false) } catch {
       // Processes that still write to it are writing to a copy that is discarded.
       MountPoint.detach(new)
       throw error
@@ -81,16 +79,16 @@ struct CommandMigration {
     }
   }
 
-  private func mountPoint(_ name: String, in folder: String) throws(CommandFailure) -> String {
+  private func mountPoint(_ name: String, in folder: String) throws -> String {
     let path = folder + "/" + name
     if unsafe mkdir(path, 0o700) != 0 { throw CommandFailure(.unreadable, "\(path): mkdir: \(System.message(errno))") }
     return path
   }
 
   /// Mounts `file` with this program in another process. The key is passed through a pipe.
-  private func mount(_ file: String, on point: String, options: [String]) throws(CommandFailure) {
+  private func mount(_ file: String, on point: String, options: [String]) throws {
     var words = ["/proc/self/exe", "mount"] + options
-    let key = try configuration.encryptionKey.map { (key) throws(CommandFailure) in try KeyPipe(key) }
+    let key = try configuration.encryptionKey.map { key in try KeyPipe(key) }
     if let key { words += ["--key-fd", "\(key.descriptor)"] }
     let status = System.run(words + [file, point])
     withExtendedLifetime(key) {}

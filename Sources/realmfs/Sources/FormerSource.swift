@@ -12,20 +12,20 @@ extension RealmSource {
   static func withoutCommits<R>(
     _ configuration: Configuration,
     touchesNothing: Bool = false,
-    _ body: (RealmSource, Snapshot, _ isUnchanged: @escaping @Sendable () -> Bool) throws(CommandFailure) -> R
-  ) throws(CommandFailure) -> R {
+    _ body: (RealmSource, Snapshot, _ isUnchanged: @escaping @Sendable () -> Bool) throws -> R
+  ) throws -> R {
     let path = configuration.path
     if !touchesNothing, hasLockFile(path), let result = try locked(configuration, body) { return result }
     try checkUnused(path)
     let source = try RealmSource(configuration), newest = try source.latest(), realm = source.realm
     let isUnchanged: @Sendable () -> Bool = { realm.isCurrent(newest) && LockHolders.ofRealm(at: path).isEmpty }
-    let outcome = Result { () throws(CommandFailure) in try body(source, newest, isUnchanged) }
+    let outcome = Result { try body(source, newest, isUnchanged) }
     if !isUnchanged() { throw committedMeanwhile(path) }
     return try outcome.get()
   }
 
   /// Throws if another program has the realm open.
-  private static func checkUnused(_ path: String) throws(CommandFailure) {
+  private static func checkUnused(_ path: String) throws {
     if !LockHolders.ofRealm(at: path).isEmpty { throw committedMeanwhile(path) }
   }
 
@@ -36,8 +36,8 @@ extension RealmSource {
   /// Runs `body` while the writers of all programs are locked out; nil if the realm cannot be opened for writing.
   private static func locked<R>(
     _ configuration: Configuration,
-    _ body: (RealmSource, Snapshot, _ isUnchanged: @escaping @Sendable () -> Bool) throws(CommandFailure) -> R
-  ) throws(CommandFailure) -> R? {
+    _ body: (RealmSource, Snapshot, _ isUnchanged: @escaping @Sendable () -> Bool) throws -> R
+  ) throws -> R? {
     var shared = configuration
     shared.mode = .shared
     shared.idleTime = nil
@@ -46,10 +46,10 @@ extension RealmSource {
     // An interruption must not leave the version pinned.
     Interruption.watch()
     let source = RealmSource(path: configuration.path, realm: writer.realm)
-    let outcome: Result<R, CommandFailure>
-    do throws(EngineError) {
+    let outcome: Result<R, any Error>
+    do {
       outcome = try writer.withWriterLock { newest in
-        Result { () throws(CommandFailure) in try body(source, newest) { true } }
+        Result { try body(source, newest) { true } }
       }
     } catch {
       if error.reason == .readOnly { return nil }
@@ -67,53 +67,51 @@ extension RealmSource {
     touchesNothing: Bool = false,
     _ body: (
       VersionTimeline, CommandFailure?, _ isUnchanged: @escaping @Sendable () -> Bool
-    ) throws(CommandFailure) -> R
-  ) throws(CommandFailure) -> R {
+    ) throws -> R
+  ) throws -> R {
     let path = configuration.path
     guard let failure = try damage(configuration) else {
       return try withoutCommits(configuration, touchesNothing: touchesNothing) {
-        (source, newest, isUnchanged) throws(CommandFailure) in
+        (source, newest, isUnchanged) in
         try body(VersionTimeline.of(newest, source.realm, path), nil, isUnchanged)
       }
     }
     try checkUnused(path)
     let isUnchanged: @Sendable () -> Bool = { LockHolders.ofRealm(at: path).isEmpty }
-    let timeline: VersionTimeline
-    do throws(EngineError) { timeline = try VersionTimeline(damaged: configuration) } catch {
-      throw CommandFailure(error, path: path)
-    }
-    let outcome = Result { () throws(CommandFailure) in try body(timeline, failure, isUnchanged) }
+    let timeline = try located(path) { try VersionTimeline(damaged: configuration) }
+    let outcome = Result { try body(timeline, failure, isUnchanged) }
     try checkUnused(path)
     return try outcome.get()
   }
 
   /// Returns the reason why a damaged file does not open; nil if it opens.
-  private static func damage(_ configuration: Configuration) throws(CommandFailure) -> CommandFailure? {
-    do throws(CommandFailure) {
+  private static func damage(_ configuration: Configuration) throws -> CommandFailure? {
+    do {
       _ = try RealmSource(configuration)
       return nil
     } catch {
-      if error.code == .damaged { return error }
-      throw error
+      let failure = CommandFailure(error)
+      if failure.code == .damaged { return failure }
+      throw failure
     }
   }
 
   /// Opens the realm as of the version called `text`, read-only. Warns of a version that is not proven to be whole.
   ///
   /// Throws if the file does not hold the version, or only a part of it.
-  static func former(_ configuration: Configuration, version text: String) throws(CommandFailure) -> RealmSource {
+  static func former(_ configuration: Configuration, version text: String) throws -> RealmSource {
     let path = configuration.path
     let number = try number(text, path)
-    return try withTimeline(configuration) { (timeline, _, isUnchanged) throws(CommandFailure) in
+    return try withTimeline(configuration) { timeline, _, isUnchanged in
       let version = try readable(number, of: timeline, path)
-      do throws(EngineError) {
-        return RealmSource(path: path, realm: try timeline.realm(asOf: version, isUnchanged: isUnchanged))
-      } catch { throw CommandFailure(error, path: path) }
+      return try located(path) {
+        RealmSource(path: path, realm: try timeline.realm(asOf: version, isUnchanged: isUnchanged))
+      }
     }
   }
 
   /// Returns the version number that --version names.
-  static func number(_ text: String, _ path: String) throws(CommandFailure) -> UInt64 {
+  static func number(_ text: String, _ path: String) throws -> UInt64 {
     if let number = UInt64(text) { return number }
     throw CommandFailure(.usage, "--version \(text): expected a version number; 'realmfs versions \(path)' lists them")
   }
@@ -123,7 +121,7 @@ extension RealmSource {
     _ number: UInt64,
     of timeline: VersionTimeline,
     _ path: String
-  ) throws(CommandFailure) -> RemainingVersion {
+  ) throws -> RemainingVersion {
     guard let version = timeline.version(number) else {
       let known = timeline.versions.map { "\($0.version)" }
       let held =
@@ -148,9 +146,7 @@ extension RealmSource {
 
 extension VersionTimeline {
   /// Finds the versions before the newest one of the realm at `path`.
-  static func of(_ newest: Snapshot, _ realm: Realm, _ path: String) throws(CommandFailure) -> VersionTimeline {
-    do throws(EngineError) { return try VersionTimeline(newest, of: realm) } catch {
-      throw CommandFailure(error, path: path)
-    }
+  static func of(_ newest: Snapshot, _ realm: Realm, _ path: String) throws -> VersionTimeline {
+    try located(path) { try VersionTimeline(newest, of: realm) }
   }
 }

@@ -7,7 +7,7 @@ import RealmPages
 
 enum RealmPlace {
   /// Rejects an output file in a mount of ours, where it would exist only in memory.
-  static func checkOutput(_ arguments: Arguments) throws(CommandFailure) {
+  static func checkOutput(_ arguments: Arguments) throws {
     let specs = Options.command(arguments.command)?.arguments ?? []
     let index = arguments.command == .create ? 0 : specs.firstIndex { $0.name == "OUT" }
     if let index, index < arguments.operands.count, arguments.operands[index] != "-" {
@@ -18,7 +18,7 @@ enum RealmPlace {
     if let folder = arguments.value(.backupFolder) { try check(folder, isIn: System.absolute(folder)) }
   }
 
-  private static func check(_ given: String, isIn folder: String) throws(CommandFailure) {
+  private static func check(_ given: String, isIn folder: String) throws {
     guard let real = RealmLinks.real(folder),
       let mount = MountTable.entry(containing: real),
       mount.isOurs

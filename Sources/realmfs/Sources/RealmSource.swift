@@ -11,7 +11,7 @@ struct RealmSource {
   let realm: Realm
 
   /// Opens the first operand for a brief read that leaves no trace, or as of the version that --version names.
-  init(_ arguments: Arguments) throws(CommandFailure) {
+  init(_ arguments: Arguments) throws {
     let configuration = try Self.configuration(path: arguments.operands[0], arguments, .immutable)
     if let version = arguments.value(.version) {
       self = try Self.former(configuration, version: version)
@@ -22,20 +22,20 @@ struct RealmSource {
 
   /// Opens the first operand for a read that takes a while. If other programs share the realm, joins them, so that the
   /// version being read remains intact regardless of their commits. Otherwise creates no files beside it.
-  static func pinned(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
+  static func pinned(_ arguments: Arguments) throws -> RealmSource {
     if arguments.has(.version) { return try RealmSource(arguments) }
     return try pinned(configuration(path: arguments.operands[0], arguments, .immutable))
   }
 
   /// Opens a realm for a read that takes a while, as `pinned(_:)` does for the first operand.
-  static func pinned(_ configuration: Configuration) throws(CommandFailure) -> RealmSource {
+  static func pinned(_ configuration: Configuration) throws -> RealmSource {
     if hasLockFile(configuration.path), let source = shared(configuration) { return source }
     return try RealmSource(configuration)
   }
 
   /// Opens a realm for continued reads, along with the programs that share it now or later. Reads only the realm file
   /// if the realm cannot be shared.
-  static func live(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
+  static func live(_ arguments: Arguments) throws -> RealmSource {
     let configuration = try configuration(path: arguments.operands[0], arguments, .immutable)
     if !arguments.has(.immutable), let source = shared(configuration) { return source }
     return try RealmSource(configuration)
@@ -43,7 +43,7 @@ struct RealmSource {
 
   /// Joins the programs that share a realm; nil if that is not possible, which does not prevent reading.
   private static func shared(_ configuration: Configuration) -> RealmSource? {
-    do throws(EngineError) {
+    do {
       var shared = configuration
       shared.mode = .shared
       shared.idleTime = nil
@@ -71,9 +71,9 @@ struct RealmSource {
   }
 
   /// Opens a realm.
-  init(_ configuration: Configuration) throws(CommandFailure) {
+  init(_ configuration: Configuration) throws {
     path = configuration.path
-    do throws(EngineError) { realm = try Realm(configuration) } catch { throw CommandFailure(error) }
+    realm = try Realm(configuration)
   }
 
   /// Opens a realm for reading. If the files beside a shared realm cannot be created or opened, for lack of permission
@@ -83,9 +83,9 @@ struct RealmSource {
     _ configuration: Configuration,
     onUnreached: ((_ version: UInt64) -> Void)? = nil,
     onRefusal: (_ code: Int32) -> Void
-  ) throws(CommandFailure) {
+  ) throws {
     path = configuration.path
-    do throws(EngineError) { realm = try Realm(configuration) } catch {
+    do { realm = try Realm(configuration) } catch {
       // If no version is left, the first error is more informative.
       if error.reason == .unreached, let onUnreached, let (found, version) = try? Realm.unreached(configuration) {
         realm = found
@@ -112,8 +112,8 @@ struct RealmSource {
     path: String,
     _ arguments: Arguments,
     _ mode: Configuration.Mode
-  ) throws(CommandFailure) -> Configuration {
-    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+  ) throws -> Configuration {
+    let key = try KeySource(arguments).map { source in
       try source.read(verbose: arguments.has(.verbose))
     }
     var configuration = Configuration(path: path, encryptionKey: key, mode: mode)
@@ -124,16 +124,16 @@ struct RealmSource {
   }
 
   /// Returns the newest version.
-  func latest() throws(CommandFailure) -> Snapshot {
-    do throws(EngineError) { return try realm.latest() } catch { throw CommandFailure(error) }
+  func latest() throws -> Snapshot {
+    try realm.latest()
   }
 
   /// Runs `body` on the newest version. Repeats it if another program commits in the meantime, because `body` may have
   /// read invalid data.
   func onNewest<R>(
     attempts: Int = Self.attempts,
-    _ body: (Snapshot) throws(CommandFailure) -> R
-  ) throws(CommandFailure) -> R {
+    _ body: (Snapshot) throws -> R
+  ) throws -> R {
     guard let result = try realm.read(attempts: attempts, latest: latest, body) else { throw tooBusy }
     return result
   }
@@ -152,9 +152,9 @@ struct RealmSource {
 
 extension Snapshot {
   /// Returns the table of a class, given its stored name or the name of its directory in the tree.
-  func table(ofClass name: String, in path: String) throws(CommandFailure) -> Table {
+  func table(ofClass name: String, in path: String) throws -> Table {
     let names: [String]
-    do throws(EngineError) {
+    do {
       let decoded = NameEscaping.className(ofDirectory: Array(name.utf8))
       for candidate in [name, decoded ?? name] {
         if let table = try table(named: Table.classPrefix + candidate) { return table }
@@ -172,11 +172,11 @@ extension RealmWriter {
   /// change it while no other program has it open.
   static func ofCommand(_ configuration: Configuration) throws(EngineError) -> RealmWriter {
     RealmPlace.warn(configuration.path)
-    do throws(EngineError) { return try RealmWriter(configuration) } catch {
+    do { return try RealmWriter(configuration) } catch {
       guard error.reason == .untrusted else { throw error }
       var alone = configuration
       alone.mode = .exclusive
-      do throws(EngineError) { return try RealmWriter(alone) } catch let failure {
+      do { return try RealmWriter(alone) } catch let failure {
         if failure.reason != .inUse { throw failure }
         throw EngineError(.inUse, "\(error); or close the programs that use it")
       }

@@ -106,7 +106,7 @@ struct Staging: ~Copyable {
   }
 
   /// Prepares to create `target`, which is not touched until `publish()`.
-  init(for target: String, _ requirement: Requirement = .absent) throws(CommandFailure) {
+  init(for target: String, _ requirement: Requirement = .absent) throws {
     var trimmed = target[...]
     while trimmed.count > 1 && trimmed.hasSuffix("/") { trimmed.removeLast() }
     let slash = trimmed.lastIndex(of: "/")
@@ -117,7 +117,7 @@ struct Staging: ~Copyable {
     let parent = slash.map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? "."
     try Self.check(String(trimmed), requirement)
     let place: Place
-    do throws(Errno) { place = try Place(in: parent) } catch {
+    do { place = try Place(in: parent) } catch {
       throw CommandFailure(.unreadable, "cannot write to \(parent): \(System.message(error.code))")
     }
     self.target = String(trimmed)
@@ -142,9 +142,9 @@ struct Staging: ~Copyable {
   /// for other processes, such as mounts.
   ///
   /// - Throws: `unreadable` if another user can change what the name refers to, unless root `trustsOwner`.
-  func sharedFolder(trustsOwner: Bool) throws(CommandFailure) -> String {
+  func sharedFolder(trustsOwner: Bool) throws -> String {
     if trustsOwner { return directory }
-    do throws(EngineError) {
+    do {
       let found = try TrustedDirectory.open(System.absolute(directory))
       if try found.identity == place.identity { return directory }
     } catch { throw CommandFailure(.unreadable, error.description) }
@@ -156,7 +156,7 @@ struct Staging: ~Copyable {
     failure.saying(failure.message.replacing(path, with: target).replacing(anchoredPath, with: target))
   }
 
-  private static func check(_ target: String, _ requirement: Requirement) throws(CommandFailure) {
+  private static func check(_ target: String, _ requirement: Requirement) throws {
     if requirement == .anything { return }
     var status = stat()
     if unsafe lstat(target, &status) != 0 { return }
@@ -170,17 +170,17 @@ struct Staging: ~Copyable {
 
   /// Gives the file its name. Does not replace a file that has been created under this name in the meantime, unless
   /// `replacing` is true.
-  consuming func publishFile(replacing: Bool = false) throws(CommandFailure) {
+  consuming func publishFile(replacing: Bool = false) throws {
     try publish(replacing: replacing)
   }
 
   /// Gives the directory its name, replacing an empty directory.
-  consuming func publishDirectory() throws(CommandFailure) {
+  consuming func publishDirectory() throws {
     try publish(replacing: true)
   }
 
-  private func publish(replacing: Bool) throws(CommandFailure) {
-    do throws(EngineError) { try DurableTree.sync(anchoredPath) } catch { throw failure(error.code ?? EIO) }
+  private func publish(replacing: Bool) throws {
+    do { try DurableTree.sync(anchoredPath) } catch { throw failure(error.code ?? EIO) }
     let (from, to) = (place.directory, place.parent)
     let result: Int32
     if replacing {
@@ -189,7 +189,7 @@ struct Staging: ~Copyable {
       result = unsafe clinux_move_to_new(from, name, to, name)
     }
     guard result == 0 else { throw failure(errno) }
-    do throws(EngineError) { try DurableTree.syncDirectory(parent) } catch {
+    do { try DurableTree.syncDirectory(parent) } catch {
       throw CommandFailure(.failure, "\(target): created, but a power failure may still lose it: \(error)")
     }
   }

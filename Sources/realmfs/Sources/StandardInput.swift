@@ -12,7 +12,7 @@ enum StandardInput {
   }
 
   /// Reserves standard input for `what`. Throws if it is already reserved.
-  static func take(as what: String) throws(CommandFailure) {
+  static func take(as what: String) throws {
     let former = user.withLock { user in
       defer { user = user ?? what }
       return user

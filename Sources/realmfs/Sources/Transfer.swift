@@ -152,11 +152,11 @@ enum Transfer: Equatable {
     offset: Int? = nil,
     realms: [Range<Int>]? = nil,
     for target: String,
-    _ body: (_ source: Configuration, _ transfer: Transfer?) throws(CommandFailure) -> R
-  ) throws(CommandFailure) -> R {
+    _ body: (_ source: Configuration, _ transfer: Transfer?) throws -> R
+  ) throws -> R {
     let path = configuration.path
     let found =
-      try offset.map { (offset) throws(CommandFailure) in try Transfer(path, offset: offset) }
+      try offset.map { offset in try Transfer(path, offset: offset) }
       ?? of(path, realms: realms)
     guard let transfer = found, !transfer.isDoubtful || !isSound(configuration) else {
       return try body(configuration, nil)
@@ -170,7 +170,7 @@ enum Transfer: Equatable {
     return try body(restored, transfer)
   }
 
-  private init(_ path: String, offset: Int) throws(CommandFailure) {
+  private init(_ path: String, offset: Int) throws {
     guard case .success(let status) = System.status(path), offset < status.st_size else {
       throw CommandFailure(.failure, "\(path): the file ends before byte \(offset)")
     }
@@ -186,12 +186,12 @@ enum Transfer: Equatable {
     return Verifier(snapshot).run { _ in }.isSound
   }
 
-  private func undo(_ path: String, to copy: String, for target: String) throws(CommandFailure) {
+  private func undo(_ path: String, to copy: String, for target: String) throws {
     let output = unsafe open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     if output < 0 { throw CommandFailure(.failure, "cannot create \(target): \(System.message(errno))") }
     defer { close(output) }
     var code: Int32 = 0, decoder = Decoder(self)
-    do throws(Errno) {
+    do {
       try System.eachBlock(ofFile: path) { bytes in
         code = StandardOutput.write(decoder.decode(bytes), to: output)
         return code == 0

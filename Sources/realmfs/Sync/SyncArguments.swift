@@ -28,7 +28,7 @@ enum TokenSource: Sendable {
     switch self {
     case .none: return ""
     case .file(let path):
-      do throws(Errno) { bytes = try System.bytes(ofFile: path, limit: Self.limit + 2) } catch {
+      do { bytes = try System.bytes(ofFile: path, limit: Self.limit + 2) } catch {
         throw SyncError(.token, "token file \(path): \(System.message(error.code))")
       }
     case .command(let command): bytes = try Self.output(of: command)
@@ -59,18 +59,18 @@ enum TokenSource: Sendable {
 
 extension Arguments {
   /// Returns the address of a synced realm in an operand or option.
-  func syncURL(_ text: String) throws(CommandFailure) -> SyncURL {
-    do throws(SyncError) { return try SyncURL(text, user: value(.user)) } catch { throw CommandFailure(error) }
+  func syncURL(_ text: String) throws -> SyncURL {
+    try SyncURL(text, user: value(.user))
   }
 
   /// Returns the path of the local copy of a synced realm.
-  func mirrorPath(of url: SyncURL) throws(CommandFailure) -> String {
+  func mirrorPath(of url: SyncURL) throws -> String {
     if let path = value(.mirror) { return System.absolute(path) }
     return Mirror.standardPath(of: url)
   }
 
   /// Returns the sync options.
-  func syncOptions() throws(CommandFailure) -> SyncOptions {
+  func syncOptions() throws -> SyncOptions {
     let source = TokenSource(self)
     var options = SyncOptions { () throws(SyncError) in try source.read() }
     options.authorities = value(.authorities).map(System.absolute)
@@ -79,7 +79,7 @@ extension Arguments {
   }
 
   /// Returns the time to wait for the server.
-  func syncTimeout() throws(CommandFailure) -> Duration {
+  func syncTimeout() throws -> Duration {
     guard let text = value(.timeout) else { return .seconds(30) }
     guard let seconds = Int64(text), seconds >= 1, seconds <= 86_400 else {
       throw usage("option --timeout: '\(text)' is not a number of seconds from 1 to 86400")
@@ -90,7 +90,7 @@ extension Arguments {
 
 extension CommandFailure {
   /// Converts a sync error.
-  init(_ error: SyncError) {
+  init(sync error: SyncError) {
     if let cause = error.cause {
       self.init(cause)
       return

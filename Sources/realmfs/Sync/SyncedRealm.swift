@@ -18,7 +18,7 @@ final class SyncedRealm: Sendable {
   private let session = Mutex<SyncClient?>(nil)
 
   /// Creates the realm; nil if the arguments do not specify a sync server.
-  init?(_ arguments: Arguments, path: String) throws(CommandFailure) {
+  init?(_ arguments: Arguments, path: String) throws {
     guard let text = arguments.value(.sync) else { return nil }
     url = try arguments.syncURL(text)
     timeout = try arguments.syncTimeout()
@@ -29,18 +29,18 @@ final class SyncedRealm: Sendable {
     options.waitsForSpace = true
     self.options = options
     if arguments.value(.mirror) == nil {
-      do throws(SyncError) { try Mirror.makeFolder(of: path) } catch { throw CommandFailure(error) }
+      try Mirror.makeFolder(of: path)
     }
   }
 
   /// Downloads the realm if it was never downloaded completely, and builds its tree. A complete mirror is shown at
   /// once, even without the server.
-  func makeTree(_ configuration: Configuration, _ treeOptions: TreeOptions) throws(CommandFailure) -> FileTree {
+  func makeTree(_ configuration: Configuration, _ treeOptions: TreeOptions) throws -> FileTree {
     let mirror: Mirror
     // The session writes to the mirror even if the user only reads the realm.
     var configuration = configuration
     configuration.isReadOnly = false
-    do throws(SyncError) {
+    do {
       mirror = try Mirror(configuration, of: url)
       let session = try SyncClient(mirror, options)
       self.session.withLock { $0 = session }
@@ -57,7 +57,7 @@ final class SyncedRealm: Sendable {
     }
     var treeOptions = treeOptions
     treeOptions.syncReport = { [self] in report }
-    do throws(FileTreeError) {
+    do {
       if isReadOnly { return try FileTree(mirror.writer.realm, options: treeOptions) }
       return try FileTree(mirror.writer, options: treeOptions)
     } catch {

@@ -39,7 +39,7 @@ struct SQLiteMapping {
     _ realm: SchemaDescription,
     className wanted: String?,
     _ database: SQLiteDatabase
-  ) throws(TransferError) {
+  ) throws {
     schema = realm
     for name in content.virtualTables { notes.append("table \(name) is virtual and is not imported") }
     let exported = SQLiteNames(realm)
@@ -58,12 +58,14 @@ struct SQLiteMapping {
       if let wanted, !(known ?? table.name).isExactly(wanted) { continue }
       if let known, realm[known]?.kind == .embedded {
         if table.isExported { continue }  // its objects are imported inside their parents
-        throw .unsuitable("table \(table.name): class \(known) is embedded; its objects exist inside others")
+        throw TransferError.unsuitable(
+          "table \(table.name): class \(known) is embedded; its objects exist inside others"
+        )
       }
       if known == nil, table.isExported {
         if try Self.isEmpty(table, database) { continue }
         let hint = KnownNames(realm.classes.map(\.name)).hint(for: table.name)
-        throw .unsuitable(
+        throw TransferError.unsuitable(
           "table \(table.name): no class \(table.name); \(hint); copy the classes with 'realmfs schema' and "
             + "'realmfs create --schema'"
         )
@@ -71,7 +73,7 @@ struct SQLiteMapping {
       chosen.append((table, known ?? table.name, known == nil))
     }
     if let wanted, chosen.isEmpty {
-      throw .unsuitable("no table \(wanted); \(KnownNames(content.tables.map(\.name)).hint(for: wanted))")
+      throw TransferError.unsuitable("no table \(wanted); \(KnownNames(content.tables.map(\.name)).hint(for: wanted))")
     }
     // Links need the primary keys of all classes.
     var types = try ColumnTypes(database)
@@ -92,7 +94,7 @@ struct SQLiteMapping {
     return similar.count == 1 ? similar[0] : nil
   }
 
-  private static func isEmpty(_ table: SQLiteTable, _ database: SQLiteDatabase) throws(TransferError) -> Bool {
+  private static func isEmpty(_ table: SQLiteTable, _ database: SQLiteDatabase) throws -> Bool {
     try SQLiteStatement(database, "SELECT 1 FROM \(table.name.quotedForSQL) LIMIT 1").rows().isEmpty
   }
 
@@ -120,7 +122,7 @@ struct SQLiteMapping {
     _ className: String,
     _ isNew: Bool,
     _ exported: SQLiteNames
-  ) throws(TransferError) {
+  ) throws {
     guard let description = schema[className] else { return }
     var columns: [MappedColumn] = []
     if table.isExported, let position = schema.classes.firstIndex(where: { $0.name.isExactly(className) }),
@@ -171,7 +173,7 @@ struct SQLiteMapping {
 private struct ColumnTypes {
   private let database: SQLiteDatabase
 
-  init(_ database: SQLiteDatabase) throws(TransferError) { self.database = database }
+  init(_ database: SQLiteDatabase) throws { self.database = database }
 
   /// The values in a column.
   private struct Content {
@@ -184,7 +186,7 @@ private struct ColumnTypes {
   /// Returns the class for a table. Its links are not known yet.
   ///
   /// Cost: reading the table once for each column.
-  mutating func description(of table: SQLiteTable) throws(TransferError) -> ClassDescription {
+  mutating func description(of table: SQLiteTable) throws -> ClassDescription {
     var description = ClassDescription(name: table.name)
     for column in table.columns {
       let content = try content(of: column, table), type = try type(of: column, table, content)
@@ -199,7 +201,7 @@ private struct ColumnTypes {
   private func content(
     of column: SQLiteTable.Column,
     _ table: SQLiteTable
-  ) throws(TransferError) -> Content {
+  ) throws -> Content {
     let name = column.name.quotedForSQL
     let kinds = ["integer", "real", "text", "blob", "null"].map { "total(typeof(\(name)) = '\($0)')" }
     let row = try SQLiteStatement(
@@ -223,7 +225,7 @@ private struct ColumnTypes {
     of column: SQLiteTable.Column,
     _ table: SQLiteTable,
     _ content: Content
-  ) throws(TransferError) -> ValueType {
+  ) throws -> ValueType {
     func declares(_ words: String...) -> Bool { words.contains { column.declared.contains($0) } }
     let areIntegers = content.integers == content.count, areTexts = content.texts == content.count
     if declares("BOOL"), areIntegers, content.areBits { return .bool }
@@ -247,7 +249,7 @@ private struct ColumnTypes {
     _ table: SQLiteTable,
     _ content: Content,
     _ condition: (SQLiteValue) -> Bool
-  ) throws(TransferError) -> Bool {
+  ) throws -> Bool {
     if content.texts + content.blobs != content.count { return false }
     let name = column.name.quotedForSQL
     let values = try SQLiteStatement(

@@ -57,7 +57,7 @@ final class SQLiteRecords {
   }
 
   /// Returns the objects of a table as lines of JSON. `name` is its name in messages.
-  func convert(_ table: SQLiteMapping.MappedTable, name: String) throws(TransferError) -> InputFile {
+  func convert(_ table: SQLiteMapping.MappedTable, name: String) throws -> InputFile {
     let text = try TemporaryText()
     let reader = try reader(table.className, table.table.name, table.columns, table.table.isExported, byKey: false)
     defer { reader.statement.reset() }
@@ -65,13 +65,15 @@ final class SQLiteRecords {
     while let row = try reader.statement.next() {
       count += 1
       let start = text.buffer.count
-      do throws(Problem) {
+      do {
         try append(row, reader, text.buffer, start: start, depth: 0)
       } catch {
         switch error {
         case .failure(let error): throw error
         case .tooDeep:
-          throw .unsuitable("\(name): row \(count): embedded objects form a cycle or are nested too deeply")
+          throw TransferError.unsuitable(
+            "\(name): row \(count): embedded objects form a cycle or are nested too deeply"
+          )
         }
       }
       text.buffer.append(0x0A)
@@ -93,7 +95,7 @@ final class SQLiteRecords {
     _ columns: [SQLiteMapping.MappedColumn],
     _ isExport: Bool,
     byKey: Bool
-  ) throws(TransferError) -> ObjectReader {
+  ) throws -> ObjectReader {
     var expressions = isExport ? ["t.\"_key\""] : []
     var fields: [(name: [UInt8], form: Form, count: Int)] = []
     for column in columns {
@@ -123,7 +125,7 @@ final class SQLiteRecords {
   private func elements(
     _ column: SQLiteMapping.MappedColumn,
     isDictionary: Bool
-  ) throws(TransferError) -> Form {
+  ) throws -> Form {
     let form = form(column.property), place = isDictionary ? "\"_name\"" : "\"_index\""
     let parts = [isDictionary ? "t.\"_name\"" : "NULL"] + values("t.\"value\"", form)
     let statement = try SQLiteStatement(
@@ -168,9 +170,9 @@ final class SQLiteRecords {
     return (schema.classes[index], names.classes[index])
   }
 
-  private func embeddedReader(_ className: String) throws(TransferError) -> ObjectReader {
+  private func embeddedReader(_ className: String) throws -> ObjectReader {
     if let reader = embedded[className] { return reader }
-    guard let (description, sql) = names(of: className) else { throw .unsuitable("no class \(className)") }
+    guard let (description, sql) = names(of: className) else { throw TransferError.unsuitable("no class \(className)") }
     let columns = zip(description.properties, sql.properties).map {
       SQLiteMapping.MappedColumn(column: $1.name, property: $0)
     }
@@ -203,7 +205,7 @@ final class SQLiteRecords {
       out.append(field.name)
       if case .elements(let statement, let element, let isDictionary) = field.form {
         let rows: [[SQLiteValue]]
-        do throws(TransferError) {
+        do {
           statement.bind(1, row.first?.integer ?? 0)
           rows = try statement.rows()
         } catch { throw .failure(error) }
@@ -272,7 +274,7 @@ final class SQLiteRecords {
     case .embedded(let className):
       guard let key = value.integer else { return append(value, .mixed, isExport: false, out) }
       let reader: ObjectReader, rows: [[SQLiteValue]]
-      do throws(TransferError) {
+      do {
         reader = try embeddedReader(className)
         reader.statement.bind(1, key)
         rows = try reader.statement.rows()

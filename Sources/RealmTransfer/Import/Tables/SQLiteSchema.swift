@@ -45,7 +45,7 @@ struct SQLiteSchema {
   /// The names of virtual tables, whose content only their module can read.
   private(set) var virtualTables: [String] = []
 
-  init(_ database: SQLiteDatabase) throws(TransferError) {
+  init(_ database: SQLiteDatabase) throws {
     let names = try SQLiteStatement(
       database,
       """
@@ -64,7 +64,7 @@ struct SQLiteSchema {
     }
   }
 
-  private static func table(_ name: String, _ database: SQLiteDatabase) throws(TransferError) -> SQLiteTable {
+  private static func table(_ name: String, _ database: SQLiteDatabase) throws -> SQLiteTable {
     let literal = "'" + name.doubling("'") + "'"
     // Hidden columns of a virtual table have 1; generated ones 2 and 3.
     let columns = try SQLiteStatement(

@@ -16,7 +16,7 @@ final class SQLiteSource: TableSource {
 
   let isCSV = false
 
-  init(_ path: String) throws(TransferError) {
+  init(_ path: String) throws {
     self.path = path
     before = try FileState(path)
     let journals = ["-wal", "-journal"].filter { FileState.size(path + $0) > 0 }
@@ -39,9 +39,9 @@ final class SQLiteSource: TableSource {
   private struct FileState: Equatable {
     private let device: UInt, inode: UInt, size: Int, seconds: Int, nanoseconds: Int
 
-    init(_ path: String) throws(TransferError) {
+    init(_ path: String) throws {
       var status = stat()
-      if unsafe stat(path, &status) != 0 { throw .file(path, errno) }
+      if unsafe stat(path, &status) != 0 { throw TransferError.file(path, errno) }
       (device, inode, size) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size))
       (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
     }
@@ -52,16 +52,18 @@ final class SQLiteSource: TableSource {
     }
   }
 
-  private func checkUnchanged() throws(TransferError) {
+  private func checkUnchanged() throws {
     if try FileState(path) != before {
-      throw .unsuitable("\(path) was changed while it was read; close the program that writes it, and import again")
+      throw TransferError.unsuitable(
+        "\(path) was changed while it was read; close the program that writes it, and import again"
+      )
     }
   }
 
   /// True if the header says that the database uses a write-ahead log: https://sqlite.org/fileformat2.html 1.3.3.
-  private static func usesWAL(_ path: String) throws(TransferError) -> Bool {
+  private static func usesWAL(_ path: String) throws -> Bool {
     let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    if file < 0 { throw .file(path, errno) }
+    if file < 0 { throw TransferError.file(path, errno) }
     defer { close(file) }
     var head = [UInt8](repeating: 0, count: 20)
     return unsafe pread(file, &head, head.count, 0) == head.count && head[18] == 2
@@ -77,7 +79,7 @@ final class SQLiteSource: TableSource {
 
   var mapping: [String] { mapped?.lines ?? [] }
 
-  func use(_ schema: SchemaDescription, className: String?) throws(TransferError) {
+  func use(_ schema: SchemaDescription, className: String?) throws {
     let content = try SQLiteSchema(database)
     let mapping = try SQLiteMapping(content, schema, className: className, database)
     mapped = mapping
@@ -85,8 +87,8 @@ final class SQLiteSource: TableSource {
     records = SQLiteRecords(database, mapping.schema)
   }
 
-  func text(_ index: Int) throws(TransferError) -> InputFile {
-    guard let mapping = mapped, let records else { throw .unsuitable("\(path): no tables") }
+  func text(_ index: Int) throws -> InputFile {
+    guard let mapping = mapped, let records else { throw TransferError.unsuitable("\(path): no tables") }
     let file = try records.convert(mapping.tables[index], name: tables[index].name)
     try checkUnchanged()
     return file
@@ -100,12 +102,12 @@ private final class PrivateCopy {
 
   var path: String { folder + "/db" }
 
-  init(of path: String, _ journals: [String]) throws(TransferError) {
+  init(of path: String, _ journals: [String]) throws {
     let parent = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
     var template = Array("\(parent)/realmfs-import.XXXXXX".utf8CString)
-    if unsafe mkdtemp(&template) == nil { throw .file("a temporary directory in \(parent)", errno) }
+    if unsafe mkdtemp(&template) == nil { throw TransferError.file("a temporary directory in \(parent)", errno) }
     folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    do throws(TransferError) {
+    do {
       try copy(path, "db")
       for journal in journals {
         names.append("db" + journal)
@@ -117,17 +119,17 @@ private final class PrivateCopy {
     }
   }
 
-  private func copy(_ source: String, _ name: String) throws(TransferError) {
+  private func copy(_ source: String, _ name: String) throws {
     let input = unsafe open(source, O_RDONLY | O_CLOEXEC)
-    if input < 0 { throw .file(source, errno) }
+    if input < 0 { throw TransferError.file(source, errno) }
     defer { close(input) }
     let output = unsafe open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    if output < 0 { throw .file("a temporary file", errno) }
+    if output < 0 { throw TransferError.file("a temporary file", errno) }
     defer { close(output) }
     var chunk = [UInt8](repeating: 0, count: 1 << 18)
     while true {
       let count = unsafe read(input, &chunk, chunk.count)
-      if count < 0 { throw .file(source, errno) }
+      if count < 0 { throw TransferError.file(source, errno) }
       if count == 0 { return }
       try TemporaryText.write(chunk[..<count], to: output)
     }

@@ -45,14 +45,14 @@ struct SheetReader {
     _ strings: SharedStrings,
     _ styles: CellStyles,
     usesYear1904: Bool
-  ) throws(TransferError) {
+  ) throws {
     (self.name, self.strings, self.styles, self.usesYear1904) = (name, strings, styles, usesYear1904)
     reader = try XMLReader(archive, entry)
     output = try TemporaryText(limit: Self.maxBytes)
   }
 
   /// Returns the sheet as CSV, with an empty line for each empty row.
-  mutating func convert() throws(TransferError) -> InputFile {
+  mutating func convert() throws -> InputFile {
     while let event = try reader.event() {
       switch (event, reader.name) {
       case (.start, "row"): try beginRow()
@@ -86,21 +86,23 @@ struct SheetReader {
 
   // MARK: rows and cells
 
-  private mutating func beginRow() throws(TransferError) {
+  private mutating func beginRow() throws {
     let number = try reader.attribute("r")
     let next = number == nil ? row + 1 : number.flatMap { Int($0) } ?? 0
     guard next > row, next <= Self.maxRow else {
-      throw .unsuitable("\(name): row \(row + 1): the number of the row is \((number ?? "missing").printable)")
+      throw TransferError.unsuitable(
+        "\(name): row \(row + 1): the number of the row is \((number ?? "missing").printable)"
+      )
     }
     (row, column, cells) = (next, 0, [])
   }
 
-  private mutating func beginCell() throws(TransferError) {
+  private mutating func beginCell() throws {
     if isInCell { throw error("a cell in a cell") }
     let reference = try reader.attribute("r")
-    let next = try reference.map { (text) throws(TransferError) in try column(of: text) } ?? column + 1
+    let next = try reference.map { text in try column(of: text) } ?? column + 1
     guard next > column, next <= Self.maxColumn, row > 0 else {
-      throw .unsuitable(
+      throw TransferError.unsuitable(
         "\(name), cell \((reference ?? "").printable): the cell is out of order or beyond the last column"
       )
     }
@@ -110,19 +112,19 @@ struct SheetReader {
   }
 
   /// Returns the number of the column in a reference such as `AB12`, which must be in the current row.
-  private func column(of reference: String) throws(TransferError) -> Int {
+  private func column(of reference: String) throws -> Int {
     var number = 0, rest = reference.utf8[...]
     while let letter = rest.first, (0x41...0x5A).contains(letter & 0xDF), number <= Self.maxColumn {
       number = number * 26 + Int(letter & 0xDF) - 0x40
       rest = rest.dropFirst()
     }
     guard number > 0, Int(String(decoding: rest, as: UTF8.self)) == row else {
-      throw .unsuitable("\(name): row \(row): \"\(reference.printable)\" is not a cell of this row")
+      throw TransferError.unsuitable("\(name): row \(row): \"\(reference.printable)\" is not a cell of this row")
     }
     return number
   }
 
-  private mutating func endCell() throws(TransferError) {
+  private mutating func endCell() throws {
     isInCell = false
     var content = value[...], isText = false
     switch kind {
@@ -156,7 +158,7 @@ struct SheetReader {
   }
 
   /// Returns a number as CSV: a date, if its style is that of dates, otherwise its digits.
-  private func number(_ text: String) throws(TransferError) -> String {
+  private func number(_ text: String) throws -> String {
     if text.isEmpty { return text }
     guard let number = Double(text), number.isFinite, text.utf8.allSatisfy({ "0123456789.+-eE".utf8.contains($0) })
     else {
@@ -173,7 +175,7 @@ struct SheetReader {
   }
 
   /// Returns the date of a number of days; nil for a time without a date.
-  private func date(_ number: Double) throws(TransferError) -> String? {
+  private func date(_ number: Double) throws -> String? {
     if number < 1, !usesYear1904 { return nil }
     var days = usesYear1904 ? number + 1462 : number
     if !usesYear1904 {
@@ -192,7 +194,7 @@ struct SheetReader {
 
   // MARK: output
 
-  private mutating func endRow() throws(TransferError) {
+  private mutating func endRow() throws {
     let out = output.buffer
     guard cells.contains(where: { !$0.bytes.isEmpty || $0.isText }) else { return }
     var next = 0

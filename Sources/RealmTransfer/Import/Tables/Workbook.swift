@@ -26,7 +26,7 @@ final class Workbook: TableSource {
   /// The namespace prefix of relationship types, which ends with the kind of the part.
   private typealias Relation = (id: String, kind: String, target: String)
 
-  init(_ path: String) throws(TransferError) {
+  init(_ path: String) throws {
     let archive = try ZipArchive(path)
     self.archive = archive
     let root = try Self.relations(in: archive, of: "")
@@ -44,7 +44,7 @@ final class Workbook: TableSource {
   }
 
   /// Returns the relations of a part; of the package for an empty name.
-  private static func relations(in archive: ZipArchive, of part: String) throws(TransferError) -> [Relation] {
+  private static func relations(in archive: ZipArchive, of part: String) throws -> [Relation] {
     let slash = part.lastIndex(of: "/")
     let folder = slash.map { String(part[...$0]) } ?? "",
       file = slash.map { part[part.index(after: $0)...] } ?? part[...]
@@ -60,7 +60,7 @@ final class Workbook: TableSource {
     return relations
   }
 
-  private func readSheets(_ main: String, _ relations: [Relation]) throws(TransferError) {
+  private func readSheets(_ main: String, _ relations: [Relation]) throws {
     guard let entry = archive.entry(main) else { return }
     var reader = try XMLReader(archive, entry)
     while let event = try reader.event() {
@@ -86,7 +86,7 @@ final class Workbook: TableSource {
     sheets.map { ("\(archive.name): sheet \($0.name)", $0.className) }
   }
 
-  func use(_ schema: SchemaDescription, className wanted: String?) throws(TransferError) {
+  func use(_ schema: SchemaDescription, className wanted: String?) throws {
     let classes = schema.classes.filter { $0.kind != .embedded }.map(\.name)
     var used: Set<String> = []
     let names = classes.map { XLSXSink.sheetName($0, &used) }
@@ -114,7 +114,7 @@ final class Workbook: TableSource {
     mapping = sheets.map { "sheet \($0.name): class \($0.className ?? "")" }
   }
 
-  func text(_ index: Int) throws(TransferError) -> InputFile {
+  func text(_ index: Int) throws -> InputFile {
     let sheet = sheets[index]
     var reader = try SheetReader(
       archive,
@@ -138,7 +138,7 @@ final class SharedStrings {
   private static let maxBytes = Int(UInt32.max)
 
   /// Reads the texts; none if the workbook does not have the part.
-  init(_ archive: ZipArchive, _ entry: ZipArchive.Entry?) throws(TransferError) {
+  init(_ archive: ZipArchive, _ entry: ZipArchive.Entry?) throws {
     name = archive.name
     guard let entry else {
       text = nil
@@ -162,7 +162,7 @@ final class SharedStrings {
   }
 
   /// Returns a text; nil if the index is out of range.
-  func text(_ index: Int) throws(TransferError) -> [UInt8]? {
+  func text(_ index: Int) throws -> [UInt8]? {
     guard let text, ends.indices.contains(index) else { return nil }
     let start = index == 0 ? 0 : Int(ends[index - 1]), end = Int(ends[index])
     return try text.bytes(at: start, count: end - start)
@@ -178,7 +178,7 @@ struct RichText {
   private static let maxBytes = 1 << 20
 
   /// Adds an event inside the element.
-  mutating func add(_ event: XMLReader.Event, _ reader: XMLReader, at place: String) throws(TransferError) {
+  mutating func add(_ event: XMLReader.Event, _ reader: XMLReader, at place: String) throws {
     switch (event, reader.name) {
     case (.start, "t"): isText = true
     case (.end, "t"): isText = false
@@ -188,7 +188,7 @@ struct RichText {
     case (.text, _):
       if !isText || isPhonetic { return }
       content += Self.unescaped(reader.text)
-      if content.count > Self.maxBytes { throw .unsuitable("\(place): a text is longer than 1 MiB") }
+      if content.count > Self.maxBytes { throw TransferError.unsuitable("\(place): a text is longer than 1 MiB") }
     default: break
     }
   }
@@ -227,7 +227,7 @@ struct CellStyles {
   private static let maxStyles = 1 << 17
 
   /// Reads the styles; none if the workbook does not have the part.
-  init(_ archive: ZipArchive, _ entry: ZipArchive.Entry?) throws(TransferError) {
+  init(_ archive: ZipArchive, _ entry: ZipArchive.Entry?) throws {
     guard let entry else { return }
     var reader = try XMLReader(archive, entry), formats: [Int: Bool] = [:], isInCells = false
     while let event = try reader.event() {

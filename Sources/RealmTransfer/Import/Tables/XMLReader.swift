@@ -32,7 +32,7 @@ struct XMLReader {
   private static let maxText = 1 << 20
   private static let maxDepth = 64
 
-  init(_ archive: ZipArchive, _ entry: ZipArchive.Entry) throws(TransferError) {
+  init(_ archive: ZipArchive, _ entry: ZipArchive.Entry) throws {
     stream = try ZipStream(archive, entry)
     part = "\(archive.name): \(entry.name.printable)"
   }
@@ -40,7 +40,7 @@ struct XMLReader {
   private func error(_ problem: String) -> TransferError { .unsuitable("\(part): not XML: \(problem)") }
 
   /// Reads more bytes; returns false at the end.
-  private mutating func fill() throws(TransferError) -> Bool {
+  private mutating func fill() throws -> Bool {
     guard let more = try stream.next() else { return false }
     buffer = index < buffer.count ? Array(buffer[index...]) + more : more
     index = 0
@@ -52,14 +52,14 @@ struct XMLReader {
     return true
   }
 
-  private mutating func next() throws(TransferError) -> UInt8? {
+  private mutating func next() throws -> UInt8? {
     while index == buffer.count { if try !fill() { return nil } }
     defer { index += 1 }
     return buffer[index]
   }
 
   /// Returns the next event; nil at the end.
-  mutating func event() throws(TransferError) -> Event? {
+  mutating func event() throws -> Event? {
     if endsNext {
       endsNext = false
       return .end
@@ -90,7 +90,7 @@ struct XMLReader {
   }
 
   /// Reads a tag; returns nil for a comment or an instruction.
-  private mutating func readTag() throws(TransferError) -> Event? {
+  private mutating func readTag() throws -> Event? {
     index += 1
     tag.removeAll(keepingCapacity: true)
     var quote: UInt8 = 0
@@ -136,7 +136,7 @@ struct XMLReader {
     }
   }
 
-  private mutating func readCharacterData() throws(TransferError) -> Event {
+  private mutating func readCharacterData() throws -> Event {
     var data: [UInt8] = []
     while !data.suffix(3).elementsEqual("]]>".utf8) {
       guard let byte = try next() else { throw error("character data has no end") }
@@ -149,7 +149,7 @@ struct XMLReader {
   }
 
   /// Returns an attribute of the element that begins, by its local name; nil if it is absent.
-  func attribute(_ wanted: String) throws(TransferError) -> String? {
+  func attribute(_ wanted: String) throws -> String? {
     var rest = tag.drop { !Self.isSpace($0) }
     while true {
       rest = rest.drop(while: Self.isSpace)
@@ -177,7 +177,7 @@ struct XMLReader {
   }
 
   /// Returns text with its references replaced.
-  private func resolved(_ text: ArraySlice<UInt8>) throws(TransferError) -> [UInt8] {
+  private func resolved(_ text: ArraySlice<UInt8>) throws -> [UInt8] {
     guard text.contains(UInt8(ascii: "&")) else { return Array(text) }
     var out: [UInt8] = [], rest = text
     while let mark = rest.firstIndex(of: UInt8(ascii: "&")) {
@@ -191,7 +191,7 @@ struct XMLReader {
     return out + rest
   }
 
-  private func character(_ name: String) throws(TransferError) -> [UInt8] {
+  private func character(_ name: String) throws -> [UInt8] {
     switch name {
     case "lt": return [UInt8(ascii: "<")]
     case "gt": return [UInt8(ascii: ">")]

@@ -29,10 +29,10 @@ final class ZipArchive {
   private static let maxPart = 1 << 31
 
   /// Opens an archive, or standard input for `-`, and reads its directory.
-  init(_ path: String) throws(TransferError) {
+  init(_ path: String) throws {
     name = path == "-" ? "standard input" : path
     var file = unsafe path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
-    if file < 0 { throw .file(name, errno) }
+    if file < 0 { throw TransferError.file(name, errno) }
     var status = stat()
     if unsafe fstat(file, &status) != 0 || status.st_mode & S_IFMT != S_IFREG {
       let stream = file
@@ -53,12 +53,12 @@ final class ZipArchive {
   func error(_ text: String) -> TransferError { .unsuitable("\(name): \(text)") }
 
   /// Returns bytes of the file.
-  func bytes(_ range: Range<Int>) throws(TransferError) -> [UInt8] {
+  func bytes(_ range: Range<Int>) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: range.count), done = 0
     while done < bytes.count {
       var part = [UInt8](repeating: 0, count: bytes.count - done)
       let count = unsafe pread(descriptor, &part, part.count, range.lowerBound + done)
-      if count < 0 { throw .file(name, errno) }
+      if count < 0 { throw TransferError.file(name, errno) }
       if count == 0 { throw error("the archive is truncated") }
       bytes.replaceSubrange(done..<done + count, with: part[..<count])
       done += count
@@ -68,7 +68,7 @@ final class ZipArchive {
 
   // MARK: directory
 
-  private func readDirectory(size: Int) throws(TransferError) {
+  private func readDirectory(size: Int) throws {
     let head = try bytes(0..<min(size, 8))
     if head.starts(with: [0xD0, 0xCF, 0x11, 0xE0]) {
       throw error("an .xls file, or one with a password: save it as .xlsx without a password")
@@ -116,7 +116,7 @@ final class ZipArchive {
     _ index: Int,
     _ nameBytes: ArraySlice<UInt8>,
     before end: Int
-  ) throws(TransferError) -> (part: Entry, whole: Range<Int>) {
+  ) throws -> (part: Entry, whole: Range<Int>) {
     let name = String(decoding: nameBytes, as: UTF8.self), shown = name.printable
     let method = Self.number(directory, index + 10, 2)
     let compressed = Self.number(directory, index + 20, 4), size = Self.number(directory, index + 24, 4)

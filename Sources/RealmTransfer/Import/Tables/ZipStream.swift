@@ -21,13 +21,13 @@ import RealmJSON
 
   private static let chunkSize = 1 << 16
 
-  init(_ archive: ZipArchive, _ entry: ZipArchive.Entry) throws(TransferError) {
+  init(_ archive: ZipArchive, _ entry: ZipArchive.Entry) throws {
     (self.archive, self.entry, position) = (archive, entry, entry.range.lowerBound)
     unsafe state = .allocate(capacity: 1)
     unsafe state.initialize(to: z_stream())
     checksum = crc32(0, nil, 0)
     if entry.method == 8 {
-      if unsafe realmfs_inflate_raw_begin(state) != Z_OK { throw .file(archive.name, ENOMEM) }
+      if unsafe realmfs_inflate_raw_begin(state) != Z_OK { throw TransferError.file(archive.name, ENOMEM) }
       isBegun = true
     }
   }
@@ -40,7 +40,7 @@ import RealmJSON
   private var damaged: TransferError { archive.error("\(entry.name.printable): damaged") }
 
   /// Returns the next bytes; nil at the end.
-  func next() throws(TransferError) -> [UInt8]? {
+  func next() throws -> [UInt8]? {
     while !isAtEnd {
       if consumed == input.count {
         let end = min(position + Self.chunkSize, entry.range.upperBound)
@@ -62,7 +62,7 @@ import RealmJSON
     return Array(input[consumed...])
   }
 
-  private func inflate() throws(TransferError) -> [UInt8] {
+  private func inflate() throws -> [UInt8] {
     var status = Z_OK
     let output = unsafe [UInt8](unsafeUninitializedCapacity: Self.chunkSize) { output, count in
       unsafe input.withUnsafeBufferPointer { input in

@@ -1,15 +1,15 @@
-// The error for rejected text: its kind, the position in the text, and a one-line message.
+// The error for rejected input from users: its kind, the position, and a one-line message.
 
-public import RealmPages
-
-/// The reason that a text is rejected.
+/// The reason that input is rejected: a JSON text, a record of an import, a query, a condition or a key.
 ///
 /// `description` is one line with the position, the problem and its remedy.
-public struct JSONInputError: Error, Sendable, CustomStringConvertible {
+public struct InputError: Error, Sendable, CustomStringConvertible {
   /// The kinds of error that a program distinguishes.
   public enum Kind: Sendable {
-    /// Not JSON, not UTF-8, or a duplicate member or class.
+    /// Not of the expected syntax, not UTF-8, or a duplicate member or class.
     case syntax
+    /// A query that is invalid, or does not fit the class.
+    case query
     /// A value whose type is not that of the property, or null where null is not allowed.
     case wrongType
     /// A property that does not exist in the class.
@@ -35,26 +35,24 @@ public struct JSONInputError: Error, Sendable, CustomStringConvertible {
 
   /// The kind of error, for programs.
   public let kind: Kind
-  /// The line in the text, from 1; 0 if the error has no position.
+  /// The line in the text, from 1; 0 if the error has no line.
   public let line: Int
   /// The character in the line, from 1, counted in Unicode scalars; 0 if the error has no position.
   public let column: Int
-  /// The property or element concerned, such as `friends[2].name`; empty for the object itself.
+  /// The property, element or field concerned, such as `friends[2].name`; empty for the object itself.
   public let path: String
   /// The problem and its remedy, without the position.
   public let problem: String
+  /// For queries: the index of the condition with the problem, from 0.
+  public package(set) var condition = 0
 
-  init(_ kind: Kind, line: Int = 0, column: Int = 0, path: String = "", _ problem: String) {
-    self.kind = kind
-    self.line = line
-    self.column = column
-    self.path = path
-    self.problem = problem
+  package init(_ kind: Kind, line: Int = 0, column: Int = 0, path: String = "", _ problem: String) {
+    (self.kind, self.line, self.column, self.path, self.problem) = (kind, line, column, path, problem)
   }
 
   /// The position and the problem on one line.
   public var description: String {
-    var place = line > 0 ? "line \(line), column \(column)" : ""
+    var place = line > 0 ? "line \(line), column \(column)" : column > 0 ? "column \(column)" : ""
     if !path.isEmpty { place += (place.isEmpty ? "" : ", ") + path }
     return place.isEmpty ? problem : place + ": " + problem
   }
