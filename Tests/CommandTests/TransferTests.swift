@@ -78,7 +78,7 @@ struct TransferTests {
       try Data(text).write(to: URL(fileURLWithPath: source))
       #expect(Transfer.of(source) == .utf16(page))
       try withTemporaryPath { target in
-        try Transfer.undoing(Configuration(path: source), for: target) { (restored, _) throws(CommandFailure) in
+        try Transfer.undoing(Configuration(path: source), for: target) { restored, _ in
           #expect(FileManager.default.contents(atPath: restored.path) == Data(original))
         }
       }

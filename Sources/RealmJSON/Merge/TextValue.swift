@@ -1,6 +1,6 @@
 // A JSON value as a tree that can be compared and changed, in contrast to `JSONText`, which refers to a text.
 
-import RealmPages
+package import RealmPages
 
 /// A JSON value. Numbers and strings are compared byte by byte.
 package indirect enum TextValue: Hashable, Sendable {

@@ -296,7 +296,7 @@ public final class RealmComparison {
   private func newText(_ index: Int, of cursor: ObjectCursor) throws -> String? {
     func render(_ body: () throws(RenderError) -> Void) throws -> String {
       new.text.reset()
-      try new.renderer.sparing(body)
+      try body()
       return new.text.string
     }
     let text = try render { () throws(RenderError) in

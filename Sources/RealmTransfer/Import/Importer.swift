@@ -188,7 +188,7 @@ public struct Importer {
         if !change.isEmpty { try change.make(in: transaction) }
       } catch {
         transaction.rollback()
-        throw .engine(error)
+        throw error
       }
     }
     return transaction

@@ -557,7 +557,7 @@ public final class RealmMerge {
     _ body: () throws(InputError) -> R
   ) throws -> R {
     do { return try body() } catch {
-      if case .engine(let cause) = error.kind { throw .engine(cause) }
+      if case .engine(let cause) = error.kind { throw cause }
       let path = error.path.isEmpty ? "" : ": \(error.path)"
       throw TransferError.unsuitable("\(identity.className.text)/\(identity.name.text)\(path): \(error.problem)")
     }
@@ -753,10 +753,7 @@ private final class ObjectTexts {
     let table = try snapshot.table(named: tableName)
     guard let table else { return nil }
     out.reset()
-    let exists = try renderer.sparing { () throws(RenderError) in
-      try renderer.render(table, key, layout: .compact, into: out)
-    }
-    if !exists { return nil }
+    if try !renderer.render(table, key, layout: .compact, into: out) { return nil }
     out.truncate(to: out.count - 1)
     return out.string
   }

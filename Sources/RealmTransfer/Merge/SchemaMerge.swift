@@ -136,11 +136,11 @@ struct SchemaMerge {
     var wanted = schema
     // A removal loses values, which the caller has checked to be those of the base.
     if !removals.isEmpty { wanted.version = max(schema.version ?? 0, (ours.version ?? 0) &+ 1) }
-    do {
+    do throws(SchemaChangeError) {
       let change = try SchemaChange(to: wanted, in: transaction)
       try change.apply(transaction) { step in if case .setVersion = step { false } else { true } }
     } catch {
-      if case .engine(let cause) = error.reason { throw .engine(cause) }
+      if case .engine(let cause) = error.reason { throw cause }
       throw TransferError.unsuitable("the schemas cannot be merged: \(error)")
     }
     guard let version = schema.version, version != ours.version else { return }

@@ -27,7 +27,7 @@ enum MergeCommand {
     let result: (sizes: RealmCopy.Sizes, summary: RealmMerge.Summary)
     do {
       result = try merge(base, ours, theirs, to: staging.anchoredPath, arguments, conflicts)
-    } catch { throw staging.named(error) }
+    } catch { throw staging.named(CommandFailure(error)) }
     for file in [base, theirs].compactMap({ $0 }) where !file.isUnchanged { throw file.source.tooBusy }
     if isReplacing { try checkIsUnused(target) }
     // The conflicts come first: without them, the realm would look like the result of a merge without conflicts.
@@ -63,18 +63,11 @@ enum MergeCommand {
       try RealmCopy.write(ours.realm.configuration, to: path, key: key, isForWriting: true, observer: observer)
     }
     let writer = try located(ours.path) { try RealmWriter(Configuration(path: path, encryptionKey: key)) }
-    let summary: RealmMerge.Summary
-    try located(arguments.operands.joined(separator: ", ")) {
-      let found: [RealmMerge.Conflict]
-      (summary, found) = try RealmMerge.run(
-        base: base?.snapshot,
-        theirs: theirs.snapshot,
-        into: writer,
-        preferring: preferred
-      )
-      for conflict in found {
-        if let preferred { conflicts.note(conflict, preferred) } else { conflicts.add(conflict) }
-      }
+    let (summary, found) = try located(arguments.operands.joined(separator: ", ")) {
+      try RealmMerge.run(base: base?.snapshot, theirs: theirs.snapshot, into: writer, preferring: preferred)
+    }
+    for conflict in found {
+      if let preferred { conflicts.note(conflict, preferred) } else { conflicts.add(conflict) }
     }
     guard case .success(let status) = System.status(path) else { return (before, summary) }
     return (RealmCopy.Sizes(before: before.before, after: Int(status.st_size)), summary)
@@ -122,7 +115,7 @@ extension RealmSource {
     do {
       self = try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
     } catch {
-      guard error.code == .wrongKey, key != nil else { throw error }
+      guard (error as? EngineError)?.reason == .wrongKey, key != nil else { throw error }
       // Only another file may be encrypted. If this one cannot be opened without a key either, report the first error.
       guard let plain = try? RealmSource.pinned(Configuration(path: path, mode: .immutable)) else { throw error }
       self = plain

@@ -25,7 +25,7 @@ extension Arguments {
         if has(.json) { reports.append(found.json) } else { output.line(found.line) }
         if code == .done { code = found.code }
       } catch {
-        let failure = error.explaining([path]).naming(holdersOf: [path])
+        let failure = CommandFailure(error, path: path).explaining([path]).naming(holdersOf: [path])
         if code == .done { code = failure.code }
         if has(.json) {
           reports.append(

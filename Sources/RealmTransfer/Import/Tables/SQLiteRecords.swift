@@ -83,7 +83,7 @@ final class SQLiteRecords {
   }
 
   private enum Problem: Error {
-    case failure(TransferError)
+    case failure(any Error)
     case tooDeep
   }
 
