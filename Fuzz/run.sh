@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzzers and runs them for FUZZ_SECONDS (60), or each for FUZZ_RUNS inputs: half of the time on realm files,
 # a part of it on files that are written to, encrypted ones and lock files, the rest on each kind of text. FUZZ_ONLY
-# selects some of them. Seeds are the small fixtures and Fuzz/corpus, small inputs found by a million runs of each kind.
+# selects some of them. Seeds are the small fixtures and Fuzz/corpus: inputs found by a million runs, and requests.
 # New inputs are kept in .build/fuzz/corpus; inputs that crash or cost too much, in .build/fuzz/crashes. Exit status 0
 # means that there were none of these.
 #

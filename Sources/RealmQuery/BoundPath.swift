@@ -604,8 +604,8 @@ final class BoundPath {
     return isList ? .many(results) : .one(results.first ?? empty.result)
   }
 
-  /// True if an aggregate does not ignore NaN. As in Realm, it does so where all values have the same type, except for
-  /// the minimum and maximum of dictionaries.
+  /// True if NaN counts as a value in an aggregate. As in Realm, it is ignored where all values have the same type,
+  /// except for the minimum and maximum of dictionaries.
   private func takesNaN(_ aggregate: Aggregate) -> Bool {
     if let aggregated { return table.columns[aggregated].type == .mixed }
     guard case .property(let index) = goal, table.columns[index].type != .mixed else { return true }
@@ -742,7 +742,7 @@ final class BoundPath {
   var isOneStep: Bool { hops.count == 1 && endsWithLinks }
 
   /// True if the path may have more than one link, none of which is null.
-  var isListOfLinks: Bool { isList && endsWithLinks }
+  var isListOfLinks: Bool { isList && endsWithLinks && !(isOneStep && endsInDictionary) }
 
   /// True if the path ends with links, not with one element of a list or dictionary of links.
   private var endsWithLinks: Bool {

@@ -432,9 +432,9 @@ struct VerdictTests {
     }
   }
 
-  /// What `realmfs check` says of a file that it can open.
+  /// The verdict of `realmfs check` on a file that it can open.
   private struct Checked {
-    /// True if it says so without a warning.
+    /// True if no problem or warning is reported.
     let isSound: Bool
     let unselectedVersion: UInt64?
     let content: Content?

@@ -54,7 +54,7 @@ struct QueryErrorTests {
   func places(text: String, column: Int, problem: String) throws {
     do {
       _ = try query(text)
-      Issue.record("'\(text)' was taken")
+      Issue.record("'\(text)' was accepted")
     } catch let error as InputError {
       #expect(error.column == column, "\(error)")
       #expect(error.problem.contains(problem), "\(error)")

@@ -114,8 +114,8 @@ struct FormerVersionTests {
     #expect(searched.count == 2 && found == committed && searched[0] < committed)
   }
 
-  @Test("a search that commits always interrupt is given up, with a reason")
-  func restlessWriters() throws {
+  @Test("a search that commits keep interrupting fails with a reason")
+  func constantCommits() throws {
     let served = try served()
     let browsed = BrowsedRealm(realm: try Realm(Configuration(path: served.path)), writer: nil, path: served.path)
     let writer = try RealmWriter(Configuration(path: served.path))

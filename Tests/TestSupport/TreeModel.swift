@@ -1,5 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// The expected contents of a tree of object files: the schema and objects as JSON, with the rules of docs/SEMANTICS.md
+// The expected contents of a tree of object files: the schema and objects as JSON, with the rules of docs/COMMANDS.md
 // implemented again in the simplest way. It does not use the engine.
 
 /// The name of a file, compared byte by byte: `String` considers two encodings of é equal.

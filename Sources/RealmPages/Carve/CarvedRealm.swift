@@ -138,7 +138,8 @@ final class CarvedRealm {
     for table in classes {
       if let index = slots.firstIndex(where: { $0.name == table.name }) {
         places[table.key] = index
-      } else {
+      } else if root == nil || slots.contains(where: \.name.isEmpty) {
+        // Otherwise the file does not have the class.
         places[table.key] = slots.count
         // Its columns may be found although its name is not.
         let taken = Set(slots.map(\.slot))
@@ -159,7 +160,10 @@ final class CarvedRealm {
       for i in forms[slot]?.indices ?? 0..<0 {
         guard let form = forms[slot]?[i], let named = form.columns.named(like: columns) else { continue }
         if form.madeUpNames > 0 { forms[slot]?[i] = form.with(named) }
-        models[form.table] = RescuedTable(arena, table, key: form.table, columns: named)
+        let completed = zip(named, columns).map {
+          $0.targetTable == TableKey.none ? $0.leading(to: $1.targetTable) : $0
+        }
+        models[form.table] = RescuedTable(arena, table, key: form.table, columns: completed)
       }
       if self.columns(of: slots[index]) != nil { continue }
       let key = key(of: slots[index])
@@ -257,12 +261,15 @@ final class CarvedRealm {
       for stray in found.strays {
         let form = structures.forms[stray.form]
         guard let index = wanted[form.table] else { continue }
+        // A schema may have the names that the file has lost.
+        let model = models[form.table]?.columns ?? [],
+          isNamed = form.madeUpNames > 0 && model.map(\.key) == form.columns.map(\.key)
         drafts[index].strays.append(
           RescuedTable(
             arena,
             name: drafts[index].slot.name,
             key: drafts[index].table?.key ?? form.table,
-            columns: form.columns,
+            columns: isNamed ? model : form.columns,
             model: drafts[index].table?.best ?? models[form.table],
             roots: [RescuedTable.Root(ref: stray.ref, start: nil)]
           )

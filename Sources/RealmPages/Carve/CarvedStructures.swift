@@ -30,6 +30,8 @@ struct CarvedStructures {
     let table: TableKey
     /// The number of names that cannot be read and are generated.
     let madeUpNames: Int
+    /// True if the columns come from another realm.
+    let isGiven: Bool
   }
 
   /// Table tops by ref.
@@ -276,7 +278,7 @@ extension CarvedStructures.Form {
 
   /// The form with these names of its columns.
   func with(_ named: [Column]) -> Self {
-    Self(columns: named, hidden: hidden, slots: slots, table: table, madeUpNames: 0)
+    Self(columns: named, hidden: hidden, slots: slots, table: table, madeUpNames: 0, isGiven: isGiven)
   }
 
   /// The columns of the spec at `ref`, which has these column keys.
@@ -296,7 +298,7 @@ extension CarvedStructures.Form {
   }
 
   private init(_ columns: [Column], _ all: [ColKey], _ madeUpNames: Int) {
-    (self.columns, self.madeUpNames) = (columns, madeUpNames)
+    (self.columns, self.madeUpNames, isGiven) = (columns, madeUpNames, false)
     hidden = all.filter { $0.typeCode == Spec.TypeCode.backlink }.map(\.leafPosition)
     slots = 1 + (all.map(\.leafPosition).max() ?? -1) + 1
     // The tag of a column is the key of its table unless columns were erased before: then some bits differ.
@@ -343,6 +345,8 @@ extension CarvedStructures {
       // A cluster has a slot for each column, so the form with the most columns is the right one of a table.
       let most = found.map { forms[$0].slots }.max()
       found.removeAll { forms[$0].slots != most }
+      // A form of this file excludes those of another realm.
+      if found.contains(where: { !forms[$0].isGiven }) { found.removeAll { forms[$0].isGiven } }
       let tables = Set(found.map { forms[$0].table })
       if tables.count > 1 { ambiguous += 1 }
       if tables.count == 1, let last = found.last, wanted.contains(forms[last].table) { leaves[node.ref] = last }
@@ -416,16 +420,17 @@ extension CarvedStructures {
         for arrangement in found { votes[i][arrangement, default: 0] += 1 }
         count += found.count
         // `goesOn` checks the effort.
-        try? effort.spend(used.count * Node.headerSize, at: node.ref)
+        let checks = max(1, found.count, lost.hiddenCount + 1)
+        try? effort.spend(used.count * Node.headerSize * checks, at: node.ref)
       }
       return goesOn(count)
     }
     for (votes, lost) in zip(votes, classes) {
       let most = votes.values.max(), best = votes.filter { $0.value == most }.map(\.key)
-      let stored = lost.byPosition.map(\.key.leafPosition)
+      let stored = lost.byPosition.map(\.key.leafPosition), alike = best.filter { $0.named == stored }
       if best.isEmpty {
         forms.append(Form(lost, Arrangement(named: stored, hidden: [])))
-      } else if let chosen = best.count == 1 ? best[0] : best.first(where: { $0.named == stored }) {
+      } else if let chosen = best.count == 1 ? best[0] : alike.count == 1 ? alike[0] : nil {
         forms.append(Form(lost, chosen))
       }
     }
@@ -494,7 +499,7 @@ extension CarvedStructures.Form {
     columns = lost.columns.map { column in column.moved(to: places[column.key] ?? column.key.leafPosition) }
     hidden = arrangement.hidden
     slots = 1 + ((arrangement.named + arrangement.hidden).max() ?? -1) + 1
-    (table, madeUpNames) = (lost.key, 0)
+    (table, madeUpNames, isGiven) = (lost.key, 0, true)
   }
 }
 

@@ -64,7 +64,7 @@ public enum RealmRecovery {
     public let isSearchIncomplete: Bool
     /// The first problem that a check finds in the version that was read; nil if it is sound.
     public let firstProblem: String?
-    /// A description of damage to the header by which nothing is lost, such as the bytes that overwrote it; nil if
+    /// A description of header damage that loses no data, such as the bytes that overwrote it; nil if
     /// there is none.
     public let headerNote: String?
     /// The encrypted pages that were read although their metadata slots are lost.
@@ -143,7 +143,8 @@ public enum RealmRecovery {
       ambiguousClusters: carved?.ambiguousClusters ?? 0,
       isSearchIncomplete: carved?.isIncomplete ?? false,
       firstProblem: problem,
-      headerNote: realm.headerNote ?? headerProblem.map { "the header is damaged, but selects this version: \($0)" },
+      headerNote: realm.headerNote
+        ?? headerProblem.map { "a check of the header finds damage that loses nothing: \($0)" },
       lostSlots: realm.lostSlots,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
     )
@@ -157,9 +158,13 @@ public enum RealmRecovery {
   ) throws(EngineError) -> (RescuedRealm.Root, [any SourceTable], problems: [String], CarvedRealm?) {
     let best = best(of: realm)
     let isSelected = best.map { realm.direction == .version(ref: $0.ref) } ?? false
-    if let best, best.format < 10 || isSelected && count(best, of: realm).isWhole {
+    if let best {
       let (tables, problems) = realm.tables(of: best)
-      return (best, tables.map { corrected($0, Effort(realm.arena(best.format))) }, problems, nil)
+      // A schema may have the names that the version has lost.
+      let lacksNames = schema != nil && tables.contains { $0.madeUpNames > 0 || $0.name.isEmpty }
+      if best.format < 10 || isSelected && !lacksNames && count(best, of: realm).isWhole {
+        return (best, tables.map { corrected($0, Effort(realm.arena(best.format))) }, problems, nil)
+      }
     }
     if realm.likelyFormat >= 10 {
       let carved = CarvedRealm(realm, completing: best, schema: schema)

@@ -283,12 +283,12 @@ struct RescuedTable: SourceTable {
     madeUpNames = 0
   }
 
-  /// Completes link targets and generated names with those of `others`, the columns of the class in another realm, if
-  /// they have the same types in the same order.
+  /// Completes lost link targets and generated names with those of `others`, the columns of the class in another realm,
+  /// if they have the same types in the same order.
   mutating func complete(from others: [Column]) {
     guard let known = columns.named(like: others) else { return }
     if madeUpNames > 0 { (columns, madeUpNames) = (known, 0) }
-    columns = zip(columns, others).map { $0.leading(to: $1.targetTable) }
+    columns = zip(columns, others).map { $0.targetTable == TableKey.none ? $0.leading(to: $1.targetTable) : $0 }
   }
 
   /// Completes link columns whose target cannot be read here, using the backlink columns of the other tables.

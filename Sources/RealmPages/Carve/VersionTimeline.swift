@@ -2,12 +2,13 @@
 //
 // Invariant: a version is reported as whole only if it is proven to be; see `FormerVersions`. A realm as of a former
 // version never shows bytes that a later commit wrote: in a session, the pages that this version does not share with
-// the newest one are copied while no writer can commit, and the newest version stays pinned.
+// the newest one are copied while no commit is made, and the newest version stays pinned.
 
 import Glibc
 
-/// The versions that remain in a file. Use it only while no writer can commit: in `RealmWriter.withWriterLock`, or
-/// for a file that no other program has open. One thread at a time.
+/// The versions that remain in a file. Use it while no writer can commit: in `RealmWriter.withWriterLock`, or for a
+/// file that no other program has open. Otherwise discard all results, those of `realm(asOf:)` too, if a commit was
+/// made meanwhile. One thread at a time.
 ///
 /// Cost: a scan of the file; memory does not grow with its size, except one bit for each eight bytes.
 public final class VersionTimeline {

@@ -54,6 +54,8 @@ extension Snapshot {
     guard (try? space.require(0, Header.size)) != nil, Header.signature(of: space) == Header.signature else {
       return nil
     }
+    // Another program may have committed since this version was read.
+    guard Header.slot(Header.selectedSlot(of: space), of: space).topRef == UInt64(top.ref) else { return nil }
     let (ref, format) = Header.slot(1 - Header.selectedSlot(of: space), of: space)
     guard ref > 0, ref % 8 == 0, ref < UInt64(space.size), Realm.readableFormats.contains(format) else { return nil }
     let other = try? Snapshot(space, Header(topRef: Int(ref), format: format), path: path)  // likewise
@@ -84,6 +86,7 @@ extension PageSpace {
         if fillsOnDemand, (try? require(at, 1)) == nil { return false }
         if byte(at: at) != 0 { return false }
         at += 1
+        if at % (1 << 24) == 0 { dropPages() }
       }
       dropPages()
     }

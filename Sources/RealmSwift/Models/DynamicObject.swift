@@ -119,7 +119,12 @@ extension RealmContext {
       return try transaction.create(type.key, primaryKey: key)
     }
     let object = DynamicObject(self, type, key.value)
-    for (name, value) in values where schema.index(of: name) != primaryKey { object[name] = value }
+    for (name, value) in values {
+      guard let index = schema.index(of: name), index != primaryKey else { continue }
+      // A required property keeps its default.
+      if value.map({ ValueAssignment.isNil($0) }) ?? true, !schema.properties[index].type.isOptional { continue }
+      object[name] = value
+    }
     return object
   }
 }
@@ -179,20 +184,42 @@ extension DynamicObject {
     func refuse() -> Never {
       Misuse.stop("The value '\(value)' does not fit the property '\(type.name).\(property.name)'.")
     }
+    /// The objects in the property are deleted before new ones are created, so they cannot be the source of the new ones.
+    func check(_ value: Any) {
+      if (ValueAssignment.unwrapped(value) as? ObjectBase)?.context === context {
+        Misuse.stop("An embedded object that is already managed cannot be a part of another object too.")
+      }
+    }
     switch property.type.collection {
-    case nil: fill(context.apply { try $0.setEmbedded(type.key, key, column) }, value)
+    case nil:
+      if let same = ValueAssignment.unwrapped(value) as? DynamicObject, same == super[property.name] as? DynamicObject {
+        return
+      }
+      check(value)
+      fill(context.apply { try $0.setEmbedded(type.key, key, column) }, value)
     case .list, .set:
       guard let values = value as? any Sequence else { refuse() }
       let elements = Self.elements(of: values)
+      elements.forEach(check)
       context.apply { try $0.clear(type.key, key, column) }
       for (index, element) in elements.enumerated() {
         fill(context.apply { try $0.insertEmbedded(type.key, key, column, at: index) }, element)
       }
     case .dictionary:
-      guard let entries = value as? [String: Any] else { refuse() }
+      var entries = value as? [String: Any]
+      if let map = value as? Map<String, DynamicObject?> {
+        entries = Dictionary(zip(map.keys, map.values).map { ($0, $1 as Any) }) { $1 }
+      }
+      guard let entries else { refuse() }
+      entries.values.forEach(check)
       context.apply { try $0.clear(type.key, key, column) }
       for (name, value) in entries {
-        fill(context.apply { try $0.setEmbedded(type.key, key, column, entry: Array(name.utf8)) }, value)
+        let entry = Array(name.utf8)
+        if ValueAssignment.isNil(value) {
+          context.apply { try $0.set(type.key, key, column, entry: entry, .null) }
+        } else {
+          fill(context.apply { try $0.setEmbedded(type.key, key, column, entry: entry) }, value)
+        }
       }
     }
   }

@@ -118,7 +118,7 @@ extension Realm {
   public func deleteAll() {
     context.checkWrite()
     for schema in context.wanted.classes where !schema.isEmbedded {
-      let managed = context.managed(schema.type)
+      let managed = context.managed(schema)
       for key in context.keys(of: managed) { context.apply { try $0.delete(managed.key, key) } }
     }
   }

@@ -48,7 +48,7 @@ public struct Realm {
   public var isEmpty: Bool {
     context.checkThread()
     return context.wanted.classes.allSatisfy { schema in
-      Misuse.unwrap { try context.current(context.managed(schema.type)).table.objectCount } == 0
+      Misuse.unwrap { try context.current(context.managed(schema)).table.objectCount } == 0
     }
   }
 

@@ -290,9 +290,8 @@ final class RealmContext {
 
   /// Moves all classes to the changed columns of their tables.
   func followColumns() throws {
-    let snapshot = try snapshot()
     for type in classes.values {
-      if let table = try snapshot.table(type.key) { type.move(to: table, generation) }
+      if let table = try table(ofClass: type.name) { type.move(to: table, generation) }
     }
   }
 
@@ -335,13 +334,19 @@ final class RealmContext {
   func table(ofClass name: String) throws -> Table? {
     let name = Table.classPrefix + name
     guard isDirty, let transaction else { return try snapshot().table(named: name) }
-    return try transaction.engine.tableKey(named: name).flatMap { try snapshot().table($0) }
+    return try transaction.engine.tableKey(named: name).map { try transaction.engine.table($0) }
   }
 
   /// Returns the model of a table; nil if no model of the realm has it.
   func schema(of table: TableKey) -> ClassSchema? {
-    let name = Misuse.unwrap { try snapshot().table(table)?.className }
+    let name = Misuse.unwrap { try className(of: table) }
     return wanted.classes.first { $0.name.isExactly(name) }
+  }
+
+  /// Returns the name of a class; nil for another table. Reads only this table.
+  func className(of table: TableKey) throws -> String? {
+    if isDirty, let transaction { return try transaction.engine.table(table).className }
+    return try snapshot().table(table)?.className
   }
 
   /// Returns the class after moving it to the version being read.

@@ -12,7 +12,7 @@ extension WantedClasses {
           try ClassSchema(
             dynamic: name,
             table.kind,
-            table.columns.map { try ModelProperty(dynamic: $0, table, snapshot) }
+            table.columns.map { try ModelProperty(dynamic: $0, table) { try snapshot.table($0)?.className } }
           )
         }
       }
@@ -21,13 +21,12 @@ extension WantedClasses {
 
   /// Returns these classes as a realm has them, with the same properties in the same order.
   func dynamic(in context: RealmContext) throws -> WantedClasses {
-    let snapshot = try context.snapshot()
-    return try WantedClasses(
+    try WantedClasses(
       dynamic: classes.compactMap { schema in
         guard let table = try context.table(ofClass: schema.name) else { return nil }
         let properties = try schema.properties.filter(\.isStored).compactMap { property in
           try table.columns.first { $0.name.isExactly(property.storedName) }
-            .map { try ModelProperty(dynamic: $0, table, snapshot, model: property) }
+            .map { try ModelProperty(dynamic: $0, table, model: property, name: context.className) }
         }
         return ClassSchema(dynamic: schema.name, schema.kind, properties)
       }
@@ -36,12 +35,13 @@ extension WantedClasses {
 }
 
 extension ModelProperty {
-  /// Creates the property of a column. The name and the primary key are those of `model` if there is one.
+  /// Creates the property of a column. The name and the primary key are those of `model` if there is one. `className`
+  /// returns the name of a class.
   fileprivate init(
     dynamic column: Column,
     _ table: Table,
-    _ snapshot: Snapshot,
-    model: ModelProperty? = nil
+    model: ModelProperty? = nil,
+    name className: (TableKey) throws -> String?
   ) throws {
     name = model?.name ?? column.name
     storedName = column.name
@@ -53,7 +53,7 @@ extension ModelProperty {
     isPrimaryKey = model?.isPrimaryKey ?? (table.primaryKey?.key == column.key)
     isIndexed = column.index != nil
     originProperty = nil
-    if let target = column.targetTable { targetName = try snapshot.table(target)?.className }
+    if let target = column.targetTable { targetName = try className(target) }
   }
 
   private typealias Types = (value: any _Persistable.Type, storage: any PropertyStorage.Type)

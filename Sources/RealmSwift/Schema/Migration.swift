@@ -86,7 +86,7 @@ public final class Migration {
     guard let enumerated = oldClass ?? newClass else { return }
     let keys = Misuse.unwrap { () throws -> [Int64] in
       let context = oldClass == nil ? new : old
-      guard let table = try context.snapshot().table(enumerated.key) else { return [] }
+      guard let table = try context.table(ofClass: enumerated.name) else { return [] }
       let cursor = ObjectCursor(table)
       var keys: [Int64] = []
       while try cursor.next() { keys.append(cursor.key.value) }
@@ -139,11 +139,14 @@ public final class Migration {
 
   /// Moves the values of an old property to a new property of the same type.
   public func renameProperty(onType typeName: String, from oldName: String, to newName: String) {
-    let table = new.managed(named: typeName).key
+    let type = new.managed(named: typeName), table = type.key
+    if type.schema?.index(of: oldName) != nil {
+      Misuse.stop("'\(typeName)' still has the property '\(oldName)', so it cannot be renamed.")
+    }
     new.apply { transaction in
       let columns = try transaction.columns(of: table)
       guard let old = columns.first(where: { $0.name.isExactly(oldName) }) else {
-        throw Realm.Error(.fail, "'\(typeName)' had no property '\(oldName)', or still has it")
+        throw Realm.Error(.fail, "'\(typeName)' had no property '\(oldName)'")
       }
       guard let new = columns.first(where: { $0.name.isExactly(newName) }) else {
         throw Realm.Error(.fail, "'\(typeName)' has no property '\(newName)'")

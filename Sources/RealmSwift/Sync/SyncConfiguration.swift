@@ -46,7 +46,7 @@ public struct SyncConfiguration: Sendable {
   /// Returns the options of the sync client for this configuration.
   func options(isReadOnly: Bool) throws -> SyncOptions {
     guard timeout > 0, timeout <= 86_400 else {
-      throw Realm.Error(.invalidInput, "a timeout of \(timeout) s; it must be from 0 to 86400 s")
+      throw Realm.Error(.invalidInput, "a timeout of \(timeout) s; it must be greater than 0 and at most 86400 s")
     }
     let token = user.token
     var options = SyncOptions { () throws(SyncError) in

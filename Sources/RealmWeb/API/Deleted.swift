@@ -16,6 +16,7 @@ extension WebAPI {
 
   func deleted(_ className: String, _ request: WebRequest) throws -> WebResponse {
     let limit = try request.target.number("limit", 1...Self.maxDeleted) ?? 100
+    let end = ContinuousClock.now.advanced(by: Self.deletedTime)
     return try browsed.search { newest in
       _ = try newest.table(ofClass: className)
       let out = OutputBuffer()
@@ -23,7 +24,6 @@ extension WebAPI {
       out.append(decimal: newest.version)
       out.append(",\"rows\":[")
       var count = 0, hasMore = false
-      let end = ContinuousClock.now.advanced(by: Self.deletedTime)
       do {
         try DeletedObjects(in: newest).forEach { (object) in
           if request.isAbandoned || ContinuousClock.now > end { throw Enough() }

@@ -293,7 +293,7 @@ function differing(former, text) {
 /** The members of a JSON object as text, so that numbers stay as written. */
 function members(text) {
   const found = new Map();
-  if (Object(JSON.parse(text)).constructor !== Object) throw new Error("expected an object: { … }");
+  if (Object.prototype.toString.call(JSON.parse(text)) !== "[object Object]") throw new Error("expected an object: { … }");
   let depth = 0, name, value = "";
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|\S/g)) {
     if (token === "}" || token === "]") depth -= 1;

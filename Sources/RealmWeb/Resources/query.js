@@ -76,7 +76,7 @@ export class QueryLine {
     this.placeMark();
   }
 
-  /** Columns count characters, and all characters of the line have the same width. */
+  /** Columns count characters. Characters of double width shift the mark. */
   placeMark() {
     if (this.column) this.mark.style.left = `clamp(0px, ${this.column - 1}ch + ${10 - this.input.scrollLeft}px, 100% - 1ch)`;
   }

@@ -110,7 +110,7 @@ export function linkTo(value, property) {
   const id = value?.id !== undefined ? value.id : value?.key === undefined ? value : undefined;
   const byKey = property?.targetClass?.primaryKey === null && id !== undefined ? String(id) : undefined;
   const key = value?.key ?? byKey ?? `=${JSON.stringify(id)}`;
-  const label = value?.label ?? id ?? (property?.kind === "embedded" ? cls : `#${value.key}`);
+  const label = value?.label ?? typed(id, "mixed")[1] ?? (property?.kind === "embedded" ? cls : `#${value.key}`);
   return el("a", { className: "link", href: address(cls, key), title: plain(`${cls} ${label}`) },
     shown(label === "" ? "(empty)" : String(label)));
 }

@@ -68,7 +68,7 @@ private struct CheckReport {
     return lines + warnings + [verdict]
   }
 
-  /// What the header says of versions other than the checked one.
+  /// The warnings about versions other than the checked one, to which the header points.
   var warnings: [String] {
     var warnings: [String] = []
     if let unreached { warnings.append("warning: \(unreached.description)") }

@@ -39,7 +39,8 @@ enum RecoverCommand {
     return report.isWhole ? .done : .damaged
   }
 
-  /// Returns a realm with the classes of the schema file, without a name; nil without --schema.
+  /// Returns a version of a temporary realm, already unlinked, with the classes of the schema file; nil without
+  /// --schema.
   private static func schema(_ arguments: Arguments, _ target: String) throws -> Snapshot? {
     guard let schema = try arguments.schema(.schemaFile) else { return nil }
     let staging = try Staging(for: target)

@@ -70,7 +70,7 @@ enum MountManPage {
     away first, or by unlinking it. The object keeps its key and the links to it. Files whose names no object of the \
     class can have are scratch files: they are kept in memory, and .realm/unsaved lists them. realmfs umount refuses \
     to unmount while there are any; if the mount ends in another way, they are kept below \
-    $XDG_STATE_HOME/realmfs/unsaved.
+    $XDG_STATE_HOME/realmfs/unsaved (default: ~/.local/state/realmfs/unsaved).
     """,
     """
     Files cannot be created in the root directory. With -o create_classes, creating a directory there adds a class; \
