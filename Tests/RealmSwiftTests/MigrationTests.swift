@@ -161,6 +161,36 @@ private enum After {
     #expect(children[1].best?.size == .large && children[0].best?.size == .small)
   }
 
+  @Test("embedded objects are copied from old objects, and assigning those that are there changes nothing")
+  func embedded() throws {
+    try migrate { migration, _ in
+      migration.enumerateObjects(ofType: "Child") { old, new in
+        new?["id"] = "c\(old?["id"] as? Int ?? -1)"
+        new?["address"] = ["street": "Elm", "number": 5] as [String: Any]
+        new?["address"] = new?["address"]
+        new?["former"] = [["street": "a"]]
+        new?["places"] = ["home": ["street": "h"], "none": NSNull()] as [String: Any]
+      }
+    }
+    var configuration = folder.configuration(After.Toy.self, After.Child.self, After.Address.self)
+    configuration.schemaVersion = 2
+    configuration.migrationBlock = { migration, _ in
+      for old in migration.enumerated("Child") {
+        let copy = migration.create("Child", value: ["id": "copy of \(old.id as? String ?? "")"])
+        for name in ["address", "former", "places"] { copy[name] = old[name] }
+      }
+      migration.create("Toy", value: ["name": NSNull()])
+      #expect(migration.enumerated("Toy").first?.realm?.isEmpty == false)
+    }
+    let realm = try Realm(configuration: configuration)
+    let copy = try #require(realm.object(ofType: After.Child.self, forPrimaryKey: "copy of c1"))
+    #expect(copy.address?.street == "Elm" && copy.address?.number == 5 && copy.former.map { $0.street } == ["a"])
+    #expect(copy.places["home"]??.street == "h" && copy.places.count == 2 && copy.places["none"] == .some(nil))
+    #expect(realm.objects(After.Toy.self).last?.name == "")
+    #expect(realm.objects(After.Child.self).where { $0.places.contains(nil) }.count == 4)
+    #expect(try folder.problems() == [])
+  }
+
   @Test("a removed class has no new objects, a new class no old ones, and deleted objects are not enumerated again")
   func oneSide() throws {
     let realm = try migrate { migration, _ in
@@ -193,5 +223,14 @@ private enum After {
       #expect(kept.count == 6 && kept.allSatisfy { !$0.isInvalidated })
     }
     #expect(kept.allSatisfy { $0.isInvalidated })
+  }
+}
+
+extension Migration {
+  /// The old objects of a class.
+  fileprivate func enumerated(_ name: String) -> [MigrationObject] {
+    var objects: [MigrationObject] = []
+    enumerateObjects(ofType: name) { old, _ in if let old { objects.append(old) } }
+    return objects
   }
 }

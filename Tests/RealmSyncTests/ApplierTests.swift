@@ -189,7 +189,7 @@ struct ApplierTests {
       ("missing UUID", "has no object 00000000-0000-00ff-0000-000000000001"),
       ("prior size", "a list of 0 elements where the server has 3"),
       ("wrong type", "the value is not of the property's type"), ("missing class", "there is no class Q"),
-      ("missing property", "has no property z"), ("path", "instruction"), ("move", "moved to its own place"),
+      ("missing property", "has no property z"), ("path", "instruction"), ("move", "moved to the same position"),
     ]
   )
   func unfit(_ what: String, _ words: String) throws {

@@ -49,7 +49,7 @@ final class RescuedRealm {
   /// The versions, best first.
   private(set) var roots: [Root] = []
   /// The readable formats in the slots of the header, that of the selected slot first.
-  let headerFormats: [Int]
+  private let headerFormats: [Int]
   private let maxFound: Int
   /// The memory that a check may use.
   private let memory: Verifier.Memory

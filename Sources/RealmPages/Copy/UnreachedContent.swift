@@ -34,13 +34,13 @@ extension Snapshot {
     var nodes = 0
     NodeSearch(space).forEachNode { _ in nodes += 1 }
     if nodes == 0, spare == 0, space.isBlank { return nil }
-    let realm = RescuedRealm(space, path: path), version = realm.roots.map(\.version).max()
-    // The first publication fills the other slot before it selects it: that slot then refers to the newest version,
-    // which is sound. A header that lost the selected ref has an older version there.
-    if let spared = realm.roots.first(where: { $0.ref == spare && spare != 0 }), spared.version >= version ?? 0,
-      realm.headerFormats.contains(spared.format), realm.firstProblem(of: spared) == nil
-    {
-      return nil
+    let roots = RescuedRealm(space, path: path).roots, version = roots.map(\.version).max()
+    // The first commit writes its nodes and the other slot before one sync, so after a power cut that slot may refer to
+    // nodes that are not there. A header that lost the selected ref has an older version there.
+    if spare != 0 {
+      guard let version, let spared = roots.first(where: { $0.ref == spare }), spared.version < version else {
+        return nil
+      }
     }
     // Check again: another program may have made the first commit in the meantime.
     return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil

@@ -19,6 +19,7 @@ struct Header: Equatable {
   /// The top ref in the other slot from just before our first commit until it is published. Without this mark, a crash
   /// during that commit would look like a header that lost its refs. No file has a top array at this offset.
   static let firstCommitMark: UInt64 = 0x00FF_FFFF_FFFF_FFF8
+
   /// The last word of a file in streaming form.
   static let cookie: UInt64 = 0x3034_1252_37E5_26C8
 
