@@ -4,8 +4,8 @@ import RealmPages
 /// The command `mcp`.
 enum MCPCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let files = try ServedFile.all(arguments)
     try StandardInput.take(as: "the messages")
+    let files = try ServedFile.all(arguments)
     try MCPServer(files, arguments).run()
     Realm.leaveSessions()
     return .done

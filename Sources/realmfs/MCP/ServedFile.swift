@@ -18,19 +18,16 @@ struct ServedFile: Sendable {
       throw arguments.usage("\(twice) is given twice")
     }
     let names = paths.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
-    var key: EncryptionKey?, files: [ServedFile] = []
+    let common = try RealmSource.configuration(path: paths[0], arguments, .immutable)
+    var files: [ServedFile] = []
     for (path, name) in zip(paths, names) {
-      var configuration = Configuration(path: path, mode: .immutable)
-      if files.isEmpty {
-        configuration = try RealmSource.configuration(path: path, arguments, .immutable)
-        key = configuration.encryptionKey
-      }
-      configuration.encryptionKey = key
-      configuration.trustsOwner = arguments.trustsOwner
+      var configuration = common
+      configuration.path = path
       do throws(CommandFailure) { _ = try RealmSource(configuration) } catch {
         guard error.code == .wrongKey, paths.count > 1 else { throw error }
-        // Only another file may be encrypted. If this one cannot be opened without a key either, report the first error.
+        // Only another file may be encrypted.
         configuration.encryptionKey = nil
+        // If this one cannot be opened without a key either, the first error is reported.
         guard (try? RealmSource(configuration)) != nil else { throw error }
       }
       let isUnique = names.count { $0.isExactly(name) } == 1

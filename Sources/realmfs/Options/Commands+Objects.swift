@@ -593,7 +593,7 @@ extension Options {
         """,
       ],
       examples: [
-        "echo '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}' | realmfs mcp people.realm"
+        "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | realmfs mcp people.realm"
       ]
     ),
   ]
