@@ -160,6 +160,10 @@ def changing():
     server = Server("--write", "people.realm")
     check("tools with --write", {"set", "insert", "delete", "undo"} <= {
         tool["name"] for tool in server.ask("tools/list")["result"]["tools"]})
+    text = 'brackets }] in "quotes" and \\ {[ \u2028'
+    server.get("set", object="Person/11", values={"name": text, "friends": []})
+    equal("set of a text with brackets, quotes and backslashes", text, server.get("get", object="Person/11")["value"]["name"])
+    server.get("undo")
     server.get("set", object="Person/4", values={"age": 22, "dog": "Rex", "friends": [11, 18], "email": None})
     value = server.get("get", object="Person/4")["value"]
     equal("set", (22, "Rex", [11, 18], None), tuple(value[name] for name in ("age", "dog", "friends", "email")))
@@ -218,7 +222,10 @@ def bounds():
     equal("every match is on one page", 2998, len({item["object"] for item in matches}))
     server.get("delete", class_="Thing", query="TRUEPREDICATE")
     equal("every difference is on one page", 3000, len({item["name"] for item in server.pages("diff", "differences")}))
-    check("a long message is cut", len(server.call("query", class_="x" * 1_000_000)[0]) <= LIMIT)
+    check("a long message is cut", len(server.call("query", class_="x" * 65_000)[0]) <= LIMIT)
+    text, is_error = server.call("query", class_="Thing", query="(" * 65_000)
+    check("a query of 65,000 parentheses is refused", is_error, text)
+    equal("a text of more than 64 KiB", -32602, server.code("tools/call", name="query", arguments={"class": "x" * 70_000}))
     check("no answer has more than 64 KiB", server.longest <= LIMIT, server.longest)
     check("memory is bounded", server.memory() < 150 << 10, server.memory())
     server.end()

@@ -245,9 +245,10 @@ enum ReadTools {
       var tables = try tables(call, snapshot)[...], start = ObjKey.none
       if let after = call["after"] {
         // CLASS/KEY of the object after which the search goes on.
-        let parts = after.split(separator: "/")
-        guard parts.count == 2, let key = Int64(parts[1]), key >= -1 else { throw call.badPlace }
-        tables = tables.drop { !($0.className ?? "").isExactly(String(parts[0])) }
+        guard let slash = after.utf8.lastIndex(of: UInt8(ascii: "/")),
+          let key = Int64(after[after.utf8.index(after: slash)...]), key >= 0
+        else { throw call.badPlace }
+        tables = tables.drop { !($0.className ?? "").isExactly(String(after[..<slash])) }
         start = ObjKey(key)
       }
       let answer = ListAnswer(snapshot.version, list: "objects")

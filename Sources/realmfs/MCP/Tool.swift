@@ -84,10 +84,15 @@ struct ToolArgument: Sendable {
     return .object(type + [("description", .string(help))])
   }
 
+  /// The maximum size of a text in bytes. Queries are not made for longer ones.
+  private static let textLimit = 1 << 16
+
   /// Returns the kind of value that is expected; nil if `value` has it.
   func mismatch(_ value: JSONNode) -> String? {
     switch kind {
-    case .string: value.string == nil ? "a string" : nil
+    case .string:
+      value.string.map { $0.utf8.count <= Self.textLimit } == true
+        ? nil : "a string of at most \(Self.textLimit) bytes"
     case .oneOf(let words):
       value.string.map { word in words.contains { $0.isExactly(word) } } == true
         ? nil : "one of " + words.joined(separator: ", ")
@@ -98,7 +103,9 @@ struct ToolArgument: Sendable {
     case .boolean: value.bool == nil ? "true or false" : nil
     case .object: value.isObject ? nil : "an object"
     case .objects: value.elements?.allSatisfy(\.isObject) == true ? nil : "an array of objects"
-    case .scalars: value.elements?.allSatisfy { $0.scalar != nil } == true ? nil : "an array of strings or numbers"
+    case .scalars:
+      value.elements?.allSatisfy { $0.scalar.map { $0.utf8.count <= Self.textLimit } ?? false } == true
+        ? nil : "an array of strings of at most \(Self.textLimit) bytes, or of numbers"
     }
   }
 }
