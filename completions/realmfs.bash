@@ -3,7 +3,7 @@ _realmfs() {
   local cur=$2 prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} kind
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount tx exec status info schema class property cat export import query set insert delete undo versions deleted diff merge watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount tx exec status info schema class property cat export import query set insert delete undo versions deleted diff merge watch browse mcp create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help --help --version" -- "$cur"))
     return
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
@@ -68,7 +68,7 @@ _realmfs() {
     verify-replica:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --as-empty --source-of --schema -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
-    help:*) COMPREPLY=($(compgen -W "mount umount tx exec status info schema class property cat export import query set insert delete undo versions deleted diff merge watch browse create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help" -- "$cur")); return ;;
+    help:*) COMPREPLY=($(compgen -W "mount umount tx exec status info schema class property cat export import query set insert delete undo versions deleted diff merge watch browse mcp create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help" -- "$cur")); return ;;
   esac
   {
     IFS= read -r -d '' kind && mapfile -d '' -t COMPREPLY

@@ -171,4 +171,19 @@ package struct TextSearch: Sendable {
       return start..<start + part.count
     }
   }
+
+  /// The maximum length of an excerpt in bytes, unless the match is longer.
+  private static let excerptLimit = 80
+
+  /// Returns the text around a match, not splitting characters.
+  package static func excerpt(of text: ByteView, around place: Range<Int>) -> String {
+    unsafe text.withUnsafeBytes { bytes in
+      var start = max(0, place.lowerBound - excerptLimit / 2)
+      var end = min(bytes.count, max(place.upperBound, start + excerptLimit))
+      while start < place.lowerBound, unsafe bytes[start] & 0xC0 == 0x80 { start += 1 }
+      while end > place.upperBound, end < bytes.count, unsafe bytes[end] & 0xC0 == 0x80 { end -= 1 }
+      return unsafe (start > 0 ? "…" : "") + String(decoding: bytes[start..<end], as: UTF8.self)
+        + (end < bytes.count ? "…" : "")
+    }
+  }
 }

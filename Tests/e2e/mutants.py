@@ -46,13 +46,13 @@ class Runner:
         self.slowest = (0.0, "")
         self.largest = (0, "")
 
-    def start(self, command, environment=None):
+    def start(self, command, environment=None, input=os.devnull):
         self.runs += 1
         self.used.add(command[1])
         self.log = os.path.join(self.folder, "log")
-        with open(self.log, "wb") as log:
+        with open(self.log, "wb") as log, open(input, "rb") as source:
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, cwd=self.folder,
+                command, stdin=source, stdout=subprocess.DEVNULL, stderr=log, cwd=self.folder,
                 env=environment, start_new_session=True)
 
     def wait(self, process, seconds):
@@ -115,9 +115,9 @@ class Runner:
         if self.options.memory and memory > self.options.memory:
             self.faults.add(what, f"took {memory} MB")
 
-    def run(self, what, command):
+    def run(self, what, command, input=os.devnull):
         """Runs a program to its end. Waiting for a busy disk or processor is not a hang."""
-        process = self.start(command)
+        process = self.start(command, input=input)
         status, rounds = self.wait(process, self.options.limit), 0
         while status is None and self.is_held_up(process) and rounds < 60:
             status, rounds = self.wait(process, 1), rounds + 1
@@ -353,6 +353,23 @@ class Plan:
         yield ["decrypt"], ["decrypt", *some_key, copy()]
         yield ["rekey"], ["rekey", *some_key, "--new-key-file", self.new_key, copy()]
 
+    def session(self, path):
+        """Writes a session of `realmfs mcp` that calls every tool."""
+        calls = [("schema", {}), ("versions", {}), ("diff", {}), ("search", {"text": "e"})]
+        for name in self.names():
+            place = name + "/" + self.object[name]
+            calls += [("query", {"class": name}), ("query", {"class": name, "query": "TRUEPREDICATE SORT(@links.@count DESC)"}),
+                      ("count", {"class": name, "query": "@links.@count > 0"}), ("get", {"object": place}),
+                      ("set", {"object": place, "values": (self.edits.get(name) or [{}])[-1]}),
+                      ("insert", {"class": name, "objects": [{}]}), ("delete", {"class": name, "query": "TRUEPREDICATE"}),
+                      ("undo", {}), ("undo", {"redo": True})]
+        with open(path, "w", encoding="utf-8") as out:
+            for number, (tool, arguments) in enumerate(calls):
+                parameters = {"name": tool, "arguments": arguments}
+                message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": parameters}
+                out.write(json.dumps(message) + "\n")
+        return path
+
     def run(self, options, file, folder, faults):
         """Runs all operations on one file."""
         runner = Runner(options, faults, folder)
@@ -371,6 +388,8 @@ class Plan:
 
         for what, words in self.commands(copy, folder):
             runner.run(" ".join(what), [options.program, *words])
+        session = self.session(os.path.join(folder, "session"))
+        runner.run("mcp", [options.program, "mcp", *self.key, "--write", copy()], input=session)
         watch = runner.start([options.program, "watch", *self.key, copy()])
         if runner.wait(watch, 0.05) is None:
             if runner.stop(watch, "watch") is not None:

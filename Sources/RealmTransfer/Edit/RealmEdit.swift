@@ -31,7 +31,21 @@ public struct RealmEdit {
   public func set(_ name: ObjectName, to assignments: [Assignment]) throws -> Bool {
     let transaction = try begin()
     let object = try name.object(in: transaction.former)
-    let text = try Self.text(assignments, object.table, transaction)
+    return try set(object, name, Self.text(assignments, object.table, transaction), transaction)
+  }
+
+  /// Sets the properties that a JSON object contains; returns false if they already had these values.
+  public func set(_ name: ObjectName, to text: JSONText) throws -> Bool {
+    let transaction = try begin()
+    return try set(name.object(in: transaction.former), name, text, transaction)
+  }
+
+  private func set(
+    _ object: ObjectReference,
+    _ name: ObjectName,
+    _ text: JSONText,
+    _ transaction: consuming WriteTransaction
+  ) throws -> Bool {
     let outcome: PatchOutcome
     do {
       outcome = try ObjectPatcher().apply(text, to: .object(object.key), of: object.table, in: transaction)

@@ -7,7 +7,7 @@ import RealmQuery
 extension WebAPI {
   /// The maximum duration of a search, and the number of objects read between two checks of the clock and the client.
   private static let searchTime = Duration.seconds(20), step = 256
-  private static let maxHits = 500, excerptLimit = 80
+  private static let maxHits = 500
 
   func search(_ request: WebRequest) throws -> WebResponse {
     guard let text = request.target["text"], !text.isEmpty else { throw WebError(400, "the parameter text is missing") }
@@ -79,20 +79,8 @@ extension WebAPI {
       hits.append("\",\"property\":")
       hits.append(quoted: cursor.table.columns[index].name)
       hits.append(",\"excerpt\":")
-      hits.append(quoted: Self.excerpt(value, place))
+      hits.append(quoted: TextSearch.excerpt(of: value, around: place))
       hits.append("}")
-    }
-
-    /// Returns the text around a match, not splitting characters.
-    private static func excerpt(_ value: ByteView, _ place: Range<Int>) -> String {
-      unsafe value.withUnsafeBytes { bytes in
-        var start = max(0, place.lowerBound - excerptLimit / 2)
-        var end = min(bytes.count, max(place.upperBound, start + excerptLimit))
-        while start < place.lowerBound, unsafe bytes[start] & 0xC0 == 0x80 { start += 1 }
-        while end > place.upperBound, end < bytes.count, unsafe bytes[end] & 0xC0 == 0x80 { end -= 1 }
-        return unsafe (start > 0 ? "…" : "") + String(decoding: bytes[start..<end], as: UTF8.self)
-          + (end < bytes.count ? "…" : "")
-      }
     }
   }
 }

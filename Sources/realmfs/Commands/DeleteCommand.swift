@@ -11,20 +11,7 @@ enum DeleteCommand {
     let asked = try ask(target, arguments)
     if let asked, asked.isEmpty { return .failure }
     let realm = try EditedRealm(arguments)
-    var edit = RealmEdit(realm.writer)
-    edit.preview = realm.preview
-    let count = try realm.change {
-      try edit.delete { snapshot in
-        let objects = try target.objects(in: snapshot, realm.path)
-        if let asked, asked != objects {
-          throw CommandFailure(
-            .failure,
-            "\(realm.path): another program changed these objects; nothing was deleted, try again"
-          )
-        }
-        return objects
-      }
-    }
+    let count = try target.delete(from: realm, preview: realm.preview, ifStill: asked)
     try realm.report("\(counted(count, "object")) deleted", [("deleted", .number(count))])
     return .done
   }
@@ -49,7 +36,7 @@ enum DeleteCommand {
 }
 
 /// The objects to delete, by name or by query.
-private enum DeletionTarget {
+enum DeletionTarget {
   case names([ObjectName])
   case query(className: String, QueryCondition)
 
@@ -76,6 +63,36 @@ private enum DeletionTarget {
     case .names(let names): names.count <= 3 ? names.map(\.description).joined(separator: ", ") : "\(count) objects"
     case .query(let className, _): counted(count, "object") + " of \(className)"
     }
+  }
+
+  /// Deletes the objects in one transaction and returns their number. Throws if they are no longer those in `asked`.
+  func delete(
+    from realm: EditedRealm,
+    preview: Preview? = nil,
+    ifStill asked: [ObjectReference]? = nil
+  ) throws -> Int {
+    var edit = RealmEdit(realm.writer)
+    edit.preview = preview
+    var failure: CommandFailure?
+    do throws(CommandFailure) {
+      return try realm.change {
+        try edit.delete { snapshot in
+          do throws(CommandFailure) {
+            let objects = try objects(in: snapshot, realm.path)
+            if let asked, asked != objects {
+              throw CommandFailure(
+                .failure,
+                "\(realm.path): another program changed these objects; nothing was deleted, try again"
+              )
+            }
+            return objects
+          } catch {
+            failure = error
+            throw TransferError.unsuitable(error.message)
+          }
+        }
+      }
+    } catch { throw failure ?? error }
   }
 
   /// Returns the objects to delete in a version, each once.

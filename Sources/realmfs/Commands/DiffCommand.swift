@@ -58,7 +58,7 @@ enum DiffCommand {
   }
 
   /// Returns the version before the last commit.
-  private static func previous(_ newest: Snapshot, _ path: String) throws -> Snapshot {
+  static func previous(_ newest: Snapshot, _ path: String) throws -> Snapshot {
     let previous = try located(path) { try newest.previous() }
     if let previous { return previous }
     throw CommandFailure(
@@ -68,7 +68,7 @@ enum DiffCommand {
   }
 
   /// Returns the version called `text`, and true if it is proven to be whole.
-  private static func version(
+  static func version(
     _ text: String,
     before newest: Snapshot,
     of source: RealmSource
@@ -130,7 +130,12 @@ final class DifferencePrinter {
 
   func add(_ difference: Difference) {
     count += 1
-    if isJSON { addJSON(difference) } else { output.line(Self.text(difference)) }
+    if isJSON {
+      difference.append(to: output.buffer)
+      output.buffer.append("\n")
+    } else {
+      output.line(Self.text(difference))
+    }
   }
 
   private static func text(_ difference: Difference) -> String {
@@ -145,9 +150,15 @@ final class DifferencePrinter {
       return "~ \(className)/\(name) \(changes.joined(separator: ", "))"
     }
   }
+}
 
-  private func addJSON(_ difference: Difference) {
-    let out = output.buffer
+extension Difference {
+  /// Appends the difference as JSON, on one line without a line break.
+  func append(to out: OutputBuffer) {
+    func add(_ name: StaticString, _ text: String) {
+      out.append(name)
+      out.append(Array(text.utf8))
+    }
     func begin(_ change: String, _ className: String, _ name: String) {
       out.append("{\"change\":")
       out.append(quoted: change)
@@ -156,7 +167,7 @@ final class DifferencePrinter {
       out.append(",\"name\":")
       out.append(quoted: name)
     }
-    switch difference {
+    switch self {
     case .schema(let place, let old, let new):
       out.append("{\"change\":\"schema\",\"place\":")
       out.append(quoted: place)
@@ -168,20 +179,22 @@ final class DifferencePrinter {
       }
     case .removed(let className, let name, let text):
       begin("removed", className, name)
-      output.print(",\"old\":\(text)")
+      add(",\"old\":", text)
     case .added(let className, let name, let text):
       begin("added", className, name)
-      output.print(",\"new\":\(text)")
+      add(",\"new\":", text)
     case .changed(let className, let name, let properties):
       begin("changed", className, name)
       out.append(",\"properties\":{")
       for (index, property) in properties.enumerated() {
         if index > 0 { out.append(",") }
         out.append(quoted: property.property)
-        output.print(":{\"old\":\(property.old),\"new\":\(property.new)}")
+        add(":{\"old\":", property.old)
+        add(",\"new\":", property.new)
+        out.append("}")
       }
       out.append("}")
     }
-    out.append("}\n")
+    out.append("}")
   }
 }

@@ -11,11 +11,16 @@ struct EditedRealm {
   let writer: RealmWriter
   private let arguments: Arguments
 
-  /// Opens the first operand. A realm that cannot be written is rejected before any file is created beside it.
+  /// Opens the first operand.
   init(_ arguments: Arguments) throws {
+    try self.init(RealmSource.configuration(path: arguments.operands[0], arguments, .immutable), arguments)
+  }
+
+  /// Opens a realm. One that cannot be written is rejected before any file is created beside it.
+  init(_ configuration: Configuration, _ arguments: Arguments) throws {
     self.arguments = arguments
-    path = arguments.operands[0]
-    let source = try RealmSource(arguments)
+    path = configuration.path
+    let source = try RealmSource(configuration)
     let newest = try source.latest()
     if newest.historyType > 2 {
       throw CommandFailure(

@@ -41,7 +41,7 @@ enum InsertCommand {
   }
 
   /// Returns the stored name of the class, which the importer needs.
-  private static func className(_ name: String, in realm: EditedRealm) throws -> String {
+  static func className(_ name: String, in realm: EditedRealm) throws -> String {
     try realm.newest().table(ofClass: name, in: realm.path).className ?? name
   }
 

@@ -67,7 +67,8 @@ enum UndoCommand {
     return .done
   }
 
-  private static func nothing(
+  /// The failure of an undo for which there is no version.
+  static func nothing(
     _ realm: EditedRealm,
     _ direction: RealmEdit.Direction
   ) throws -> CommandFailure {
@@ -84,7 +85,7 @@ enum UndoCommand {
   }
 
   /// Describes undone versions, such as `version 7 (Person: 1 changed, 2 deleted)`.
-  private static func words(
+  static func words(
     _ undone: RealmEdit.Undone,
     _ wanted: Snapshot,
     _ newest: Snapshot

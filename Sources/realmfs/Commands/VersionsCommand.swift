@@ -88,8 +88,8 @@ enum VersionsCommand {
   }
 }
 
-/// A line of the list: one version.
-private struct VersionLine {
+/// A version as it is listed.
+struct VersionLine {
   let version: RemainingVersion
   let state: RemainingVersion.State
   private let classes: [RemainingVersion.ClassContent]
@@ -137,6 +137,15 @@ private struct VersionLine {
       "\(version.version)", state.name, "\(version.ref)", places, changed,
       counts.isEmpty ? "none" : counts.joined(separator: ", "),
     ]
+  }
+
+  /// The facts of `json` for a reader that does not look into the file.
+  var shortJSON: JSONValue {
+    .object([
+      ("version", .number(Int(clamping: version.version))), ("state", .string(state.name)),
+      ("objects", .object(classes.map { ($0.name, .number($0.objects)) })),
+      ("changes", changes.map { .string($0.words) } ?? .null),
+    ])
   }
 
   var json: JSONValue {

@@ -590,5 +590,25 @@ extension Options {
         "realmfs browse --static people.html people.realm",
       ]
     ),
+    CommandSpec(
+      name: .mcp,
+      arguments: [ArgumentSpec("FILE...", "the Realm files", completion: .file, mayRepeat: true)],
+      summary: "serve realms to agents over the Model Context Protocol",
+      description: [
+        """
+        Speaks the protocol over standard input and output: JSON-RPC 2.0, one message per line, versions 2024-11-05, \
+        2025-03-26 and 2025-06-18. The tools are schema, query, get, count, diff, versions and search; with --write \
+        also set, insert, delete and undo. The command ends at the end of the input.
+        """,
+        """
+        Each call reads the newest version, also while apps have the realm open, and each change is one transaction. \
+        An answer has at most 64 KiB of text and contains "next" if it is not complete. Errors are those of the other \
+        commands. The key is used for each file that is encrypted. If several files are served, calls name one.
+        """,
+      ],
+      examples: [
+        "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | realmfs mcp people.realm"
+      ]
+    ),
   ]
 }

@@ -9,8 +9,8 @@ extension Options {
   ]
   static let readers: [CommandName] =
     [
-      .mount, .exec, .info, .schema, .cat, .export, .import, .query, .versions, .diff, .merge, .watch, .browse, .create,
-      .check,
+      .mount, .exec, .info, .schema, .cat, .export, .import, .query, .versions, .diff, .merge, .watch, .browse, .mcp,
+      .create, .check,
     ]
     + editors
     + copiers
@@ -172,6 +172,7 @@ extension Options {
       excludes: [.staticFile],
       "allow changes; without this option, requests that change the realm are refused"
     ),
+    OptionSpec(.writable, on: [.mcp], "also offer the tools that change a realm: set, insert, delete and undo"),
     OptionSpec(
       .idleTimeout,
       value: "SECONDS",
@@ -540,7 +541,7 @@ extension Options {
     ),
     OptionSpec(
       .trustOwner,
-      on: [.mount, .exec, .import, .replicate, .verifyReplica] + editors,
+      on: [.mount, .exec, .import, .mcp, .replicate, .verifyReplica] + editors,
       "for root: share the realm of another user with that user's programs, which can then harm this program"
     ),
     OptionSpec(

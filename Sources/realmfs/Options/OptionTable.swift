@@ -5,7 +5,7 @@ enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, exec, status, info, schema, `class`, property, cat, export, `import`, query, set, insert,
     delete,
     undo, versions, deleted, diff, merge, watch,
-    browse, create
+    browse, mcp, create
   case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case replicate
   case verifyReplica = "verify-replica"

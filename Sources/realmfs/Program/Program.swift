@@ -111,6 +111,7 @@ enum Program {
     case .merge: try MergeCommand.run(arguments)
     case .watch: try WatchCommand.run(arguments)
     case .browse: try BrowseCommand.run(arguments)
+    case .mcp: try MCPCommand.run(arguments)
     case .create: try CreateCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
     case .seal: try SealCommand.run(arguments)
