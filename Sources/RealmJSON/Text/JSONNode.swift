@@ -1,6 +1,8 @@
 // Values of a JSON text that is not an object of a realm, such as a message of a protocol. Values are read where they
 // are in the text, so a large message needs no second tree.
 
+package import RealmPages
+
 /// A value in a JSON text.
 package struct JSONNode: Sendable {
   private let text: JSONText

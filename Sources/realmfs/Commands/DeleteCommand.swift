@@ -73,26 +73,18 @@ enum DeletionTarget {
   ) throws -> Int {
     var edit = RealmEdit(realm.writer)
     edit.preview = preview
-    var failure: CommandFailure?
-    do throws(CommandFailure) {
-      return try realm.change {
-        try edit.delete { snapshot in
-          do throws(CommandFailure) {
-            let objects = try objects(in: snapshot, realm.path)
-            if let asked, asked != objects {
-              throw CommandFailure(
-                .failure,
-                "\(realm.path): another program changed these objects; nothing was deleted, try again"
-              )
-            }
-            return objects
-          } catch {
-            failure = error
-            throw TransferError.unsuitable(error.message)
-          }
+    return try realm.change {
+      try edit.delete { snapshot in
+        let objects = try objects(in: snapshot, realm.path)
+        if let asked, asked != objects {
+          throw CommandFailure(
+            .failure,
+            "\(realm.path): another program changed these objects; nothing was deleted, try again"
+          )
         }
+        return objects
       }
-    } catch { throw failure ?? error }
+    }
   }
 
   /// Returns the objects to delete in a version, each once.

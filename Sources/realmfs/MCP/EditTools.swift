@@ -73,10 +73,8 @@ enum EditTools {
   private static func set(_ call: ToolCall) throws -> OutputBuffer {
     let realm = try open(call), name = try call.names([call["object"] ?? ""])[0]
     let hasChanged = try realm.change {
-      let text: JSONText
-      do { text = try JSONText(call.bytes("values") ?? []) } catch {
-        throw TransferError.unsuitable(error.problem)
-      }
+      let values = call.bytes("values") ?? [], text: JSONText
+      do throws(InputError) { text = try JSONText(values) } catch { throw TransferError.unsuitable(error.problem) }
       return try RealmEdit(realm.writer).set(name, to: text)
     }
     return try facts(realm, [("changed", .bool(hasChanged))])

@@ -167,7 +167,7 @@ struct MCPServer {
       out.append(quoted: try tool.run(call).string)
       out.append("}]}")
     } catch {
-      let failure = error.explaining([call.file.path]).naming(holdersOf: [call.file.path])
+      let failure = CommandFailure(error).explaining([call.file.path]).naming(holdersOf: [call.file.path])
       let text = ([failure.message] + failure.more).joined(separator: "\n")
       out.append(quoted: text.shortened(to: ListAnswer.limit))
       out.append("}],\"isError\":true}")

@@ -190,11 +190,11 @@ enum ReadTools {
     in snapshot: Snapshot,
     _ path: String
   ) throws -> ObjectCursor {
-    do throws(TransferError) {
+    try located(path) {
       let cursor = ObjectCursor(try name.table(in: snapshot)), object = try name.object(in: snapshot)
       if try cursor.seek(object.key) { return cursor }
       throw TransferError.missingObject("no object \(name)")
-    } catch { throw CommandFailure(error, path: path) }
+    }
   }
 
   /// Half the limit of an answer: quotes double the length of some texts.
@@ -282,7 +282,7 @@ enum ReadTools {
     for (index, column) in cursor.table.columns.enumerated() where matches.count < maxProperties {
       guard column.collection == nil, column.type == .string || column.type == .mixed else { continue }
       try located(path) {
-        guard case .string(let value) = try cursor.value(index), let place = search.first(in: value) else { continue }
+        guard case .string(let value) = try cursor.value(index), let place = search.first(in: value) else { return }
         let excerpt = TextSearch.excerpt(of: value, around: place).shortened(to: 100)
         matches.append((column.name, .string(excerpt)))
       }
@@ -357,7 +357,7 @@ enum ReadTools {
     let answer = ListAnswer(nil, numbers, list: "differences")
     comparison.onComplaint = { answer.add(problem: $0) }
     var index = 0, isFull = false
-    do throws(TransferError) {
+    do {
       try comparison.run { difference in
         index += 1
         if index <= after { return }

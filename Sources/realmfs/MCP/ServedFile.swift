@@ -24,7 +24,7 @@ struct ServedFile: Sendable {
       var configuration = common
       configuration.path = path
       do { _ = try RealmSource(configuration) } catch {
-        guard error.code == .wrongKey, paths.count > 1 else { throw error }
+        guard (error as? EngineError)?.reason == .wrongKey, paths.count > 1 else { throw error }
         // Only another file may be encrypted.
         configuration.encryptionKey = nil
         // If this one cannot be opened without a key either, the first error is reported.
