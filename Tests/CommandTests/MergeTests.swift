@@ -253,13 +253,39 @@ struct MergeTests {
     let deleting = try realm(without)
     #expect(
       try merge(realm(base), deleting, realm(linking)).map(\.reason)
-        == ["deleted in OURS, but Item/1.json in THEIRS links to it"]
+        == ["deleted in OURS, but Item/1.json in THEIRS links to it", "links in THEIRS to an object that OURS deleted"]
     )
     #expect(try state(deleting) == [1: Item(1)])
+    // Other values of the object are merged; OUT has the link of OURS.
+    for side in [nil, RealmMerge.Side.ours] {
+      let ours = try realm(["{\"id\":1,\"friend\":4}", "{\"id\":4}"])
+      let base = ["{\"id\":1,\"friend\":4}", "{\"id\":2}", "{\"id\":4}"]
+      let theirs = ["{\"id\":1,\"friend\":2,\"age\":5}", "{\"id\":2}", "{\"id\":4}", "{\"id\":5,\"friend\":2}"]
+      let conflicts = try merge(realm(base), ours, realm(theirs), side)
+      #expect(conflicts.map(\.name).sorted() == ["1.json", "2.json", "5.json"])
+      #expect(conflicts.first { $0.name == "1.json" }?.properties == ["friend"])
+      #expect(conflicts.first { $0.name == "5.json" }?.theirs?.contains("\"friend\":2") == true)
+      let one = try #require(try state(ours)[1])
+      #expect(one.friend == 4 && one.age == 5)
+      #expect(try state(ours)[5]?.friend == nil)
+    }
     let restoring = try realm(without)
     try merge(realm(base), restoring, realm(linking), .theirs)
     #expect(try state(restoring)[1]?.friend == 2)
     #expect(try state(restoring)[2]?.friend == 3)
+  }
+
+  @Test("if theirs is preferred, long chains of objects that ours deleted are created again")
+  func longChain() throws {
+    let count = 5000
+    var texts = (1..<count).map { "{\"id\":\($0),\"friend\":\($0 + 1)}" } + ["{\"id\":\(count)}", "{\"id\":0}"]
+    let base = try realm(texts), ours = try realm(["{\"id\":0}"])
+    texts[count] = "{\"id\":0,\"friend\":1}"
+    #expect(try merge(base, ours, realm(texts), .theirs).count == count)
+    let snapshot = try ours.realm.latest(), expected = try realm(texts).realm.latest()
+    var differences = 0
+    try RealmComparison(snapshot, expected, classes: nil).run { _ in differences += 1 }
+    #expect(differences == 0)
   }
 
   @Test("an object with another primary key is another object")
@@ -377,6 +403,48 @@ struct MergeTests {
       try refusal(base, realm(["{\"id\":1,\"age\":6}"]), removing("age")).contains("Item.age is removed in THEIRS")
     )
     #expect(try refusal(base, removing("age"), realm(["{\"id\":1,\"age\":6}"])).contains("Item.age is removed in OURS"))
+    // Nulls of one side do not become values of a property that the other side made required.
+    let optional = ColumnSpec("x", .int, isNullable: true), required = ColumnSpec("x", .int)
+    for refused in [
+      try refusal(adding(optional), adding(optional), adding(required)),
+      try refusal(adding(optional), adding(required), adding(optional)),
+    ] {
+      #expect(refused.contains("Item.x is int") && refused.contains("int? in"))
+    }
+    #expect(try merge(adding(required), adding(optional), adding(required)).isEmpty)
+    #expect(try merge(adding(required), adding(required), adding(optional)).isEmpty)
+    // A property of an embedded class concerns only the objects that contain such objects.
+    func withoutZip() throws -> RealmWriter {
+      try realm([:]) { transaction in
+        let home = try transaction.table(ofClass: "Home")
+        let column = try #require(try transaction.columns(of: home).first { $0.name == "zip" })
+        try transaction.removeColumn(home, column.key)
+        try put(["{\"id\":1,\"home\":{\"street\":\"a\"}}"], in: "Item", transaction)
+      }
+    }
+    let housed = try realm(["{\"id\":1,\"home\":{\"street\":\"a\",\"zip\":4}}"])
+    let moved = "{\"id\":1,\"home\":{\"street\":\"a\",\"zip\":5}}"
+    let older = "{\"id\":1,\"age\":7,\"home\":{\"street\":\"a\",\"zip\":4}}"
+    #expect(try refusal(housed, realm([moved]), withoutZip()).contains("Home.zip is removed in THEIRS"))
+    #expect(try refusal(housed, withoutZip(), realm([moved])).contains("Home.zip is removed in OURS"))
+    let (aged, zipless) = try (realm([older]), withoutZip())
+    #expect(try merge(housed, aged, withoutZip()).isEmpty)
+    #expect(try merge(housed, zipless, realm([older])).isEmpty)
+    for writer in [aged, zipless] {
+      #expect(try texts(writer)[0].contains("\"age\":7") && texts(writer)[0].contains("\"home\":{\"street\":\"a\"}"))
+    }
+    // A class may be removed if the other side only deleted objects of it.
+    func extra(_ count: Int?) throws -> RealmWriter {
+      try realm([:]) { transaction in
+        guard let count else { return }
+        _ = try transaction.addClass("Extra", [ColumnSpec("id", .int)], primaryKey: "id")
+        try put((0..<count).map { "{\"id\":\($0)}" }, in: "Extra", transaction)
+      }
+    }
+    #expect(try refusal(extra(2), extra(3), extra(nil)).contains("class Extra is removed in THEIRS"))
+    #expect(try refusal(extra(2), extra(nil), extra(3)).contains("class Extra is removed in OURS"))
+    #expect(try merge(extra(2), extra(1), extra(nil)).isEmpty)
+    #expect(try merge(extra(2), extra(nil), extra(1)).isEmpty)
     // Unchanged values are removed with the property.
     let ours = try realm(["{\"id\":1,\"age\":5,\"name\":\"n\"}"])
     #expect(try merge(base, ours, removing("age")).isEmpty)
@@ -463,7 +531,7 @@ struct MergeTests {
     _ seed: UInt64
   ) {
     let reported = Dictionary(uniqueKeysWithValues: conflicts.map { ($0.name, $0) })
-    let deleted = Set(base.keys).subtracting(Set(one.keys).intersection(two.keys))
+    let (removed, staying) = (Set(base.keys).subtracting(one.keys), Set(merged.keys).subtracting(two.keys))
     for id in Set(base.keys).union(one.keys).union(two.keys).sorted() {
       let (old, ours, theirs, out) = (base[id], one[id], two[id], merged[id])
       let conflict = reported["\(id).json"], place = "seed \(seed), object \(id): \(String(describing: conflict))"
@@ -504,7 +572,55 @@ struct MergeTests {
         check("home.zip") { $0?.home?.zip }
       }
       checkList(old?.scores, ours.scores, theirs.scores, out.scores, paths.contains { $0.hasPrefix("scores") }, place)
-      if deleted.isEmpty { check("friend") { $0?.friend ?? -1 } }
+      checkFriend(old, ours, theirs, out, removed, staying, paths.contains("friend"), place)
+      checkFriends(old, ours, theirs, out, removed, staying, paths, place)
+      #expect(out.friends.allSatisfy { merged[$0] != nil } && out.friend.map { merged[$0] != nil } ?? true, "\(place)")
+    }
+  }
+
+  /// Checks a link. `removed` has the objects that ours deleted, `kept` those that stay although theirs deleted them.
+  private func checkFriend(
+    _ old: Item?,
+    _ ours: Item,
+    _ theirs: Item,
+    _ out: Item,
+    _ removed: Set<Int>,
+    _ kept: Set<Int>,
+    _ isReported: Bool,
+    _ place: String
+  ) {
+    let (b, o) = (old?.friend, ours.friend)
+    var t = theirs.friend
+    if t == nil, let b, kept.contains(b) { t = b }
+    let isConflict = o != t && (old == nil || b != t && (b != o || removed.contains(t ?? -1)))
+    #expect(isReported == isConflict, "friend, \(place)")
+    #expect(out.friend == (isConflict || old == nil || b == t ? o : b == o ? t : o), "friend, \(place)")
+  }
+
+  /// Checks a list of links, which may contain an object several times.
+  private func checkFriends(
+    _ old: Item?,
+    _ ours: Item,
+    _ theirs: Item,
+    _ out: Item,
+    _ removed: Set<Int>,
+    _ kept: Set<Int>,
+    _ paths: Set<String>,
+    _ place: String
+  ) {
+    let (b, o, t) = (old?.friends ?? [], ours.friends, theirs.friends)
+    let isReported = paths.contains { $0.hasPrefix("friends") }
+    if old == nil { return #expect(out.friends == o && isReported == (o != t), "friends, \(place)") }
+    if kept.intersection(b).isEmpty {
+      if b == t || o == t { #expect(out.friends == o && !isReported, "friends, \(place)") }
+      if b == o, removed.isDisjoint(with: t) { #expect(out.friends == t && !isReported, "friends, \(place)") }
+    }
+    // A link of theirs to an object that ours deleted leaves the list of ours.
+    let added = Set(t).subtracting(b)
+    if !removed.isDisjoint(with: added) { #expect(out.friends == o && isReported, "friends, \(place)") }
+    #expect(Set(out.friends).isSubset(of: Set(o).union(t).union(kept)), "friends, \(place)")
+    if !isReported {
+      #expect(Set(o).subtracting(b).union(added).isSubset(of: out.friends), "friends, \(place)")
     }
   }
 

@@ -82,8 +82,40 @@ serve mine.realm "$mnt" && {
     "$realmfs" merge --prefer ours base.realm mine.realm theirs.realm -o of-mounted.realm
   check_status "not into a mount" 9 'in memory only' \
     "$realmfs" merge --prefer ours base.realm ours.realm theirs.realm -o "$mnt/out.realm"
+  check_status "nor its conflicts" 9 'in memory only' \
+    "$realmfs" merge base.realm ours.realm theirs.realm -o in-mount.realm --conflicts "$mnt/conflicts"
   stop_server "$mnt"
 }
+
+# --- commits during a merge ---
+
+# Commits to the third file while the first two are merged into it.
+commit_during_merge() {
+  "$realmfs" merge --prefer ours base.realm "$1" "$2" -o "$3" --force >merged.txt 2>&1 &
+  local merge=$! status=0
+  until compgen -G '.realmfs-*' >/dev/null || is_dead $merge; do :; done
+  kill -STOP $merge
+  "$realmfs" set --quiet "$3" Person/4 age=77
+  kill -CONT $merge
+  wait $merge || status=$?
+  echo "$status $(sed -E 's/.*(changed while it was merged|in use).*/\1/' merged.txt)"
+}
+
+for side in ours theirs; do
+  cp -p base.realm large.realm
+  seq 20000 | sed 's/.*/{"$class": "Dog", "name": "d&"}/' | "$realmfs" import --quiet large.realm -
+  rm -f large.realm.lock
+  [[ $side == ours ]] && others=(large.realm ours.realm) || others=(ours.realm large.realm)
+  # The first commit creates the lock file, which the second merge opens.
+  for _ in 1 2; do
+    equal "$side: is not replaced" "8 changed while it was merged" "$(commit_during_merge "${others[@]}" large.realm)"
+    equal "$side: the commit stays" 77 "$("$realmfs" cat large.realm Person/4 | jq .age)"
+    "$realmfs" set --quiet large.realm Person/4 age=1
+  done
+  equal "$side: nothing is left" "" "$(ls -A | grep -E '^\.realmfs')"
+  check_status "$side: the lock file does not prevent another merge" 0 'wrote large.realm' \
+    "$realmfs" merge --prefer ours base.realm "${others[@]}" -o large.realm --force
+done
 
 # --- encrypted ---
 

@@ -10,6 +10,8 @@ cp "$file" "$scratch/slot.realm" && printf '\x00' | dd of="$scratch/slot.realm" 
 if cmp -s "$file" "$scratch/slot.realm"; then printf '\x01' | dd of="$scratch/slot.realm" bs=1 seek=23 conv=notrunc status=none; fi
 check_status "check warns if the header selects an older version" 0 'warning: the other slot of the header points to version' \
   "$realmfs" check "$scratch/slot.realm"
+check_status "with the name of the file if it checks several" 0 "^$scratch/slot.realm: warning: the other slot" \
+  "$realmfs" check "$file" "$scratch/slot.realm"
 check_status "no file is replaced" 1 'exists' "$realmfs" recover "$file" "$scratch/a.realm"
 check "with a key" "$realmfs" recover --key-file "$key_file" "$fixtures/people-encrypted.realm" "$scratch/e.realm"
 check_status "the outcome has the same key" 0 'Person' "$realmfs" info --key-file "$key_file" "$scratch/e.realm"

@@ -93,8 +93,10 @@ public final class RealmMerge {
   private let applier = RecordApplier<Pending>(remaining: .leaveOut)
 
   private var changes: [Identity: (change: Change, keys: Keys)] = [:]
-  /// The objects that ours deleted, by class and primary key as text.
+  /// The objects that ours deleted, without those created again, by class and primary key as text.
   private var removed: [ExactName: [[UInt8]: (identity: Identity, keys: Keys)]] = [:]
+  /// Objects that ours deleted, to be created again because objects of theirs, the preferred side, link to them.
+  private var restorations: [(identity: Identity, keys: Keys)] = []
   private var deletions: [Deletion] = []
   /// The objects whose conflict was reported; each is reported once.
   private var reported: Set<Identity> = []
@@ -116,9 +118,9 @@ public final class RealmMerge {
   /// Merges `theirs` into the realm of `writer`, the newest version of which is ours, and commits. Returns the
   /// conflicts as well, also those that `preferred` decides.
   ///
-  /// Cost: all three realms are read once, plus O(log n) for each object that differs; memory proportional to the
-  /// number of differing objects. Repeated if an object stays although one side deleted it, because the links to it
-  /// must stay as well.
+  /// Cost: all three realms are read, base and theirs twice if ours removed a class or property, plus O(log n) for each
+  /// object that differs; memory proportional to the number of differing objects. All of it is repeated if an object
+  /// stays although one side deleted it, because the links to it must stay as well.
   ///
   /// - Throws: `unsuitable` if the schemas cannot be merged, `damaged` if an object cannot be read. Nothing is then
   ///   committed.
@@ -169,6 +171,7 @@ public final class RealmMerge {
     try compare(base ?? ours, theirs) { difference, keys in
       if self.base == nil { try unite(difference, keys, transaction) } else { try merge(difference, keys, transaction) }
     }
+    while let next = restorations.popLast() { try restore(next.identity, next.keys, transaction) }
     for record in applier.waiting {
       let outcome = try applying(record.place.identity) { () throws(InputError) in
         try applier.finish(record, try JSONText(record.place.text), in: transaction)
@@ -233,32 +236,28 @@ public final class RealmMerge {
   /// Throws if one side changed values that the other side removed with their class or property.
   private func checkRemovals() throws {
     var problems: [String] = []
-    func check(_ side: Side, _ className: String, _ property: (String) -> Bool) {
+    /// Checks an object of `side`, of which these properties changed; nil means all.
+    func check(_ side: Side, _ className: String, _ properties: [String]?) {
       for removal in schema.removals where removal.side != side {
-        let isConcerned = removal.className.isExactly(className) && (removal.property.map(property) ?? true)
         let text =
           "\(removal.place) is removed in \(removal.side.rawValue.uppercased()), but "
           + "\(side.rawValue.uppercased()) changed objects that have it"
-        if removal.isEmbedded || isConcerned, !problems.contains(text) { problems.append(text) }
+        if schema.concerns(removal, properties, of: className), !problems.contains(text) { problems.append(text) }
       }
     }
     for (identity, known) in changes {
-      check(.ours, identity.className.text) { property in
-        switch known.change {
-        case .added: true
-        case .removed: false
-        case .changed(let properties): properties.contains { $0.property.isExactly(property) }
-        }
+      switch known.change {
+      case .added: check(.ours, identity.className.text, nil)
+      case .removed: break
+      case .changed(let properties): check(.ours, identity.className.text, properties.map(\.property))
       }
     }
     if let base, schema.removals.contains(where: { $0.side == .ours }) {
       try compare(base, theirs) { difference, _ in
         switch difference {
-        case .schema: break
-        case .added(let className, _, _): check(.theirs, className) { _ in true }
-        case .removed(let className, _, _): check(.theirs, className) { _ in false }
-        case .changed(let className, _, let properties):
-          check(.theirs, className) { name in properties.contains { $0.property.isExactly(name) } }
+        case .schema, .removed: break
+        case .added(let className, _, _): check(.theirs, className, nil)
+        case .changed(let className, _, let properties): check(.theirs, className, properties.map(\.property))
         }
       }
     }
@@ -367,12 +366,12 @@ public final class RealmMerge {
       let known = changes[identity]
       if table.primaryKey == nil {
         if known != nil, sharesAdditions { return }
-        try create(text, identity, found.new, table, transaction)
+        try create(text, identity, keys, table, transaction)
       } else if let known {
         keys.ours = known.keys.ours
         try mergeAdded(text, identity, keys, table, transaction)
       } else {
-        try create(text, identity, nil, table, transaction)
+        try create(text, identity, keys, table, transaction)
       }
     case .removed(let className, let name, let text):
       let identity = Identity(className, name)
@@ -397,7 +396,7 @@ public final class RealmMerge {
       case (.removed, let known)?:
         keys.id = known.id
         try conflict(identity, "deleted in OURS, changed in THEIRS", [], keys)
-        if preferred == .theirs { try restore(identity, keys, table, transaction) }
+        if preferred == .theirs { try restore(identity, keys, transaction) }
       case (.changed(let own), let known)?:
         keys.ours = known.ours
         try merge(properties, own, identity, keys, table, transaction)
@@ -419,7 +418,7 @@ public final class RealmMerge {
     case .schema, .removed: break
     case .added(let className, let name, let text):
       guard let table = try table(className, transaction) else { return }
-      try create(text, Identity(className, name), table.primaryKey == nil ? found.new : nil, table, transaction)
+      try create(text, Identity(className, name), keys, table, transaction)
     case .changed(let className, let name, let properties):
       guard let table = try table(className, transaction) else { return }
       let identity = Identity(className, name)
@@ -471,7 +470,6 @@ public final class RealmMerge {
       }
       merged.append((change.property, value.bytes))
     }
-    try reportValues(identity, keys)
     try patch(merged, identity, keys, table, transaction)
   }
 
@@ -486,20 +484,16 @@ public final class RealmMerge {
     guard let key = keys.ours, let ours = try texts.ours.value(table.name, key) else { return }
     let theirs = try applying(identity) { () throws(InputError) in try TextValue(Array(text.utf8)) }
     let merged = values.merge(base: nil, ours: ours, theirs: theirs, of: identity.className.text)
-    try reportValues(identity, keys)
     guard case .object(let members) = merged else { return }
     let changed = members.filter { ours[String(decoding: $0.name, as: UTF8.self)] != $0.value }
     let properties = changed.map { (String(decoding: $0.name, as: UTF8.self), $0.value.bytes) }
     try patch(properties, identity, keys, table, transaction)
   }
 
-  private func reportValues(_ identity: Identity, _ keys: Keys) throws {
-    let paths = values.takeConflicts()
-    if !paths.isEmpty { try conflict(identity, "changed differently in OURS and THEIRS", paths, keys) }
-  }
-
   // MARK: applying texts
 
+  /// Reports the conflicts in merged properties of an object of ours, and changes them. A property with a link to an
+  /// object that ours deleted keeps the value of ours.
   private func patch(
     _ properties: [(name: String, text: [UInt8])],
     _ identity: Identity,
@@ -507,6 +501,21 @@ public final class RealmMerge {
     _ table: Table,
     _ transaction: borrowing WriteTransaction
   ) throws {
+    let parsed = try applying(identity) { () throws(InputError) in
+      var values: [(String, TextValue)] = []
+      for property in properties where !removed.isEmpty {
+        values.append((property.name, try TextValue(property.text)))
+      }
+      return values
+    }
+    let paths = values.takeConflicts(), dangling = try checkLinks(parsed, identity)
+    if !paths.isEmpty {
+      let more = dangling.filter { !paths.contains($0) }
+      try conflict(identity, "changed differently in OURS and THEIRS", paths + more, keys)
+    } else if !dangling.isEmpty {
+      try conflict(identity, Self.dangling, dangling, keys)
+    }
+    let properties = properties.filter { property in !dangling.contains { $0.isExactly(property.name) } }
     guard let key = keys.ours, !properties.isEmpty else { return }
     let text = OutputBuffer()
     for (index, property) in properties.enumerated() {
@@ -516,7 +525,6 @@ public final class RealmMerge {
       text.append(property.text)
     }
     text.append("}")
-    try checkLinks(text.bytes, identity, transaction)
     applier.wait(
       for: Pending(text: text.bytes, identity: identity),
       ObjectReference(table: table.key, key: key)
@@ -526,14 +534,19 @@ public final class RealmMerge {
   private func create(
     _ text: String,
     _ identity: Identity,
-    _ key: ObjKey?,
+    _ keys: Keys,
     _ table: Table,
     _ transaction: borrowing WriteTransaction
   ) throws {
     let bytes = Array(text.utf8)
-    try checkLinks(bytes, identity, transaction)
+    let value = removed.isEmpty ? .null : try applying(identity) { () throws(InputError) in try TextValue(bytes) }
+    if case .object(let members) = value {
+      let properties = members.map { (String(decoding: $0.name, as: UTF8.self), $0.value) }
+      let dangling = try checkLinks(properties, identity)
+      if !dangling.isEmpty { try conflict(identity, Self.dangling, dangling, keys) }
+    }
     var target = PatchTarget.upsert
-    if let key, table.primaryKey == nil { target = .keyed(try newKey(key, identity)) }
+    if let key = keys.theirs, table.primaryKey == nil { target = .keyed(try newKey(key, identity)) }
     let outcome = try applying(identity) { () throws(InputError) in
       try applier.apply(
         try JSONText(bytes),
@@ -563,47 +576,48 @@ public final class RealmMerge {
     }
   }
 
-  /// Reports objects that ours deleted and a text of theirs links to. If theirs is preferred, they are created again.
+  private static let dangling = "links in THEIRS to an object that OURS deleted"
+
+  /// Reports the objects that ours deleted and values of theirs link to. If theirs is preferred, they are created
+  /// again. Otherwise returns the names of the properties with such links.
   private func checkLinks(
-    _ text: [UInt8],
-    _ identity: Identity,
-    _ transaction: borrowing WriteTransaction
-  ) throws {
-    if removed.isEmpty { return }
-    let value = try applying(identity) { () throws(InputError) in try TextValue(text) }
-    guard case .object(let members) = value else { return }
-    var missing: [(ExactName, [UInt8])] = []
-    for member in members {
-      let property = String(decoding: member.name, as: UTF8.self)
-      values.forEachLink(in: member.value, property: property, of: identity.className.text) { target, id in
-        if removed[ExactName(target)]?[id] != nil { missing.append((ExactName(target), id)) }
+    _ properties: [(name: String, value: TextValue)],
+    _ identity: Identity
+  ) throws -> [String] {
+    var missing: [(identity: Identity, keys: Keys)] = [], dangling: [String] = []
+    for (property, value) in properties {
+      let count = missing.count
+      values.forEachLink(in: value, property: property, of: identity.className.text) { target, id in
+        if let found = removed[ExactName(target)]?[id] { missing.append(found) }
+      }
+      if missing.count > count { dangling.append(property) }
+    }
+    let source = "\(identity.className.text)/\(identity.name.text)"
+    for (target, known) in missing {
+      if preferred != .theirs, reported.contains(target) { continue }
+      var keys = known
+      keys.theirs = try theirsKey(of: keys.base, target.className.text)
+      try conflict(target, "deleted in OURS, but \(source) in THEIRS links to it", [], keys)
+      if preferred == .theirs, let id = keys.id, removed[target.className]?.removeValue(forKey: id) != nil {
+        restorations.append((target, keys))
       }
     }
-    for (target, id) in missing {
-      guard let found = removed[target]?.removeValue(forKey: id) else { continue }
-      let source = "\(identity.className.text)/\(identity.name.text)"
-      var keys = found.keys
-      guard let table = try table(target.text, transaction) else { continue }
-      keys.theirs = try theirsKey(of: keys.base, target.text)
-      try conflict(found.identity, "deleted in OURS, but \(source) in THEIRS links to it", [], keys)
-      if preferred == .theirs { try restore(found.identity, keys, table, transaction) }
-    }
+    return preferred == .theirs ? [] : dangling
   }
 
   /// Creates an object that ours deleted, as in theirs.
   private func restore(
     _ identity: Identity,
     _ keys: Keys,
-    _ table: Table,
     _ transaction: borrowing WriteTransaction
   ) throws {
-    // Its text may link to it, and a conflict may concern it twice.
-    if changes[identity] == nil { return }
-    changes[identity] = nil
+    guard let table = try table(identity.className.text, transaction) else { return }
+    // A conflict may concern it twice.
+    if changes.removeValue(forKey: identity) == nil { return }
     keep(identity, keys)
-    removed[identity.className] = removed[identity.className]?.filter { $0.value.identity != identity }
+    if let id = keys.id { removed[identity.className]?[id] = nil }
     guard let key = keys.theirs, let value = try texts.theirs.text(table.name, key) else { return }
-    try create(value, identity, key, table, transaction)
+    try create(value, identity, keys, table, transaction)
   }
 
   // MARK: deleting

@@ -115,7 +115,9 @@ struct SchemaMerge {
     let isSameType =
       ours.type == theirs.type && ours.collection == theirs.collection && ours.target.isExactly(theirs.target)
     let isNullable = pick(old?.isNullable, ours.isNullable, theirs.isNullable)
-    if let isNullable, isSameType {
+    // The side that still allows null may have nulls, which would become 0 or empty values.
+    let wouldReplaceNulls = isNullable == false && (ours.isNullable || theirs.isNullable)
+    if let isNullable, isSameType, !wouldReplaceNulls {
       merged.isNullable = isNullable
     } else {
       problems.append("\(place) is \(ours.typeText) in OURS and \(theirs.typeText) in THEIRS")
@@ -127,6 +129,28 @@ struct SchemaMerge {
       problems.append("\(place) has different indexes in OURS and THEIRS")
     }
     return merged
+  }
+
+  // MARK: removals
+
+  /// True if a change of an object of a class may concern values that `removal` removes. `changed` has the names of the
+  /// changed properties; nil means all. A value of a property includes the embedded objects in it.
+  func concerns(_ removal: Removal, _ changed: [String]?, of className: String) -> Bool {
+    func isChanged(_ name: String) -> Bool { changed?.contains { $0.isExactly(name) } ?? true }
+    if !removal.isEmbedded {
+      return removal.className.isExactly(className) && (removal.property.map(isChanged) ?? true)
+    }
+    let present = removal.side == .ours ? theirs : ours
+    let properties = present[className]?.properties.filter { isChanged($0.name) } ?? []
+    var targets = properties.compactMap(\.target), seen: Set<ExactName> = []
+    while let name = targets.popLast() {
+      guard let target = present[name], target.kind == .embedded, seen.insert(ExactName(name)).inserted else {
+        continue
+      }
+      if name.isExactly(removal.className) { return true }
+      targets += target.properties.compactMap(\.target)
+    }
+    return false
   }
 
   // MARK: changing the realm

@@ -10,11 +10,8 @@ enum CheckCommand {
       if arguments.has(.seal) { throw arguments.usage("--seal checks one file") }
       return try arguments.reportEach { configuration in
         let report = try examine(try RealmSource(configuration), limit)
-        return FileReport(
-          line: (report.warnings + [report.verdict]).joined(separator: "\n"),
-          json: report.json,
-          code: report.code
-        )
+        let lines = report.warnings.map { "\(report.path): \($0)" } + [report.verdict]
+        return FileReport(lines: lines, json: report.json, code: report.code)
       }
     }
     if arguments.has(.seal) { return try SealCommand.check(arguments) }

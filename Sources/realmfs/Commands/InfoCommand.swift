@@ -13,7 +13,7 @@ enum InfoCommand {
           try RealmFacts(source, snapshot, isLong: arguments.has(.long))
         }
         let holders = LockHolders.ofRealm(at: System.absolute(configuration.path))
-        return FileReport(line: facts.line, json: facts.json(holders))
+        return FileReport(lines: [facts.line], json: facts.json(holders))
       }
     }
     let path = arguments.operands[0]

@@ -20,7 +20,15 @@ enum MergeCommand {
     let ours = try RealmSource(toRead: paths[paths.count - 2], key)
     let theirs = try MergedFile(paths[paths.count - 1], key)
     let isReplacing = arguments.has(.force)
-    if isReplacing { try checkIsUnused(target) }
+    let sources = [base?.source, ours, theirs.source].compactMap { $0 }
+    let replaced = isReplacing ? try sources.compactMap { try ReplacedVersion($0, target) } : []
+    /// Throws if replacing the target would take it from a program that has it open, or lose a commit.
+    func checkTarget() throws {
+      if !isReplacing { return }
+      for version in replaced { try version.check() }
+      try checkIsUnused(target)
+    }
+    try checkTarget()
     let staging = try Staging(for: target, isReplacing ? .anything : .absent)
     let conflicts = ConflictFiles(for: arguments.value(.conflicts) ?? target + ".conflicts")
     try conflicts.check()
@@ -28,11 +36,11 @@ enum MergeCommand {
     do {
       result = try merge(base, ours, theirs, to: staging.anchoredPath, arguments, conflicts)
     } catch { throw staging.named(CommandFailure(error)) }
+    try checkTarget()
     for file in [base, theirs].compactMap({ $0 }) where !file.isUnchanged { throw file.source.tooBusy }
-    if isReplacing { try checkIsUnused(target) }
     // The conflicts come first: without them, the realm would look like the result of a merge without conflicts.
-    try conflicts.publish()
-    try staging.publishFile(replacing: isReplacing)
+    try conflicts.publish(onceSynced: checkTarget)
+    try staging.publishFile(replacing: isReplacing, onceSynced: checkTarget)
     return try report(result.sizes, result.summary, target, conflicts, arguments)
   }
 
@@ -44,7 +52,8 @@ enum MergeCommand {
 
   /// Throws if a program has the realm open that is to be replaced.
   private static func checkIsUnused(_ path: String) throws {
-    if !LockHolders.ofRealm(at: System.absolute(path)).isEmpty {
+    // Reading a merged file that other programs may share holds its lock file, too.
+    if LockHolders.ofRealm(at: System.absolute(path)).contains(where: { $0.processID != getpid() }) {
       throw CommandFailure(inUse: path, "\(path): in use by another program")
     }
   }
@@ -115,7 +124,8 @@ extension RealmSource {
     do {
       self = try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
     } catch {
-      guard (error as? EngineError)?.reason == .wrongKey, key != nil else { throw error }
+      let reason = (error as? EngineError)?.reason
+      guard key != nil, reason == .wrongKey || reason == .notEncrypted else { throw error }
       // Only another file may be encrypted. If this one cannot be opened without a key either, report the first error.
       guard let plain = try? RealmSource.pinned(Configuration(path: path, mode: .immutable)) else { throw error }
       self = plain
@@ -138,6 +148,40 @@ private struct MergedFile {
     let source = try RealmSource(toRead: path, key)
     hold = try located(path) { try source.realm.hold() }
     self.source = source
+  }
+}
+
+/// The version of a merged file that OUT replaces.
+private struct ReplacedVersion {
+  private let source: RealmSource
+  private let target: String
+  private let file: Identity
+  private let version: UInt64
+
+  /// A file, whatever its name.
+  private struct Identity: Equatable {
+    let device: dev_t
+    let inode: ino_t
+
+    init?(_ path: String) {
+      guard case .success(let status) = System.status(path) else { return nil }
+      (device, inode) = (status.st_dev, status.st_ino)
+    }
+  }
+
+  /// Remembers the newest version of a merged file; nil if `target` is another file.
+  init?(_ source: RealmSource, _ target: String) throws {
+    guard let file = Identity(target), file == Identity(source.path) else { return nil }
+    (self.source, self.target, self.file) = (source, target, file)
+    version = try located(source.path) { try source.latest().version }
+  }
+
+  /// Throws if another program has committed to the file, or replaced it, since it was remembered.
+  func check() throws {
+    let newest = try located(source.path) { try source.latest().version }
+    if newest != version || Identity(target) != file {
+      throw CommandFailure(.inUse, "\(target): changed while it was merged; merge again")
+    }
   }
 }
 
@@ -185,8 +229,8 @@ private final class ConflictFiles {
     files.append((NameEscaping.directory(of: conflict.className), conflict.name, out.string))
   }
 
-  /// Writes the files, if there are any.
-  func publish() throws {
+  /// Writes the files, if there are any. Calls `check` when they are on disk, before the directory gets its name.
+  func publish(onceSynced check: () throws -> Void) throws {
     if files.isEmpty { return }
     let staging = try Staging(for: path, .absentOrEmptyDirectory), root = staging.anchoredPath
     var directories: Set<String> = []
@@ -200,7 +244,7 @@ private final class ConflictFiles {
       let code = StandardOutput.write(Array(file.text.utf8), to: output)
       if code != 0 { throw failure(code) }
     }
-    try staging.publishDirectory()
+    try staging.publishDirectory(onceSynced: check)
   }
 
   private func make(_ directory: String) throws {

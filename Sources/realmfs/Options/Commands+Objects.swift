@@ -502,7 +502,8 @@ extension Options {
         Objects are matched by primary key, or by object key in a class without one, and merged property by property: \
         lists by their changes, like diff3(1), sets and dictionaries by their elements, embedded objects by their \
         properties. Classes and properties that one side added or removed are added or removed. Without BASE, or if \
-        BASE is an empty file, OUT has the objects of both, and objects with the same primary key must be equal.
+        BASE is an empty file, OUT has the objects of both. Of objects with the same primary key, values that differ \
+        are conflicts, except that sets and dictionaries are united.
         """,
         """
         What both sides changed differently is a conflict, for example if an object is deleted on one side and \

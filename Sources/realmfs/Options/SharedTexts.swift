@@ -11,8 +11,9 @@ extension Options {
     isOptional: true
   )
   static let severalFiles = """
-    Several files are reported in one line each, with --json as an array. A file that cannot be read is reported, the \
-    others follow, and the exit code is that of the first file with another code than 0.
+    Several files are reported in a line for each, after its warnings, with --json as an array. Each line begins with \
+    the name of the file. A file that cannot be read is reported, the others follow, and the exit code is that of the \
+    first file with another code than 0.
     """
   static let rows = """
     --columns selects properties, and paths as in a query (dog.name, friends.@count). In CSV and TSV, an empty field \

@@ -1,10 +1,12 @@
-// Reports on several files: a line for each, or a JSON array. A file that cannot be read does not end the command.
+// Reports on several files: lines that begin with the path, or a JSON array. A file that cannot be read does not end
+// the command.
 import RealmJSON
 import RealmPages
 
 /// The report on one of several files.
 struct FileReport {
-  let line: String
+  /// Each begins with the path of the file.
+  let lines: [String]
   let json: JSONValue
   var code = ExitCode.done
 }
@@ -22,7 +24,7 @@ extension Arguments {
       configuration.path = path
       do {
         let found = try report(configuration)
-        if has(.json) { reports.append(found.json) } else { output.line(found.line) }
+        if has(.json) { reports.append(found.json) } else { found.lines.forEach { output.line($0) } }
         if code == .done { code = found.code }
       } catch {
         let failure = CommandFailure(error, path: path).explaining([path]).naming(holdersOf: [path])

@@ -14,7 +14,9 @@ enum RealmPlace {
       let given = arguments.operands[index]
       try check(given, isIn: System.folder(of: System.absolute(given)))
     }
-    if let given = arguments.value(.output) { try check(given, isIn: System.folder(of: System.absolute(given))) }
+    for given in [arguments.value(.output), arguments.value(.conflicts)].compactMap({ $0 }) {
+      try check(given, isIn: System.folder(of: System.absolute(given)))
+    }
     if let folder = arguments.value(.backupFolder) { try check(folder, isIn: System.absolute(folder)) }
   }
 

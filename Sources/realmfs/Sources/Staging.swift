@@ -169,18 +169,19 @@ struct Staging: ~Copyable {
   }
 
   /// Gives the file its name. Does not replace a file that has been created under this name in the meantime, unless
-  /// `replacing` is true.
-  consuming func publishFile(replacing: Bool = false) throws {
-    try publish(replacing: replacing)
+  /// `replacing` is true. Calls `check` when the file is on disk; if it throws, there is no new file.
+  consuming func publishFile(replacing: Bool = false, onceSynced check: () throws -> Void = {}) throws {
+    try publish(replacing: replacing, check)
   }
 
-  /// Gives the directory its name, replacing an empty directory.
-  consuming func publishDirectory() throws {
-    try publish(replacing: true)
+  /// Gives the directory its name, replacing an empty directory. Calls `check` as `publishFile` does.
+  consuming func publishDirectory(onceSynced check: () throws -> Void = {}) throws {
+    try publish(replacing: true, check)
   }
 
-  private func publish(replacing: Bool) throws {
+  private func publish(replacing: Bool, _ check: () throws -> Void) throws {
     do { try DurableTree.sync(anchoredPath) } catch { throw failure(error.code ?? EIO) }
+    try check()
     let (from, to) = (place.directory, place.parent)
     let result: Int32
     if replacing {
