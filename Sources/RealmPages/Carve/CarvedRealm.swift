@@ -151,18 +151,17 @@ final class CarvedRealm {
       }
     }
     let targets = places.mapValues { key(of: slots[$0]) }
+    let known = Set(slots.compactMap { $0.table?.key })
     var lost: [(table: Table, form: CarvedStructures.LostClass)] = []
     for table in classes {
       guard let index = places[table.key] else { continue }
       let slot = slots[index].slot,
         columns = table.columns.map { $0.leading(to: $0.targetTable.flatMap { targets[$0] }) }
-      slots[index].table?.complete(from: columns)
+      slots[index].table?.complete(from: columns, known)
       for i in forms[slot]?.indices ?? 0..<0 {
         guard let form = forms[slot]?[i], let named = form.columns.named(like: columns) else { continue }
         if form.madeUpNames > 0 { forms[slot]?[i] = form.with(named) }
-        let completed = zip(named, columns).map {
-          $0.targetTable == TableKey.none ? $0.leading(to: $1.targetTable) : $0
-        }
+        let completed = named.leading(like: columns, unlessIn: known)
         models[form.table] = RescuedTable(arena, table, key: form.table, columns: completed)
       }
       if self.columns(of: slots[index]) != nil { continue }

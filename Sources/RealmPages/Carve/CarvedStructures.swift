@@ -419,8 +419,8 @@ extension CarvedStructures {
         let found = Arrangement.all(of: lost, in: cluster, at: used, arena, limit: Self.maxArrangements)
         for arrangement in found { votes[i][arrangement, default: 0] += 1 }
         count += found.count
-        // `goesOn` checks the effort.
         let checks = max(1, found.count, lost.hiddenCount + 1)
+        // `goesOn` checks the effort.
         try? effort.spend(used.count * Node.headerSize * checks, at: node.ref)
       }
       return goesOn(count)

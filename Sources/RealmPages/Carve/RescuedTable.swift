@@ -283,12 +283,12 @@ struct RescuedTable: SourceTable {
     madeUpNames = 0
   }
 
-  /// Completes lost link targets and generated names with those of `others`, the columns of the class in another realm,
-  /// if they have the same types in the same order.
-  mutating func complete(from others: [Column]) {
-    guard let known = columns.named(like: others) else { return }
-    if madeUpNames > 0 { (columns, madeUpNames) = (known, 0) }
-    columns = zip(columns, others).map { $0.targetTable == TableKey.none ? $0.leading(to: $1.targetTable) : $0 }
+  /// Completes generated names, and links that lead to none of the tables in `known`, with those of `others`, the
+  /// columns of the class in another realm, if they have the same types in the same order.
+  mutating func complete(from others: [Column], _ known: Set<TableKey>) {
+    guard let named = columns.named(like: others) else { return }
+    if madeUpNames > 0 { (columns, madeUpNames) = (named, 0) }
+    columns = columns.leading(like: others, unlessIn: known)
   }
 
   /// Completes link columns whose target cannot be read here, using the backlink columns of the other tables.
@@ -602,5 +602,14 @@ extension Column {
       indexRef: indexRef,
       dictionaryKeyType: dictionaryKeyType
     )
+  }
+}
+
+extension [Column] {
+  /// The columns with the targets of `others`, except for those that lead to a table in `known`.
+  func leading(like others: [Column], unlessIn known: Set<TableKey>) -> [Column] {
+    zip(self, others).map { column, other in
+      column.targetTable.map { known.contains($0) } ?? false ? column : column.leading(to: other.targetTable)
+    }
   }
 }

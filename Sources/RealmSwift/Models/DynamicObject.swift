@@ -184,7 +184,7 @@ extension DynamicObject {
     func refuse() -> Never {
       Misuse.stop("The value '\(value)' does not fit the property '\(type.name).\(property.name)'.")
     }
-    /// The objects in the property are deleted before new ones are created, so they cannot be the source of the new ones.
+    /// Objects in the property cannot be copied: they are deleted before the new ones are created.
     func check(_ value: Any) {
       if (ValueAssignment.unwrapped(value) as? ObjectBase)?.context === context {
         Misuse.stop("An embedded object that is already managed cannot be a part of another object too.")
