@@ -84,7 +84,7 @@ struct SQLiteMapping {
       link(&newClasses[index], table, content, names)
     }
     schema.classes += newClasses
-    for (table, className, isNew) in chosen { try add(table, className, isNew, exported) }
+    for (table, className, isNew) in chosen { try add(table, className, isNew, content, exported) }
   }
 
   /// Returns the class for a table: the one of its name, or the only one that differs only in case.
@@ -121,6 +121,7 @@ struct SQLiteMapping {
     _ table: SQLiteTable,
     _ className: String,
     _ isNew: Bool,
+    _ content: SQLiteSchema,
     _ exported: SQLiteNames
   ) throws {
     guard let description = schema[className] else { return }
@@ -136,7 +137,9 @@ struct SQLiteMapping {
       for column in table.columns.dropFirst() where !columns.contains(where: { $0.column == column.name }) {
         throw Self.unknown(column.name, table, description)
       }
+      // A collection that the class got after the export has no table.
       for (property, name) in zip(description.properties, names) where property.collection != nil {
+        guard content.hasCollection(name.name) else { continue }
         columns.append(MappedColumn(column: name.name, property: property))
       }
     } else {
@@ -190,12 +193,32 @@ private struct ColumnTypes {
     var description = ClassDescription(name: table.name)
     for column in table.columns {
       let content = try content(of: column, table), type = try type(of: column, table, content)
-      let isKey = column.name == table.key?.name && [.int, .string, .objectID, .uuid].contains(type)
+      let isKey = try column.name == table.key?.name && isKey(column, table, type, content)
       let isNullable = content.nulls > 0 || !column.isRequired && !isKey
       if isKey { description.primaryKey = column.name }
       description.properties.append(PropertyDescription(name: column.name, type: type, isNullable: isNullable))
     }
     return description
+  }
+
+  /// True if the values of a primary key are different keys of a class.
+  ///
+  /// In SQLite, a primary key can be null in several rows, and UUIDs can differ in case alone.
+  private func isKey(
+    _ column: SQLiteTable.Column,
+    _ table: SQLiteTable,
+    _ type: ValueType,
+    _ content: Content
+  ) throws -> Bool {
+    if content.nulls > 0 { return false }
+    if type != .uuid { return type == .int || type == .string }
+    let name = column.name.quotedForSQL
+    let digits = "lower(CASE typeof(\(name)) WHEN 'blob' THEN hex(\(name)) ELSE replace(\(name), '-', '') END)"
+    let row = try SQLiteStatement(
+      database,
+      "SELECT count(DISTINCT \(digits)) FROM \(table.name.quotedForSQL)"
+    ).rows().first
+    return row?[0].integer == content.count
   }
 
   private func content(
