@@ -207,6 +207,17 @@ END
 "$realmfs" create --schema new.json new.realm
 check "an export from before the classes got properties" "$realmfs" import --quiet new.realm old.sqlite
 equal "the object" '{"id":1,"node":{"n":5,"tags":[],"s":null},"tags":[],"names":{},"s":null}' "$("$realmfs" cat new.realm Top)"
+"$realmfs" set --quiet new.realm Top/1 tags='["a"]'
+"$realmfs" export --quiet new.realm new.sqlite
+check_status "a column that embedded objects do not have is refused" 1 'table Node, column s: Node has no property of this name' \
+  "$realmfs" import old.realm new.sqlite
+sed 's/"n": "int"}/"n": "int", "tags": "string[]", "s": "string?"}/; s/"node": "Node"/&, "s": "string?"/' old.json >half.json
+"$realmfs" create --schema half.json half.realm
+check_status "and so is a collection that the class does not have" 1 'table Top.tags: no class has this collection' \
+  "$realmfs" import half.realm new.sqlite
+"$realmfs" set --quiet new.realm Top/1 tags='[]'
+"$realmfs" export --quiet new.realm empty.sqlite
+check "unless it has no elements" "$realmfs" import --quiet half.realm empty.sqlite
 
 # What is not a database, and hostile ones.
 printf 'SQLite format 3\0 and more' >broken.db

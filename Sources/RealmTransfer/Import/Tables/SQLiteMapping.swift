@@ -57,7 +57,11 @@ struct SQLiteMapping {
       }
       if let wanted, !(known ?? table.name).isExactly(wanted) { continue }
       if let known, realm[known]?.kind == .embedded {
-        if table.isExported { continue }  // its objects are imported inside their parents
+        if table.isExported {
+          // Its objects are imported inside their parents.
+          try Self.checkColumns(of: table, known, realm, exported)
+          continue
+        }
         throw TransferError.unsuitable(
           "table \(table.name): class \(known) is embedded; its objects exist inside others"
         )
@@ -75,6 +79,7 @@ struct SQLiteMapping {
     if let wanted, chosen.isEmpty {
       throw TransferError.unsuitable("no table \(wanted); \(KnownNames(content.tables.map(\.name)).hint(for: wanted))")
     }
+    if wanted == nil { try Self.checkCollections(content, exported, database) }
     // Links need the primary keys of all classes.
     var types = try ColumnTypes(database)
     for entry in chosen where entry.isNew { newClasses.append(try types.description(of: entry.table)) }
@@ -92,6 +97,35 @@ struct SQLiteMapping {
     if let same = classes.first(where: { $0.isExactly(name) }) { return same }
     let similar = classes.filter { $0.lowercased() == name.lowercased() }
     return similar.count == 1 ? similar[0] : nil
+  }
+
+  /// Throws if an exported table of embedded objects has a column that is not a property of their class.
+  private static func checkColumns(
+    of table: SQLiteTable,
+    _ className: String,
+    _ realm: SchemaDescription,
+    _ exported: SQLiteNames
+  ) throws {
+    guard let index = realm.classes.firstIndex(where: { $0.name.isExactly(className) }) else { return }
+    let names = exported.classes[index].properties.map(\.name)
+    for column in table.columns.dropFirst() where !names.contains(column.name) {
+      throw unknown(column.name, table, realm.classes[index])
+    }
+  }
+
+  /// Throws if an exported table contains the elements of a collection that no class has.
+  private static func checkCollections(
+    _ content: SQLiteSchema,
+    _ exported: SQLiteNames,
+    _ database: SQLiteDatabase
+  ) throws {
+    let names = Set(exported.classes.flatMap(\.properties).map(\.name))
+    for table in content.tables where table.isExportedChild && !names.contains(table.name) {
+      if try isEmpty(table, database) { continue }
+      throw TransferError.unsuitable(
+        "table \(table.name): no class has this collection; add the property with 'realmfs property'"
+      )
+    }
   }
 
   private static func isEmpty(_ table: SQLiteTable, _ database: SQLiteDatabase) throws -> Bool {
