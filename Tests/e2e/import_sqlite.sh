@@ -4,6 +4,8 @@
 source "$(dirname "$0")/lib.sh"
 
 cd "$scratch" || exit
+export TMPDIR=$scratch/tmp
+mkdir "$TMPDIR"
 sql() { python3 -c 'import sqlite3, sys
 database = sqlite3.connect(sys.argv[1])
 database.executescript(sys.stdin.read())
@@ -130,7 +132,92 @@ rm -f open.db-wal open.db-shm
 "$realmfs" create open.realm
 check "a database in this mode without a log" "$realmfs" import --quiet open.realm open.db
 equal "gets no files beside it" "open.db" "$(ls open.db*)"
-equal "no private copy is left" "" "$(ls -d "${TMPDIR:-/tmp}"/realmfs-import.* 2>/dev/null)"
+equal "no private copy is left" "" "$(ls "$TMPDIR")"
+
+# The log is beside the file that a link refers to.
+ln -s wal/open.db link.db
+"$realmfs" create link.realm
+check_status "the log is found through a symbolic link" 0 "read with the changes in link.db-wal" "$realmfs" import link.realm link.db
+equal "and its changes are imported" '{"id":1,"s":"in the log"}' "$("$realmfs" cat link.realm t)"
+check "a path that begins with two slashes" "$realmfs" import --quiet --dry-run link.realm "/$scratch/open.db"
+
+# A journal of a transaction over several databases names a file that SQLite deletes.
+echo precious >victim.txt
+python3 - "$scratch/victim.txt" <<'END'
+import os, struct, sys
+os.mkdir("several")
+name = sys.argv[1].encode()
+magic = bytes.fromhex("d9d505f920a163d7")
+trailer = struct.pack(">I", 0) + name + struct.pack(">II", len(name), sum(name)) + magic
+journal = open("journal/hot.db-journal", "rb").read()
+for file, data in (("hot", journal), ("bare", magic + bytes(504)), ("persistent", bytes(len(magic)) + journal[8:])):
+    with open(f"several/{file}.db", "wb") as database: database.write(open("open.db", "rb").read())
+    with open(f"several/{file}.db-journal", "wb") as output: output.write(data + trailer)
+END
+for name in hot bare; do
+  check_status "a journal that names another file ($name) is refused" 1 \
+    "several/$name.db-journal belongs to a transaction over several databases" \
+    "$realmfs" import --dry-run open.realm several/$name.db
+done
+check "one that is not needed any more is ignored" "$realmfs" import --quiet --dry-run open.realm several/persistent.db
+equal "the file that they name is kept" precious "$(cat victim.txt)"
+printf '%8192s' text >several/broken.db
+cp several/persistent.db-journal several/broken.db-journal
+check_status "a broken database with a journal" 1 'broken.db: SQLite: file is not a database' \
+  "$realmfs" import --dry-run open.realm several/broken.db
+equal "no private copy is left after errors" "" "$(ls "$TMPDIR")"
+
+# Text in UTF-16.
+for encoding in UTF-16le UTF-16be; do
+  sql $encoding.db <<<"PRAGMA encoding = '$encoding'; CREATE TABLE Größe (id INTEGER PRIMARY KEY, s TEXT); INSERT INTO Größe VALUES (1, 'Größe 𝄞'), (2, '');"
+  "$realmfs" create $encoding.realm
+  check_status "a database in $encoding" 0 '2 created' "$realmfs" import $encoding.realm $encoding.db
+  equal "its texts" '{"id":1,"s":"Größe 𝄞"} {"id":2,"s":""}' "$("$realmfs" cat $encoding.realm Größe | xargs -d '\n')"
+done
+
+# Rows that a primary key of a class would make one object.
+sql keys.db <<'END'
+CREATE TABLE code (code TEXT PRIMARY KEY, n INTEGER);
+CREATE TABLE token (token UUID PRIMARY KEY, n INTEGER);
+CREATE TABLE other (token UUID PRIMARY KEY, n INTEGER);
+INSERT INTO code VALUES (NULL, 1), (NULL, 2), ('a', 3);
+INSERT INTO token VALUES ('01234567-89ab-cdef-0123-456789abcdef', 1), ('01234567-89AB-CDEF-0123-456789ABCDEF', 2),
+  (x'0123456789abcdef0123456789abcdef', 3);
+INSERT INTO other VALUES ('01234567-89ab-cdef-0123-456789abcdef', 1), (x'1123456789abcdef0123456789abcdef', 2);
+END
+"$realmfs" create keys.realm
+check_status "rows with null and with equal UUIDs as primary keys" 0 '8 created, 0 changed' "$realmfs" import keys.realm keys.db
+equal "are objects of classes without a primary key" "null null token" \
+  "$("$realmfs" schema keys.realm | jq -r '[.schema[] | {(.name): .primaryKey}] | add | "\(.code) \(.token) \(.other)"')"
+
+# Properties that the classes got after the export.
+cat >old.json <<'END'
+{"schemaVersion": 0, "schema": [
+  {"name": "Top", "primaryKey": "id", "properties": {"id": "int", "node": "Node"}},
+  {"name": "Node", "embedded": true, "properties": {"n": "int"}}]}
+END
+cat >new.json <<'END'
+{"schemaVersion": 0, "schema": [
+  {"name": "Top", "primaryKey": "id", "properties": {"id": "int", "node": "Node", "tags": "string[]", "names": "int{}", "s": "string?"}},
+  {"name": "Node", "embedded": true, "properties": {"n": "int", "tags": "string[]", "s": "string?"}}]}
+END
+"$realmfs" create --schema old.json old.realm
+"$realmfs" insert --quiet old.realm Top '{"id": 1, "node": {"n": 5}}'
+"$realmfs" export --quiet old.realm old.sqlite
+"$realmfs" create --schema new.json new.realm
+check "an export from before the classes got properties" "$realmfs" import --quiet new.realm old.sqlite
+equal "the object" '{"id":1,"node":{"n":5,"tags":[],"s":null},"tags":[],"names":{},"s":null}' "$("$realmfs" cat new.realm Top)"
+"$realmfs" set --quiet new.realm Top/1 tags='["a"]'
+"$realmfs" export --quiet new.realm new.sqlite
+check_status "a column that embedded objects do not have is refused" 1 'table Node, column s: Node has no property of this name' \
+  "$realmfs" import old.realm new.sqlite
+sed 's/"n": "int"}/"n": "int", "tags": "string[]", "s": "string?"}/; s/"node": "Node"/&, "s": "string?"/' old.json >half.json
+"$realmfs" create --schema half.json half.realm
+check_status "and so is a collection that the class does not have" 1 'table Top.tags: no class has this collection' \
+  "$realmfs" import half.realm new.sqlite
+"$realmfs" set --quiet new.realm Top/1 tags='[]'
+"$realmfs" export --quiet new.realm empty.sqlite
+check "unless it has no elements" "$realmfs" import --quiet half.realm empty.sqlite
 
 # What is not a database, and hostile ones.
 printf 'SQLite format 3\0 and more' >broken.db

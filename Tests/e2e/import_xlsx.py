@@ -69,6 +69,26 @@ def sheet(name, text, **options):
     write(name, pack(parts({"Person": text}, **options)))
 
 
+def cell(text):
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+
+
+# Numbers as Excel stores them, lines as XML ends them, and text that consists of spaces.
+write("values", pack(parts({
+    "Value": rows(["key", "price", "size"], ["<c><v>1.1000000000000001</v></c>", "<c><v>19.989999999999998</v></c>", "<c><v>0.30000000000000004</v></c>"],
+                  ["<c><v>2.5</v></c>", "<c><v>-1.1000000000000001E-3</v></c>", "<c><v>1.1000000000000001</v></c>"],
+                  ["<c><v>1234567890123456</v></c>", "<c><v>100</v></c>", "<c><v>1</v></c>"]),
+    "Line": rows(["text"], [cell("a\r\nb\rc\n")], [cell("d&#13;&#10;<![CDATA[e\r\nf]]>")], [cell("  ")], [cell("")], [cell("\t")])})))
+sheet("formula", rows(["id", "amount"], ["<c><v>1</v></c>", "<c><f>A2*2</f><v></v></c>"]))
+sheet("formula2", rows(["id", "amount"], ["<c><v>1</v></c>", "<c><f>A2*2</f></c>"]))
+sheet("omitted", rows(["id", "name"], ["<c><v>1</v></c>", cell("[left out: 40000 characters]")]))
+again = parts({"Person": "", "pet": ""})
+again["xl/_rels/workbook.xml.rels"] = again["xl/_rels/workbook.xml.rels"].replace("sheet2.xml", "sheet1.xml")
+write("again", pack(again))
+many = parts({"Person": ""})
+many["xl/_rels/workbook.xml.rels"] = many["xl/_rels/workbook.xml.rels"].replace("<Relationship ", '<Relationship Id="x" Type="x" Target="x"/>' * 10_001 + "<Relationship ", 1)
+write("many", pack(many))
+
 sheet("error", '<row r="1"><c r="A1" t="inlineStr"><is><t>id</t></is></c></row><row r="2"><c r="A2" t="e"><v>#DIV/0!</v></c></row>')
 sheet("extra", rows(["id"], ["<c><v>1</v></c>", "<c><v>7</v></c>"]))
 sheet("type", rows(["id", "amount"], ["<c><v>1</v></c>", "<c><v>2</v></c>"], ["<c><v>2</v></c>", "many"]))

@@ -56,8 +56,26 @@ check "dates from 1904" "$realmfs" import --quiet mac.realm books/mac.xlsx
 equal "are those days" '"2024-05-01T12:00:00Z"' "$("$realmfs" cat mac.realm Person | jq -c .born)"
 check "standard input" "$realmfs" import --quiet --format xlsx mac.realm - <books/book.xlsx
 
+cat >values.json <<'END'
+{"schemaVersion": 0, "schema": [
+  {"name": "Value", "primaryKey": "key", "properties": {"key": "string", "price": "decimal128", "size": "double"}},
+  {"name": "Line", "properties": {"text": "string?"}}]}
+END
+"$realmfs" create --schema values.json values.realm
+check "numbers and texts as programs store them" "$realmfs" import --quiet values.realm books/values.xlsx
+equal "decimals and strings have the digits that spreadsheets show, doubles those of the file" \
+  '["1.1","19.99",0.30000000000000004] ["2.5","-1.1E-3",1.1] ["1234567890123456","100",1]' \
+  "$("$realmfs" cat values.realm Value | jq -c '[.key, .price, .size]' | sed 's/1.1000000000000001/1.1/' | xargs -d '\n')"
+equal "lines end as in XML, and spaces are text" '"a\nb\nc\n" "d\r\ne\nf" "  " "" "\t"' \
+  "$("$realmfs" cat values.realm Line | jq -c .text | xargs -d '\n')"
+
 refused() { check_status "$1: refused" 1 "$2" timeout 60 "$realmfs" import --dry-run book.realm "books/$1.xlsx"; }
 refused error 'sheet Person, cell A2: its formula has the error #DIV/0!'
+refused formula 'sheet Person, cell B2: its formula has no stored value; open the file'
+refused formula2 'sheet Person, cell B2: its formula has no stored value; open the file'
+refused omitted 'sheet Person, cell B2: the export left out this text; remove the column or the row'
+refused again 'sheet pet: another sheet has the same part'
+refused many 'too many parts'
 refused extra 'sheet Person, cell B2: a value, but the first row has no name for this column'
 refused type 'sheet Person: row 3, field "amount": expected a number, found "many"'
 refused name 'sheet Person: row 1, field "amuont": Person has no property of this name; did you mean amount'

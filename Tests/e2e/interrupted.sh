@@ -128,6 +128,13 @@ GO_ON=1 interrupted "export that goes on" "$items" write 2 export --format json 
 equal "and says so only" "realmfs: interrupted: nothing was left behind" "$(cat "$scratch/err")"
 interrupted "export --format sqlite" "$items" pwrite 2 export --format sqlite "$file" "$folder/out"
 interrupted "import" "$items" pwrite 1 import --format jsonl --class Item "$file" "$scratch/items.jsonl"
+python3 - "$scratch" <<'END'
+import shutil, sqlite3, sys
+database = sqlite3.connect(sys.argv[1] + "/a.db")
+database.executescript("PRAGMA journal_mode = WAL; CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES (1);")
+for suffix in ("", "-wal"): shutil.copy(f"{sys.argv[1]}/a.db{suffix}", f"{sys.argv[1]}/open.db{suffix}")
+END
+TMPDIR=$folder interrupted "import that copies a database" "$people" write 1 import "$file" "$scratch/open.db"
 interrupted "set" "$people" pwrite 1 set "$file" Person/4 age=1
 interrupted "insert" "$people" pwrite 1 insert "$file" Person _id=1000
 interrupted "delete" "$people" pwrite 1 delete --yes "$file" Person TRUEPREDICATE

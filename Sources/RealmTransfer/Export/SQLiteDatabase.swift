@@ -222,10 +222,13 @@ enum SQLiteValue {
   /// The text of a column.
   func text(_ column: Int32) -> String { unsafe String(decoding: bytes(column), as: UTF8.self) }
 
-  /// Returns the bytes of a text or blob, which are valid until the next row.
+  /// Returns the bytes of a blob, or of a text in UTF-8, which are valid until the next row.
   private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
-    // SQLite requires the pointer to be fetched before the count.
-    let start = unsafe sqlite3_column_blob(handle, column)
+    // The text of a database in UTF-16 is converted by `sqlite3_column_text` only. SQLite requires the pointer to be
+    // fetched before the count.
+    let start =
+      unsafe sqlite3_column_type(handle, column) == SQLITE_BLOB
+      ? sqlite3_column_blob(handle, column) : UnsafeRawPointer(sqlite3_column_text(handle, column))
     return unsafe UnsafeRawBufferPointer(
       start: start,
       count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column))

@@ -213,7 +213,17 @@ final class XLSXSink: ExportSink {
       "\(cursor.table.className ?? "") object \(cursor.key.value): \(column.name) has \(units) characters, a cell "
         + "\(Spreadsheet.maxUnits) at most; it was left out"
     )
-    return .text(Array("[left out: \(units) characters]".utf8))
+    return .text(Array("\(Self.leftOutStart)\(units)\(Self.leftOutEnd)".utf8))
+  }
+
+  private static let leftOutStart = "[left out: ", leftOutEnd = " characters]"
+
+  /// True for the text in place of one that is too long for a cell.
+  static func isLeftOut(_ text: [UInt8]) -> Bool {
+    guard text.starts(with: leftOutStart.utf8), text.suffix(leftOutEnd.utf8.count).elementsEqual(leftOutEnd.utf8)
+    else { return false }
+    let number = text.dropFirst(leftOutStart.utf8.count).dropLast(leftOutEnd.utf8.count)
+    return !number.isEmpty && number.allSatisfy { (0x30...0x39).contains($0) }
   }
 
   /// Escapes text for the format: characters that XML cannot contain become `_xHHHH_`, as does the first character of

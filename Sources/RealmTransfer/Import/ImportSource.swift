@@ -185,6 +185,9 @@ public final class ImportSource {
     }
   }
 
+  /// Removes the temporary copies of databases. Called when a signal ends the process during an import.
+  public static func removeTemporaryFiles() { PrivateCopy.removeAll() }
+
   /// Returns the options for a format; throws if the format does not support them.
   private static func options(
     _ options: ImportOptions,

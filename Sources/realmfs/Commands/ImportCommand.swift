@@ -20,7 +20,9 @@ enum ImportCommand {
     let key = try KeySource(arguments).map { source in
       try source.read(verbose: arguments.has(.verbose))
     }
+    let cleanup = Interruption.cleaning { ImportSource.removeTemporaryFiles() }
     Interruption.watch()
+    defer { withExtendedLifetime(cleanup) {} }
     var progress = Progress("import")
     let rejects = try arguments.value(.skipBad).map { path in try RejectsFile(path) }
     let summary: ImportSummary

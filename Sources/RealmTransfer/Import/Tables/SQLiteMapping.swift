@@ -57,7 +57,11 @@ struct SQLiteMapping {
       }
       if let wanted, !(known ?? table.name).isExactly(wanted) { continue }
       if let known, realm[known]?.kind == .embedded {
-        if table.isExported { continue }  // its objects are imported inside their parents
+        if table.isExported {
+          // Its objects are imported inside their parents.
+          try Self.checkColumns(of: table, known, realm, exported)
+          continue
+        }
         throw TransferError.unsuitable(
           "table \(table.name): class \(known) is embedded; its objects exist inside others"
         )
@@ -75,6 +79,7 @@ struct SQLiteMapping {
     if let wanted, chosen.isEmpty {
       throw TransferError.unsuitable("no table \(wanted); \(KnownNames(content.tables.map(\.name)).hint(for: wanted))")
     }
+    if wanted == nil { try Self.checkCollections(content, exported, database) }
     // Links need the primary keys of all classes.
     var types = try ColumnTypes(database)
     for entry in chosen where entry.isNew { newClasses.append(try types.description(of: entry.table)) }
@@ -84,7 +89,7 @@ struct SQLiteMapping {
       link(&newClasses[index], table, content, names)
     }
     schema.classes += newClasses
-    for (table, className, isNew) in chosen { try add(table, className, isNew, exported) }
+    for (table, className, isNew) in chosen { try add(table, className, isNew, content, exported) }
   }
 
   /// Returns the class for a table: the one of its name, or the only one that differs only in case.
@@ -92,6 +97,35 @@ struct SQLiteMapping {
     if let same = classes.first(where: { $0.isExactly(name) }) { return same }
     let similar = classes.filter { $0.lowercased() == name.lowercased() }
     return similar.count == 1 ? similar[0] : nil
+  }
+
+  /// Throws if an exported table of embedded objects has a column that is not a property of their class.
+  private static func checkColumns(
+    of table: SQLiteTable,
+    _ className: String,
+    _ realm: SchemaDescription,
+    _ exported: SQLiteNames
+  ) throws {
+    guard let index = realm.classes.firstIndex(where: { $0.name.isExactly(className) }) else { return }
+    let names = exported.classes[index].properties.map(\.name)
+    for column in table.columns.dropFirst() where !names.contains(column.name) {
+      throw unknown(column.name, table, realm.classes[index])
+    }
+  }
+
+  /// Throws if an exported table contains the elements of a collection that no class has.
+  private static func checkCollections(
+    _ content: SQLiteSchema,
+    _ exported: SQLiteNames,
+    _ database: SQLiteDatabase
+  ) throws {
+    let names = Set(exported.classes.flatMap(\.properties).map(\.name))
+    for table in content.tables where table.isExportedChild && !names.contains(table.name) {
+      if try isEmpty(table, database) { continue }
+      throw TransferError.unsuitable(
+        "table \(table.name): no class has this collection; add the property with 'realmfs property'"
+      )
+    }
   }
 
   private static func isEmpty(_ table: SQLiteTable, _ database: SQLiteDatabase) throws -> Bool {
@@ -121,6 +155,7 @@ struct SQLiteMapping {
     _ table: SQLiteTable,
     _ className: String,
     _ isNew: Bool,
+    _ content: SQLiteSchema,
     _ exported: SQLiteNames
   ) throws {
     guard let description = schema[className] else { return }
@@ -136,7 +171,9 @@ struct SQLiteMapping {
       for column in table.columns.dropFirst() where !columns.contains(where: { $0.column == column.name }) {
         throw Self.unknown(column.name, table, description)
       }
+      // A collection that the class got after the export has no table.
       for (property, name) in zip(description.properties, names) where property.collection != nil {
+        guard content.hasCollection(name.name) else { continue }
         columns.append(MappedColumn(column: name.name, property: property))
       }
     } else {
@@ -190,12 +227,32 @@ private struct ColumnTypes {
     var description = ClassDescription(name: table.name)
     for column in table.columns {
       let content = try content(of: column, table), type = try type(of: column, table, content)
-      let isKey = column.name == table.key?.name && [.int, .string, .objectID, .uuid].contains(type)
+      let isKey = try column.name == table.key?.name && isKey(column, table, type, content)
       let isNullable = content.nulls > 0 || !column.isRequired && !isKey
       if isKey { description.primaryKey = column.name }
       description.properties.append(PropertyDescription(name: column.name, type: type, isNullable: isNullable))
     }
     return description
+  }
+
+  /// True if the values of a primary key are different keys of a class.
+  ///
+  /// In SQLite, a primary key can be null in several rows, and UUIDs can differ in case alone.
+  private func isKey(
+    _ column: SQLiteTable.Column,
+    _ table: SQLiteTable,
+    _ type: ValueType,
+    _ content: Content
+  ) throws -> Bool {
+    if content.nulls > 0 { return false }
+    if type != .uuid { return type == .int || type == .string }
+    let name = column.name.quotedForSQL
+    let digits = "lower(CASE typeof(\(name)) WHEN 'blob' THEN hex(\(name)) ELSE replace(\(name), '-', '') END)"
+    let row = try SQLiteStatement(
+      database,
+      "SELECT count(DISTINCT \(digits)) FROM \(table.name.quotedForSQL)"
+    ).rows().first
+    return row?[0].integer == content.count
   }
 
   private func content(

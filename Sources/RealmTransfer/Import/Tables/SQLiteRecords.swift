@@ -7,6 +7,7 @@ import RealmPages
 /// Converts the rows of a database.
 final class SQLiteRecords {
   private let database: SQLiteDatabase
+  private let content: SQLiteSchema
   private let schema: SchemaDescription
   private let names: SQLiteNames
   /// The readers of embedded objects, by class.
@@ -16,8 +17,9 @@ final class SQLiteRecords {
   private static let longestObject = 1 << 30
   private static let maxDepth = 200
 
-  init(_ database: SQLiteDatabase, _ schema: SchemaDescription) {
-    (self.database, self.schema) = (database, schema)
+  /// Prepares the conversion to the classes of `schema`. `content` has the tables of the database.
+  init(_ database: SQLiteDatabase, _ content: SQLiteSchema, _ schema: SchemaDescription) {
+    (self.database, self.content, self.schema) = (database, content, schema)
     names = SQLiteNames(schema)
   }
 
@@ -70,9 +72,10 @@ final class SQLiteRecords {
       } catch {
         switch error {
         case .failure(let error): throw error
-        case .tooDeep:
+        case .tooLarge:
           throw TransferError.unsuitable(
-            "\(name): row \(count): embedded objects form a cycle or are nested too deeply"
+            "\(name): row \(count): embedded objects form a cycle or are nested too deeply, "
+              + "or its text is longer than 1 GiB"
           )
         }
       }
@@ -84,7 +87,8 @@ final class SQLiteRecords {
 
   private enum Problem: Error {
     case failure(any Error)
-    case tooDeep
+    /// Objects are nested too deeply, or the text of one is too long.
+    case tooLarge
   }
 
   // MARK: statements
@@ -173,9 +177,10 @@ final class SQLiteRecords {
   private func embeddedReader(_ className: String) throws -> ObjectReader {
     if let reader = embedded[className] { return reader }
     guard let (description, sql) = names(of: className) else { throw TransferError.unsuitable("no class \(className)") }
-    let columns = zip(description.properties, sql.properties).map {
-      SQLiteMapping.MappedColumn(column: $1.name, property: $0)
-    }
+    // A property that the class got after the export has no column or table.
+    let columns = zip(description.properties, sql.properties).filter { [content] in
+      $0.collection == nil ? content.hasColumn($1.name, of: sql.table) : content.hasCollection($1.name)
+    }.map { SQLiteMapping.MappedColumn(column: $1.name, property: $0) }
     let reader = try reader(className, sql.table, columns, true, byKey: true)
     embedded[className] = reader
     return reader
@@ -190,7 +195,7 @@ final class SQLiteRecords {
     start: Int,
     depth: Int
   ) throws(Problem) {
-    if depth > Self.maxDepth || out.count - start > Self.longestObject { throw .tooDeep }
+    if depth > Self.maxDepth || out.count - start > Self.longestObject { throw .tooLarge }
     out.append("{")
     var index = reader.isExport ? 1 : 0
     var isFirst = true

@@ -64,6 +64,14 @@ struct SQLiteSchema {
     }
   }
 
+  /// True if `realmfs export` wrote a table of this name for a collection.
+  func hasCollection(_ name: String) -> Bool { tables.contains { $0.name == name && $0.isExportedChild } }
+
+  /// True if the table that `realmfs export` wrote for a class has a column.
+  func hasColumn(_ name: String, of table: String) -> Bool {
+    tables.contains { $0.name == table && $0.columns.contains { $0.name == name } }
+  }
+
   private static func table(_ name: String, _ database: SQLiteDatabase) throws -> SQLiteTable {
     let literal = "'" + name.doubling("'") + "'"
     // Hidden columns of a virtual table have 1; generated ones 2 and 3.

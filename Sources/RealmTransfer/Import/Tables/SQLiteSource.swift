@@ -7,9 +7,13 @@ import RealmPages
 
 /// A database: one that `realmfs export` wrote, or any other.
 final class SQLiteSource: TableSource {
+  /// The path in messages.
   private let path: String
+  /// The path without symbolic links. SQLite keeps the journals beside this file.
+  private let file: String
   private let database: SQLiteDatabase
-  private let before: FileState
+  /// The state of the file, which must not change while it is read; nil if a copy is read.
+  private var before: FileState?
   private var mapped: SQLiteMapping?
   private var records: SQLiteRecords?
   private(set) var notes: [String] = []
@@ -18,20 +22,23 @@ final class SQLiteSource: TableSource {
 
   init(_ path: String) throws {
     self.path = path
-    before = try FileState(path)
-    let journals = ["-wal", "-journal"].filter { FileState.size(path + $0) > 0 }
+    guard let file = RealmLinks.real(path) else { throw TransferError.file(path, errno) }
+    self.file = file
+    before = try FileState(file)
+    let journals = ["-wal", "-journal"].filter { FileState.size(file + $0) > 0 }
     if journals.isEmpty {
-      database = try SQLiteDatabase(reading: path, name: path, try Self.usesWAL(path) ? .immutable : .locked)
+      database = try SQLiteDatabase(reading: file, name: path, try Self.usesWAL(file) ? .immutable : .locked)
       // A lock held until the end keeps other programs from changing the database while it is read.
       try database.execute("BEGIN; SELECT count(*) FROM sqlite_master")
       return
     }
-    let copy = try PrivateCopy(of: path, journals)
+    let copy = try PrivateCopy(of: file, journals, name: path)
+    // SQLite keeps the files open, so the names are not needed after the first statement.
+    defer { copy.remove() }
     database = try SQLiteDatabase(reading: copy.path, name: path, .copy)
     try database.execute("BEGIN; SELECT count(*) FROM sqlite_master")
-    // SQLite has the files open.
-    copy.remove()
     try checkUnchanged()
+    before = nil
     notes.append("\(path): read with the changes in \(journals.map { path + $0 }.joined(separator: " and "))")
   }
 
@@ -53,7 +60,7 @@ final class SQLiteSource: TableSource {
   }
 
   private func checkUnchanged() throws {
-    if try FileState(path) != before {
+    if let before, try FileState(file) != before {
       throw TransferError.unsuitable(
         "\(path) was changed while it was read; close the program that writes it, and import again"
       )
@@ -84,7 +91,7 @@ final class SQLiteSource: TableSource {
     let mapping = try SQLiteMapping(content, schema, className: className, database)
     mapped = mapping
     notes += mapping.notes.map { "\(path): \($0)" }
-    records = SQLiteRecords(database, mapping.schema)
+    records = SQLiteRecords(database, content, mapping.schema)
   }
 
   func text(_ index: Int) throws -> InputFile {
@@ -92,51 +99,5 @@ final class SQLiteSource: TableSource {
     let file = try records.convert(mapping.tables[index], name: tables[index].name)
     try checkUnchanged()
     return file
-  }
-}
-
-/// A copy of a database and its journals in a directory of its own.
-private final class PrivateCopy {
-  private let folder: String
-  private var names = ["db"]
-
-  var path: String { folder + "/db" }
-
-  init(of path: String, _ journals: [String]) throws {
-    let parent = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
-    var template = Array("\(parent)/realmfs-import.XXXXXX".utf8CString)
-    if unsafe mkdtemp(&template) == nil { throw TransferError.file("a temporary directory in \(parent)", errno) }
-    folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    do {
-      try copy(path, "db")
-      for journal in journals {
-        names.append("db" + journal)
-        try copy(path + journal, "db" + journal)
-      }
-    } catch {
-      remove()
-      throw error
-    }
-  }
-
-  private func copy(_ source: String, _ name: String) throws {
-    let input = unsafe open(source, O_RDONLY | O_CLOEXEC)
-    if input < 0 { throw TransferError.file(source, errno) }
-    defer { close(input) }
-    let output = unsafe open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    if output < 0 { throw TransferError.file("a temporary file", errno) }
-    defer { close(output) }
-    var chunk = [UInt8](repeating: 0, count: 1 << 18)
-    while true {
-      let count = unsafe read(input, &chunk, chunk.count)
-      if count < 0 { throw TransferError.file(source, errno) }
-      if count == 0 { return }
-      try TemporaryText.write(chunk[..<count], to: output)
-    }
-  }
-
-  func remove() {
-    for name in names + ["db-shm", "db-wal", "db-journal"] { unsafe unlink("\(folder)/\(name)") }
-    unsafe rmdir(folder)
   }
 }

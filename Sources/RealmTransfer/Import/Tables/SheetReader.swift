@@ -1,5 +1,6 @@
 // Converts a sheet of a spreadsheet to CSV: the first row with a value is the header. An error names the cell.
 
+import Glibc
 import RealmJSON
 import RealmPages
 
@@ -10,6 +11,8 @@ struct SheetReader {
   private let strings: SharedStrings
   private let styles: CellStyles
   private let usesYear1904: Bool
+  /// The properties that keep numbers as decimal digits.
+  private let decimals: [String]
 
   /// A cell of the current row.
   private struct Cell {
@@ -27,8 +30,11 @@ struct SheetReader {
   private var rich = RichText()
   private var isValue = false
   private var isInCell = false
+  private var hasFormula = false
   /// The number of columns of the header; nil before it.
   private var width: Int?
+  /// The columns whose numbers are kept as decimal digits.
+  private var decimalColumns: Set<Int> = []
   private var rowsBefore = 0
   /// The number of the last row in the output.
   private var written = 0
@@ -44,8 +50,10 @@ struct SheetReader {
     name: String,
     _ strings: SharedStrings,
     _ styles: CellStyles,
-    usesYear1904: Bool
+    usesYear1904: Bool,
+    decimals: [String]
   ) throws {
+    self.decimals = decimals
     (self.name, self.strings, self.styles, self.usesYear1904) = (name, strings, styles, usesYear1904)
     reader = try XMLReader(archive, entry)
     output = try TemporaryText(limit: Self.maxBytes)
@@ -59,6 +67,7 @@ struct SheetReader {
       case (.end, "row"): try endRow()
       case (.start, "c"): try beginCell()
       case (.end, "c"): try endCell()
+      case (.start, "f"): hasFormula = true
       case (.start, "v"): isValue = isInCell
       case (.end, "v"): isValue = false
       case (.text, _) where isValue:
@@ -106,7 +115,7 @@ struct SheetReader {
         "\(name), cell \((reference ?? "").printable): the cell is out of order or beyond the last column"
       )
     }
-    (column, isInCell, value, rich) = (next, true, [], RichText())
+    (column, isInCell, hasFormula, value, rich) = (next, true, false, [], RichText())
     kind = try reader.attribute("t") ?? "n"
     style = try reader.attribute("s").flatMap { Int($0) } ?? 0
   }
@@ -144,10 +153,17 @@ struct SheetReader {
       }
     case "e": throw error("its formula has the error \(trimmed(value).printable)")
     case "d": content = Array(trimmed(value).utf8)[...]
-    case "n": content = Array(try number(trimmed(value)).utf8)[...]
+    case "n":
+      content = Array(try number(trimmed(value)).utf8)[...]
+      if content.isEmpty, hasFormula {
+        throw error("its formula has no stored value; open the file in a spreadsheet program and save it")
+      }
     default: throw error("the type \(kind.printable) is unknown")
     }
     if content.isEmpty, !isText { return }
+    if isText, XLSXSink.isLeftOut(Array(content)) {
+      throw error("the export left out this text; remove the column or the row")
+    }
     if unsafe !UTF8Sequence.isValid(Array(content).span.bytes) { throw error("the text is not UTF-8") }
     cells.append(Cell(column: column, bytes: Array(content), isText: isText))
   }
@@ -171,7 +187,16 @@ struct SheetReader {
     {
       return String(whole)
     }
-    return text
+    return decimalColumns.contains(column) ? decimal(text, number) : text
+  }
+
+  /// Returns a number with at most 15 digits, as spreadsheets show it: they store 1.1 as 1.1000000000000001.
+  private func decimal(_ text: String, _ number: Double) -> String {
+    let digits = text.prefix { $0 != "e" && $0 != "E" }.filter(\.isNumber).drop { $0 == "0" }
+    if digits.count <= 15 || !text.contains(".") { return text }
+    var short = [CChar](repeating: 0, count: 40)
+    let count = unsafe withVaList([number]) { unsafe vsnprintf(&short, short.count, "%.15G", $0) }
+    return String(decoding: short.prefix(Int(count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   /// Returns the date of a number of days; nil for a time without a date.
@@ -206,7 +231,7 @@ struct SheetReader {
       for index in 1...width {
         if index > 1 { out.append(",") }
         guard next < cells.count, cells[next].column == index else { continue }
-        append(cells[next].bytes, isQuoted: cells[next].isText && cells[next].bytes.isEmpty)
+        append(cells[next].bytes, isQuoted: cells[next].isText && cells[next].bytes.allSatisfy { $0 <= 0x20 })
         next += 1
       }
       if let extra = cells[next...].first(where: { !$0.bytes.isEmpty }) {
@@ -220,7 +245,9 @@ struct SheetReader {
         if index > 1 { out.append(",") }
         let cell = next < cells.count && cells[next].column == index ? cells[next] : nil
         if cell != nil { next += 1 }
-        append(Array(trimmed(cell?.bytes ?? []).utf8), isQuoted: true)
+        let name = trimmed(cell?.bytes ?? [])
+        if decimals.contains(where: { $0.isExactly(name) }) { decimalColumns.insert(index) }
+        append(Array(name.utf8), isQuoted: true)
       }
     }
     out.append("\n")

@@ -17,6 +17,7 @@ final class Workbook: TableSource {
   private let strings: SharedStrings
   private let styles: CellStyles
   private var usesYear1904 = false
+  private var schema = SchemaDescription(classes: [])
 
   let isCSV = true
   let newClasses: [ClassDescription] = []
@@ -25,6 +26,9 @@ final class Workbook: TableSource {
 
   /// The namespace prefix of relationship types, which ends with the kind of the part.
   private typealias Relation = (id: String, kind: String, target: String)
+
+  /// The limit for the relations of a part, and thereby for the sheets, each of which has a part.
+  private static let maxRelations = 10_000
 
   init(_ path: String) throws {
     let archive = try ZipArchive(path)
@@ -54,6 +58,7 @@ final class Workbook: TableSource {
       guard event == .start, reader.name == "Relationship", let id = try reader.attribute("Id"),
         let type = try reader.attribute("Type"), let target = try reader.attribute("Target")
       else { continue }
+      if relations.count >= maxRelations { throw archive.error("too many parts") }
       let kind = type.split(separator: "/").last.map(String.init) ?? ""
       relations.append((id, kind, target.hasPrefix("/") ? String(target.dropFirst()) : folder + target))
     }
@@ -62,7 +67,7 @@ final class Workbook: TableSource {
 
   private func readSheets(_ main: String, _ relations: [Relation]) throws {
     guard let entry = archive.entry(main) else { return }
-    var reader = try XMLReader(archive, entry)
+    var reader = try XMLReader(archive, entry), used: Set<Int> = []
     while let event = try reader.event() {
       if event != .start { continue }
       if reader.name == "workbookPr" {
@@ -74,6 +79,9 @@ final class Workbook: TableSource {
       }
       guard let relation = relations.first(where: { $0.id == id }), let entry = archive.entry(relation.target) else {
         throw archive.error("sheet \(name.printable): it is missing in the archive")
+      }
+      guard used.insert(entry.range.lowerBound).inserted else {
+        throw archive.error("sheet \(name.printable): another sheet has the same part")
       }
       // Chart sheets have no cells.
       if relation.kind == "worksheet" { sheets.append(Sheet(name: name, entry: entry)) }
@@ -87,6 +95,7 @@ final class Workbook: TableSource {
   }
 
   func use(_ schema: SchemaDescription, className wanted: String?) throws {
+    self.schema = schema
     let classes = schema.classes.filter { $0.kind != .embedded }.map(\.name)
     var used: Set<String> = []
     let names = classes.map { XLSXSink.sheetName($0, &used) }
@@ -122,9 +131,24 @@ final class Workbook: TableSource {
       name: tables[index].name,
       strings,
       styles,
-      usesYear1904: usesYear1904
+      usesYear1904: usesYear1904,
+      decimals: decimals(of: sheet.className)
     )
     return try reader.convert()
+  }
+}
+
+extension Workbook {
+  /// Returns the properties that keep numbers as decimal digits: decimal128, strings, and links to them.
+  private func decimals(of className: String?) -> [String] {
+    guard let description = className.flatMap({ schema[$0] }) else { return [] }
+    return description.properties.filter { property in
+      if property.collection != nil { return false }
+      guard property.type == .link, let target = property.target.flatMap({ schema[$0] }) else {
+        return property.type == .decimal128 || property.type == .string
+      }
+      return target.primaryKey.flatMap { target[$0] }?.type == .string
+    }.map(\.name)
   }
 }
 
@@ -237,10 +261,11 @@ struct CellStyles {
           let code = try reader.attribute("formatCode")
         else { continue }
         formats[id] = Self.isDate(code)
+        if formats.count > Self.maxStyles { throw archive.error("too many styles") }
       case (.start, "cellXfs"): isInCells = true
       case (.end, "cellXfs"): isInCells = false
       case (.start, "xf") where isInCells:
-        if dates.count >= Self.maxStyles || formats.count > Self.maxStyles { throw archive.error("too many styles") }
+        if dates.count >= Self.maxStyles { throw archive.error("too many styles") }
         let id = try reader.attribute("numFmtId").flatMap { Int($0) } ?? 0
         dates.append(formats[id] ?? Self.isBuiltInDate(id))
       default: break

@@ -82,7 +82,7 @@ struct XMLReader {
           text.removeAll()
           continue
         }
-        text = try resolved(text[...])
+        text = try resolved(Self.withLineFeeds(text)[...])
         return .text
       }
       if let event = try readTag() { return event }
@@ -144,7 +144,7 @@ struct XMLReader {
       if data.count > Self.maxText { throw error("a text is longer than 1 MiB") }
     }
     if open.isEmpty { throw error("text outside of an element") }
-    text = Array(data.dropLast(3))
+    text = Self.withLineFeeds(Array(data.dropLast(3)))
     return .text
   }
 
@@ -174,6 +174,17 @@ struct XMLReader {
   private static func local(_ name: ArraySlice<UInt8>) -> String {
     let start = name.lastIndex(of: UInt8(ascii: ":")).map { $0 + 1 } ?? name.startIndex
     return String(decoding: name[start...], as: UTF8.self)
+  }
+
+  /// Returns text in which each line ends with a line feed alone: https://www.w3.org/TR/xml/ 2.11.
+  private static func withLineFeeds(_ text: [UInt8]) -> [UInt8] {
+    guard text.contains(0x0D) else { return text }
+    var out: [UInt8] = [], last: UInt8 = 0
+    for byte in text {
+      if byte == 0x0D { out.append(0x0A) } else if byte != 0x0A || last != 0x0D { out.append(byte) }
+      last = byte
+    }
+    return out
   }
 
   /// Returns text with its references replaced.
