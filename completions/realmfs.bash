@@ -52,6 +52,7 @@ _realmfs() {
     merge:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -o --output --prefer --conflicts --force -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --diff --changes --since --key-file --key-fd --key-command --key-env --json --as-empty -v --verbose -h --help" -- "$cur")); return ;;
     browse:-*) COMPREPLY=($(compgen -W "--immutable --listen --write --idle-timeout --open --static --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    mcp:-*) COMPREPLY=($(compgen -W "--write --key-file --key-fd --key-command --key-env --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env --dry-run -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit --seal -v --verbose -h --help" -- "$cur")); return ;;
     seal:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;

@@ -450,7 +450,7 @@ struct VerdictTests {
       else { return nil }
       let isSound =
         Verifier(snapshot).run(limit: 1) { _ in }.isSound && snapshot.unreached == nil
-        && snapshot.unselectedVersion == nil
+        && snapshot.unselectedVersion == nil && !snapshot.hasUnreadableSlot
       // Content that cannot be read is not compared.
       let content = try? Content(snapshot)
       return Checked(isSound: isSound, unselectedVersion: snapshot.unselectedVersion, content: content)

@@ -36,8 +36,9 @@ extension Snapshot {
     if nodes == 0, spare == 0, space.isBlank { return nil }
     let roots = RescuedRealm(space, path: path).roots, version = roots.map(\.version).max()
     // The first commit writes its nodes and the other slot before one sync, so after a power cut that slot may refer to
-    // nodes that are not there. A header that lost the selected ref has an older version there.
-    if spare != 0 {
+    // nodes that are not there. A header that lost the selected ref has an older version there, or the format of the
+    // lost version.
+    if spare != 0, Header.slot(Header.selectedSlot(of: space), of: space).format == 0 {
       guard let version, let spared = roots.first(where: { $0.ref == spare }), spared.version < version else {
         return nil
       }
@@ -60,6 +61,13 @@ extension Snapshot {
     guard ref > 0, ref % 8 == 0, ref < UInt64(space.size), Realm.readableFormats.contains(format) else { return nil }
     let other = try? Snapshot(space, Header(topRef: Int(ref), format: format), path: path)  // likewise
     return other.flatMap { $0.version > version ? $0.version : nil }
+  }
+
+  /// True if the header points to no version and its other slot to nothing that can be read: a crash interrupted the
+  /// first commit, or the file is damaged. Cost: O(1).
+  public var hasUnreadableSlot: Bool {
+    guard top.ref == 0, let spare = Self.spareSlot(of: arena.space) else { return false }
+    return spare != 0 && spare != Header.firstCommitMark && unselectedVersion == nil
   }
 
   /// The unselected slot of a header that refers to no version; nil for any other header.

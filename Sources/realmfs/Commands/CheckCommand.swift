@@ -32,6 +32,7 @@ enum CheckCommand {
         version: snapshot.version,
         unreached: snapshot.unreached,
         unselectedVersion: snapshot.unselectedVersion,
+        hasUnreadableSlot: snapshot.hasUnreadableSlot,
         summary: summary,
         problems: problems
       )
@@ -53,6 +54,7 @@ private struct CheckReport {
   let version: UInt64
   let unreached: UnreachedContent?
   let unselectedVersion: UInt64?
+  let hasUnreadableSlot: Bool
   let summary: Verifier.Summary
   let problems: [Verifier.Problem]
 
@@ -73,6 +75,12 @@ private struct CheckReport {
       warnings.append(
         "warning: the other slot of the header points to version \(unselectedVersion), newer than this one: a crash "
           + "interrupted its commit, or the header is damaged; 'realmfs recover' saves that version"
+      )
+    }
+    if hasUnreadableSlot {
+      warnings.append(
+        "warning: the header points to no version, and its other slot to nothing that can be read: a crash interrupted "
+          + "the first commit, or the file is damaged"
       )
     }
     return warnings
