@@ -31,7 +31,7 @@ for classes in "-o class=:" "-o class=Dog::Person" "--class=" "--class=Dog,"; do
     "$realmfs" mount $classes "$file" "$point"
 done
 check_status "2: a missing argument" 2 'MOUNTPOINT is missing' "$realmfs" mount "$file"
-check_status "2: one argument too many" 2 "unexpected argument 'x'" "$realmfs" info "$file" x
+check_status "2: one argument too many" 2 "unexpected argument 'x'" "$realmfs" versions "$file" x
 check_status "2: an object of cat in two words" 2 "did you mean 'Person/4'" "$realmfs" cat "$file" Person 4
 check_status "2: a class where an option names it" 2 'for one class: --class Person' "$realmfs" schema "$file" Person
 check_status "2: a missing argument names the option instead of it" 2 'NEW is missing, or --previous' "$realmfs" diff "$file"

@@ -24,7 +24,8 @@ struct ServedFile: Sendable {
       var configuration = common
       configuration.path = path
       do { _ = try RealmSource(configuration) } catch {
-        guard (error as? EngineError)?.reason == .wrongKey, paths.count > 1 else { throw error }
+        let reason = (error as? EngineError)?.reason
+        guard paths.count > 1, reason == .wrongKey || reason == .notEncrypted else { throw error }
         // Only another file may be encrypted.
         configuration.encryptionKey = nil
         // If this one cannot be opened without a key either, the first error is reported.
